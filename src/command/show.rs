@@ -2,9 +2,10 @@
 //! How times, sizes and slices of a ledger are shown to people.
 
 use bulkmark_ledger::{Counted, NextCapacity, SliceStatus};
+use bulkmark_types::writable_time;
 use humantime_serde::re::humantime;
 use std::fmt;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The threshold of those who set none.
 pub(super) const THRESHOLD: u32 = 20;
@@ -49,9 +50,9 @@ pub(super) fn called(daemon: &str) -> &str {
     if daemon == "doors" { "doors daemon" } else { daemon }
 }
 
-/// A time, of seconds since 1970.
+/// A time, of seconds since 1970. Others may name any.
 pub(super) fn time(seconds: u64) -> impl fmt::Display {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds))
+    humantime::format_rfc3339_seconds(writable_time(seconds))
 }
 
 /// A time span.
@@ -65,5 +66,19 @@ pub(super) fn bytes(bytes: u64) -> String {
         0..10_000 => format!("{bytes} bytes"),
         10_000..10_000_000 => format!("{} kB", bytes / 1000),
         _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_is_a_time() {
+        assert_eq!(time(0).to_string(), "1970-01-01T00:00:00Z");
+        for late in [253_402_300_799, 253_402_300_800, u64::MAX] {
+            assert_eq!(time(late).to_string(), "9999-12-31T23:59:59Z");
+        }
+        assert!(!ago(u64::MAX).to_string().is_empty());
     }
 }

@@ -10,8 +10,8 @@ use crate::activity::{Activity, MessageCount};
 use bulkmark_counts::Rows;
 use bulkmark_ledger::Counted;
 use bulkmark_sync::LinkStatus;
+use bulkmark_types::writable_time;
 use humantime_serde::re::humantime;
-use std::time::{Duration, UNIX_EPOCH};
 
 impl Daemon {
     /// The metrics, with estimates of false bulk at this threshold. While the ledger is not available they tell that, and what
@@ -169,7 +169,7 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
 
 /// The beginning of a window, for people: its date, and its time where that is not midnight.
 fn date(window: u64) -> String {
-    let text = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(window)).to_string();
+    let text = humantime::format_rfc3339_seconds(writable_time(window)).to_string();
     match text.strip_suffix(":00Z") {
         Some(minutes) => minutes.strip_suffix("T00:00").map_or_else(|| format!("{minutes}Z"), str::to_owned),
         None => text,

@@ -2,8 +2,8 @@
 //! What tuning found, for people and programs.
 
 use super::archive::Fault;
+use bulkmark_types::writable_time;
 use serde::{Serialize, Serializer};
-use std::time::{Duration, UNIX_EPOCH};
 
 /// The whole of it.
 #[derive(Debug, Serialize)]
@@ -202,8 +202,5 @@ fn time<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> 
 /// A time as RFC 3339 writes it; its first ten characters are the day.
 #[must_use]
 pub fn date(seconds: u64) -> String {
-    // What `humantime` can write ends with the year 9999.
-    const LAST: u64 = 253_402_300_799;
-    let time = UNIX_EPOCH + Duration::from_secs(seconds.min(LAST));
-    humantime_serde::re::humantime::format_rfc3339_seconds(time).to_string()
+    humantime_serde::re::humantime::format_rfc3339_seconds(writable_time(seconds)).to_string()
 }

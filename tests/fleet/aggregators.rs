@@ -105,7 +105,7 @@ async fn report(log: &impl Log) {
 }
 
 /// Speaks with the log as one of its members.
-fn speak<T>(
+pub(crate) fn speak<T>(
     fleet: &Fleet,
     name: &str,
     nats: impl AsyncFn(Nats) -> T,

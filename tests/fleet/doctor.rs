@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor` in a fleet: it asks the log as the daemon would, and says of each fault that is planted what to do.
 
+use super::aggregators::speak;
+use super::poison::poison;
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::fleet::{Engine, Fleet, MILTERS};
 use bulkmark_testing::members::Members;
@@ -65,7 +67,21 @@ fn start(fleet: &Fleet) -> Members {
     members
 }
 
-fn nobody_counts(members: &mut Members) {
+fn nobody_counts(fleet: &Fleet, members: &mut Members) {
+    members.aggregators[0].take().unwrap().kill();
+    // While no aggregator corrects it, a false step covers all that will ever be reported.
+    let beyond = |step: &mut bulkmark_counts::Step| step.head.covers = 1 << 62;
+    speak(fleet, "agg2", async |log| poison(&log, beyond).await, async |log| poison(&log, beyond).await);
+    let told = Told::milter(&members.sites[0]);
+    told.has(
+        "aggregators",
+        "error",
+        "batches up to place 4611686018427387904, and the log ends at place",
+        "poisoned-chain",
+    );
+    members.aggregators[0] = Some(members.servers[0].start());
+    members.send(0, 1, 1);
+    members.settle();
     members.aggregators[0].take().unwrap().kill();
     members.send(0, 1, 1);
     wait_until("a batch in the log", || {
@@ -86,7 +102,15 @@ fn the_log_is_asked_as_the_daemon_would() {
     let mut members = start(&fleet);
     Told::milter(&members.sites[0]).all_ok();
     Told::of(&members.servers[0].config(), true, &[]).all_ok();
-    nobody_counts(&mut members);
+    fleet.sql("grant execute on function lo_create(oid) to public").unwrap();
+    let told = Told::milter(&members.sites[0]);
+    told.has(
+        "log of the fleet",
+        "warning",
+        "1 functions by which they can fill the disk, such as lo_create",
+        "superuser",
+    );
+    nobody_counts(&fleet, &mut members);
 
     let mut site = fleet.milter("mx2");
     let right = fs::read_to_string(fleet.path("mx2")).unwrap();
@@ -118,7 +142,7 @@ fn on_nats_the_log_is_asked_as_the_daemon_would() {
     let mut members = start(&fleet);
     Told::milter(&members.sites[0]).all_ok();
     Told::of(&members.servers[0].config(), true, &[]).all_ok();
-    nobody_counts(&mut members);
+    nobody_counts(&fleet, &mut members);
     let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
     // A key that is no member's.
     let key = fleet.path("stranger");

@@ -12,6 +12,7 @@ mod model;
 mod moving;
 mod nats;
 mod people;
+mod poison;
 mod postgres;
 mod thin;
 mod together;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What an aggregator knows of all members of its fleet, and of their mailings: real daemons, a real log, and kill -9.
 
+use super::aggregators::speak;
+use bulkmark_sync::log::Log as _;
 use bulkmark_testing::fleet::{Fleet, MILTERS};
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::page::{STATUS, get, metrics};
@@ -17,6 +19,59 @@ fn an_aggregator_knows_how_all_members_are() {
 #[test]
 fn on_nats_an_aggregator_knows_how_all_members_are() {
     Fleet::nats().iter().for_each(know_all);
+}
+
+/// A member names any time for the last message of its mailings.
+fn impossible_times(fleet: &Fleet) {
+    let word = |last: u64| {
+        let mailing = serde_json::json!({
+            "signature": "00".repeat(16), "count": 30, "messages": 1, "recipients": 1, "first": last, "last": last
+        });
+        let word = serde_json::json!({
+            "form": 1, "role": "milter", "program": "0.1.0", "step": 1, "epoch": u64::MAX, "every": 600, "in-step": true,
+            "lag-seconds": last, "waiting-seconds": last, "uncovered": last, "mailings": [mailing]
+        });
+        serde_json::to_vec(&word).unwrap()
+    };
+    let server = fleet.aggregator("agg1");
+    let _aggregator = server.start();
+    for (member, last) in [("isp", 253_402_300_800), ("mx8", u64::MAX)] {
+        let told = word(last);
+        speak(
+            fleet,
+            member,
+            async |log| log.tell(told.clone()).await.unwrap(),
+            async |log| log.tell(told.clone()).await.unwrap(),
+        );
+        for arguments in [
+            &["fleet", "status", "--server"][..],
+            &["status", "--server"],
+            &["fleet", "status", "--server", "--json"],
+        ] {
+            let mut command = Command::new(program());
+            let output = command.args(arguments).arg("--config").arg(server.config()).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+            assert!(!output.stdout.is_empty(), "{arguments:?}: {told}");
+        }
+        let output = Command::new(program())
+            .args(["fleet", "status", "--server", "--config"])
+            .arg(server.config())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.contains("the last at 9999-12-31T23:59:59Z"), "{shown}");
+    }
+}
+
+#[test]
+fn a_member_may_name_any_time() {
+    Fleet::postgres().iter().for_each(impossible_times);
+}
+
+#[test]
+fn on_nats_a_member_may_name_any_time() {
+    Fleet::nats().iter().for_each(impossible_times);
 }
 
 /// A milter that speaks each second, with these keys more in `[fleet]` and `[status]`.

@@ -5,6 +5,7 @@
 //! Each side tells its time in the header `Date` of its requests and answers.
 
 use bulkmark_ledger::now;
+use bulkmark_types::writable_time;
 use reqwest::header::HeaderValue;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ pub const TOLERATED: Duration = Duration::from_mins(5);
 /// The time, for the header `Date`.
 #[must_use]
 pub fn date() -> Option<HeaderValue> {
-    HeaderValue::from_str(&httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now()))).ok()
+    HeaderValue::from_str(&httpdate::fmt_http_date(writable_time(now()))).ok()
 }
 
 /// Compares the clock of `theirs`, who sent this header `Date`, with that of `ours`. Who sent none is not asked.

@@ -47,6 +47,7 @@ impl Fleet {
         for name in MILTERS.iter().chain(&AGGREGATORS) {
             log.secret(name, &format!("{name}'s own"));
         }
+        log.harden();
         let fleet = Self { log: Engine::Postgres(log) };
         let output = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,6 +7,7 @@ use super::process::start_server;
 use super::{PATIENCE, repository, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -82,6 +83,16 @@ impl Postgres {
 
     fn of(disk: Option<Mount>, directory: TempDir) -> Self {
         Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
+    }
+
+    /// Revokes what the guide revokes, by the words of the guide.
+    pub fn harden(&self) {
+        let guide = fs::read_to_string(repository().join("docs/fleet-postgres.md")).unwrap();
+        let (_, block) = guide.split_once("    echo \"DO ").expect("the guide revokes functions");
+        let (sql, _) = block.split_once("\" \\\n").unwrap();
+        let sql =
+            format!("DO {sql}").replace("\\\n", "").replace("\\$", "$").replace("bulkmark_fleet", OWNER);
+        self.sql(&sql).unwrap();
     }
 
     /// The directory of its data, `data`, and its socket.
@@ -268,6 +279,35 @@ impl Postgres {
     /// Runs SQL as the superuser until that is dropped.
     pub fn sql_in_background(&self, sql: &str) -> Background {
         Background(self.psql_command("postgres", sql).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Runs SQL as this role, and keeps its connection, and a transaction that it began, until that is dropped.
+    pub fn hold(&self, role: &str, sql: &str) -> Background {
+        let held = self.idle(role, sql);
+        self.wait_for_state(role, "idle in transaction");
+        held
+    }
+
+    /// The same without a transaction. It reads no more of what it is told than `psql` does, which is nothing.
+    pub fn idle(&self, role: &str, sql: &str) -> Background {
+        let command = self.psql_command(role, "");
+        // What comes by standard input is one statement after the other.
+        let arguments: Vec<_> = command.get_args().collect();
+        let mut new = Command::new(command.get_program());
+        let of_input = &arguments[..arguments.len() - 2];
+        new.args(of_input).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = new.spawn().unwrap();
+        writeln!(child.stdin.as_mut().unwrap(), "{sql}").unwrap();
+        self.wait_for_state(role, "idle%");
+        Background(child)
+    }
+
+    fn wait_for_state(&self, role: &str, state: &str) {
+        wait_until("a connection that is held open", || {
+            let held = "select count(*) from pg_stat_activity where query <> '' and state like ";
+            let found = self.sql(&format!("{held}'{state}' and usename = '{role}'"))?;
+            if found == "0" { Err(found) } else { Ok(()) }
+        });
     }
 
     fn psql(&self, role: &str, sql: &str) -> std::process::Output {

@@ -17,6 +17,7 @@ mod provenance;
 mod reporters;
 mod signature;
 mod sources;
+mod time;
 
 pub use escape::{escaped, plain, plain_bytes, told, visible};
 pub use foreign::{Foreign, foreign};
@@ -25,3 +26,4 @@ pub use provenance::{Provenance, Whose, stray_by};
 pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};
 pub use sources::{BUCKETS, ClientNetwork, PRESENT, message_count, outbound, source_bucket, source_count};
+pub use time::{LAST_TIME, writable_time};

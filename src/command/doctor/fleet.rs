@@ -88,6 +88,10 @@ struct Found {
     last: Option<StepHead>,
     /// Whether batches wait that nobody counted in time.
     waits: bool,
+    /// Whether the last step covers batches that the log does not have, and none followed it that does not.
+    beyond: bool,
+    /// What this member could harm the others by.
+    exposures: Vec<String>,
 }
 
 async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
@@ -99,8 +103,12 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
         let covers = last.filter(|last| last.made == ends.made).map_or(0, |last| last.covers);
         // What came since this began may take its time.
         let waits = covers < first.batches.0;
-        if !waits || began.elapsed() >= COUNTED {
-            return Ok(Found { ends, last, waits });
+        // The step may be of batches that came since the end was asked for.
+        let beyond = covers > ends.batches.0 && covers > log.ends().await?.batches.0;
+        if !(waits || beyond) || began.elapsed() >= COUNTED {
+            // Another database may have no such thing.
+            let exposures = log.exposures().await.unwrap_or_default();
+            return Ok(Found { ends, last, waits, beyond, exposures });
         }
         tokio::time::sleep(AGAIN).await;
     }
@@ -108,7 +116,17 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
 
 impl Found {
     fn tell(&self, counts: &bulkmark_counts::Settings, key: &FederationKey, report: &mut Report) {
-        let Self { ends, last, waits } = self;
+        let Self { ends, last, waits, beyond, exposures } = self;
+        if let Some(first) = exposures.first() {
+            report.warning(
+                CHECK,
+                format!(
+                    "members may call {} functions by which they can fill the disk, such as {first}",
+                    exposures.len()
+                ),
+                "revoke them as a superuser: docs/fleet-postgres.md#on-the-machine-with-postgresql",
+            );
+        }
         if let Some(last) = last {
             let (ours, theirs) = (key.id(), last.key_id);
             let window = counts.window.as_secs();
@@ -133,7 +151,16 @@ impl Found {
                 );
             }
         }
-        if *waits {
+        if let Some(last) = last.filter(|_| *beyond) {
+            report.error(
+                "aggregators",
+                format!(
+                    "the last step in the log covers batches up to place {}, and the log ends at place {}: no honest aggregator made it",
+                    last.covers, ends.batches.0
+                ),
+                "bulkmark fleet status --server says whether it is counted; docs/fleet.md#a-poisoned-chain says what to do",
+            );
+        } else if *waits {
             report.error(
                 "aggregators",
                 format!(

@@ -13,6 +13,7 @@ pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
     for log in [engine.client("mx1").await, engine.aggregator().await] {
         let error = refused(|| read(&log)).await;
         assert!(matches!(error, LogError::Gone(_)), "{error}");
+        assert_eq!(insist(|| log.newest_snapshot()).await, None);
     }
 }
 
@@ -21,10 +22,13 @@ pub(crate) async fn are_read_whole<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
     let first: Vec<Part> = vec![vec![1; MAX_BYTES], vec![2], (0..300_000).map(|i| (i / 3) as u8).collect()];
-    insist(|| put(&log, first.clone())).await;
-    assert!(insist(|| read(&client)).await == first);
+    let number = insist(|| put(&log, first.clone())).await;
+    assert_eq!(insist(|| log.newest_snapshot()).await, number);
+    assert!(number.is_some() && insist(|| read(&client)).await == first);
     let second: Vec<Part> = (0..40).map(|i| vec![i; 20_000]).collect();
-    insist(|| put(&log, second.clone())).await;
+    let next = insist(|| put(&log, second.clone())).await;
+    assert_eq!(insist(|| log.newest_snapshot()).await, next);
+    assert!(next != number);
     assert!(insist(|| read(&client)).await == second);
     assert!(insist(|| read(&log)).await == second);
 }
@@ -115,7 +119,7 @@ pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
 }
 
 /// Puts one, as daemons do: the parts come while it is written.
-pub(crate) async fn put(log: &impl Log, parts: Vec<Part>) -> Result<(), LogError> {
+pub(crate) async fn put(log: &impl Log, parts: Vec<Part>) -> Result<Option<u64>, LogError> {
     let (sender, receiver) = mpsc::channel(2);
     let feed = async move {
         for part in parts.into_iter().map(Some).chain([None]) {

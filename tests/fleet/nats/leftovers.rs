@@ -27,7 +27,7 @@ async fn snapshots(fleet: &Fleet) -> usize {
 async fn leave(log: &impl Log) -> Result<(), LogError> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::select! {
-        result = log.put_snapshot(receiver) => result.map(|()| panic!("it is not at its end")),
+        result = log.put_snapshot(receiver) => result.map(|_| panic!("it is not at its end")),
         () = async {
             // Four are on their way at a time, so the first ones are there.
             for _ in 0..8 {

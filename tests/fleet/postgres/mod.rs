@@ -5,6 +5,7 @@ mod copies;
 mod roles;
 mod servers;
 mod set_up;
+mod stuck;
 
 use bulkmark_sync::Link;
 use bulkmark_sync::log::postgres::{Postgres, setup};

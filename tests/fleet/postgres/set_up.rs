@@ -142,7 +142,7 @@ async fn partners_are_held_back_when_an_older_log_is_set_up_again() {
     };
     rig.set_up().await;
     rig.sql("alter table bulkmark.clients drop column rate");
-    rig.sql("alter table bulkmark.log drop column has_rates");
+    rig.sql("alter table bulkmark.log drop column has_rates, drop column revision");
     rig.sql("drop table bulkmark.meters");
     let agg = rig.log("agg");
     let made = insist(|| agg.ends()).await.made;

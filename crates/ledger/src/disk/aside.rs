@@ -7,13 +7,12 @@ use crate::disk::load::load_spool;
 use crate::disk::schema::{self, FILE_NAME};
 use bulkmark_counts::settings::{Role, Settings};
 use bulkmark_counts::state::spool::Spool;
-use bulkmark_types::FederationKey;
+use bulkmark_types::{FederationKey, writable_time};
 use humantime_serde::re::humantime::format_rfc3339_seconds;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 /// The ledger that the next start will use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +86,7 @@ pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenErr
     // One that is damaged is put aside all the same. The lock goes with the file, so a second handle is read.
     let copy = file.try_clone().map_err(io)?;
     let found = sound(|| look(copy, None).map_err(|(fault, _)| fault)).ok();
-    let time = format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now)).to_string().replace(':', "");
+    let time = format_rfc3339_seconds(writable_time(now)).to_string().replace(':', "");
     let name = match found {
         Some((id, _)) => format!("{}{time}{ENDING}", beginning(id)),
         None => format!("ledger-{time}{ENDING}"),

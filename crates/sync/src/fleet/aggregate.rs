@@ -4,9 +4,11 @@
 
 use super::basis::Basis;
 use super::cursor::{Cursor, own};
+use super::guard::guard;
 use super::lost::Lost;
+use super::notes::no_more_epochs;
 use super::queue::{Clients, Queue};
-use super::snapshot::Snapshots;
+use super::snapshots::Snapshots;
 use super::state::{Count, Fleet, Stopped};
 use super::turns::Turns;
 use crate::backoff::Backoff;
@@ -36,6 +38,14 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Makes steps every `sync_interval` in which batches came, and snapshots, for as long as the ledger is open. The ledger is kept in step
 /// by [`follow`](super::follow()).
 pub async fn aggregate<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
+    let guarding = guard(Arc::clone(&log), Arc::clone(&fleet));
+    tokio::select! {
+        () = make_steps(ledger, settings, log, fleet) => (),
+        () = guarding => (),
+    }
+}
+
+async fn make_steps<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
     let seed = random_bytes().map_or(0, u64::from_le_bytes);
     let snapshots = Snapshots::new(ledger.clone(), settings.clone(), Arc::clone(&log));
     let mut reached = fleet.reached();
@@ -86,6 +96,8 @@ struct Appended {
     mark: Mark,
     /// How long it is waited for.
     until: Instant,
+    /// Its bytes and the place that it was to follow, if the log had something behind that already.
+    late: Option<(Place, Vec<u8>)>,
 }
 
 type Reached = watch::Receiver<Option<Cursor>>;
@@ -99,7 +111,12 @@ impl<L: Log> Aggregator<L> {
         let ends = self.ends().await?;
         let first = self.log.first_batch().await?;
         let ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
-        let mut basis = Basis::of(mark, ends, first, ahead);
+        let mut basis = Basis::of(mark, ends, first, ahead).ok_or_else(|| {
+            Stopped::Unfit(format!(
+                "{}; docs/fleet.md#a-poisoned-chain says how to go back",
+                no_more_epochs(mark)
+            ))
+        })?;
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;
@@ -126,6 +143,8 @@ impl<L: Log> Aggregator<L> {
                         stepped = Instant::now();
                         basis.ahead = false;
                         self.has_stepped(&basis, mark);
+                    } else {
+                        self.append_late(basis, mark, reached).await;
                     }
                 }
                 () = until(due) => {
@@ -195,27 +214,43 @@ impl<L: Log> Aggregator<L> {
         self.withdrawn = terms.withdrawn;
         let Some(drafted) = drafted else { return Ok(()) };
         let Some((_, made)) = step_head(&drafted.bytes) else { return Ok(()) };
-        let bytes = drafted.bytes.len();
-        let appended = self.log.append_step(cursor.place, drafted.bytes).await;
-        // It may be there although the log did not say so.
-        let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
-        self.waits = Some(Appended { mark: made, until: Instant::now() + wait });
-        match appended {
-            Ok(Some(_)) => {
-                self.fleet.count(Count::JunkBatches, drafted.junk);
-                drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
-                self.snapshots.made(bytes);
-                log::debug!("step {} of {} batches, {bytes} bytes", made.version, drafted.batches);
-            }
-            // Another was first; it comes.
-            Ok(None) => (),
-            Err(e) => {
-                self.fleet.fails(Flow::Reports, &Stopped::from(e));
-                return Ok(());
-            }
+        if self.append(cursor.place, made, drafted.bytes).await {
+            self.fleet.count(Count::JunkBatches, drafted.junk);
+            drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
+            log::debug!("step {} of {} batches", made.version, drafted.batches);
         }
-        self.fleet.works(Flow::Reports);
         Ok(())
+    }
+
+    /// Appends a step behind a place. True when the log says that it took it; it may be there although the log did not say so.
+    async fn append(&mut self, place: Place, mark: Mark, bytes: Vec<u8>) -> bool {
+        let appended = self.log.append_step(place, bytes.clone()).await;
+        let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
+        let (size, is_taken) = (bytes.len(), matches!(appended, Ok(Some(_))));
+        // Another was first; it comes.
+        let late = matches!(appended, Ok(None)).then_some((place, bytes));
+        self.waits = Some(Appended { mark, until: Instant::now() + wait, late });
+        match appended {
+            Ok(_) => self.fleet.works(Flow::Reports),
+            Err(e) => self.fleet.fails(Flow::Reports, &Stopped::from(e)),
+        }
+        if is_taken {
+            self.snapshots.made(size);
+        }
+        is_taken
+    }
+
+    /// What came before a step of ours was none of the chain: the same step is appended behind it, at once. Whoever floods the log with
+    /// junk would else be first each time.
+    async fn append_late(&mut self, basis: Basis, mark: FleetMark, reached: &Reached) {
+        let Some(cursor) = *reached.borrow() else { return };
+        let follows = basis.ahead || cursor.is_at(own(mark));
+        let is_late = |step: &mut Appended| {
+            step.late.as_ref().is_some_and(|(place, _)| follows && cursor.place > *place)
+        };
+        if let Some(Appended { mark, late: Some((_, bytes)), .. }) = self.waits.take_if(is_late) {
+            self.append(cursor.place, mark, bytes).await;
+        }
     }
 
     async fn ends(&self) -> Result<Ends, Stopped> {

@@ -19,18 +19,17 @@ pub(super) struct Basis {
 impl Basis {
     /// That of the last step, or a new epoch: when the place for batches is another or lost its end, and when the log has not all steps
     /// (`ahead`), for whoever waits for what it has must hear of it. `first` is the first batch that the log still has.
-    pub(super) fn of(mark: FleetMark, ends: Ends, first: Place, ahead: bool) -> Self {
+    ///
+    /// None when there can be no new epoch.
+    pub(super) fn of(mark: FleetMark, ends: Ends, first: Place, ahead: bool) -> Option<Self> {
         let FleetMark { version, epoch, made, covers, .. } = mark;
         let goes_on = version > 0 && made == ends.made && covers <= ends.batches.0;
+        let (epoch, covers) = if goes_on && !ahead { (epoch, covers) } else { (mark.next_epoch()?, 0) };
         if version > 0 && !goes_on {
-            log::warn!(
-                "the log's place for batches is another one, or lost its end: epoch {} begins",
-                epoch + 1
-            );
+            log::warn!("the log's place for batches is another one, or lost its end: epoch {epoch} begins");
         }
-        let (epoch, covers) = if goes_on && !ahead { (epoch, covers) } else { (epoch + 1, 0) };
         let gone = first.0.saturating_sub(1).min(ends.batches.0);
-        Self { epoch, made: ends.made, covers, gone, ahead }
+        Some(Self { epoch, made: ends.made, covers, gone, ahead })
     }
 
     /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
@@ -41,9 +40,11 @@ impl Basis {
         is_new || self.gone > covered
     }
 
-    /// Whether steps up to this one count on it, too.
-    pub(super) const fn holds(&self, mark: FleetMark) -> bool {
-        mark.version == 0 || mark.epoch < self.epoch || mark.epoch == self.epoch && mark.made == self.made
+    /// Whether steps up to this one count on it, too, or it is the epoch behind theirs.
+    pub(super) fn holds(&self, mark: FleetMark) -> bool {
+        mark.version == 0
+            || mark.next_epoch() == Some(self.epoch)
+            || mark.epoch == self.epoch && mark.made == self.made
     }
 }
 
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn an_epoch_begins_where_the_last_step_counts_on_another_place_or_is_not_in_the_log() {
         let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };
-        let of = |ends, ahead| Basis::of(mark, ends, Place(5), ahead);
+        let of = |ends, ahead| Basis::of(mark, ends, Place(5), ahead).unwrap();
         let same = of(ends(7, 12), false);
         assert_eq!((same.epoch, same.made, same.covers, same.gone), (2, 7, 10, 4));
         assert!(!same.is_news(mark) && same.holds(mark));
@@ -66,16 +67,31 @@ mod tests {
             assert_eq!((other.epoch, other.covers), (3, 0));
             assert!(other.is_news(mark) && other.holds(mark), "the step that says so follows this one");
         }
-        let first = Basis::of(FleetMark::default(), ends(7, 0), Place(1), false);
+        let first = Basis::of(FleetMark::default(), ends(7, 0), Place(1), false).unwrap();
         assert_eq!((first.epoch, first.covers, first.gone), (1, 0, 0));
         assert!(!first.is_news(FleetMark::default()), "nobody waits for anything");
+    }
+
+    /// A ledger in which a program of before let the last epoch be named counts on as long as the log stands, and says so when it cannot.
+    #[test]
+    fn behind_the_last_epoch_none_begins() {
+        let mark = FleetMark { version: 3, epoch: u64::MAX, made: 7, covers: 10, ..FleetMark::default() };
+        assert_eq!(Basis::of(mark, ends(7, 12), Place(5), false).unwrap().epoch, u64::MAX);
+        assert_eq!(Basis::of(mark, ends(8, 12), Place(5), false), None);
+        assert_eq!(Basis::of(mark, ends(7, 9), Place(5), false), None);
+        let older = FleetMark { epoch: 2, ..mark };
+        let next = Basis::of(older, ends(8, 12), Place(5), false).unwrap();
+        assert!(
+            next.holds(older) && !next.holds(FleetMark { epoch: 1, ..older }),
+            "it would be junk behind that"
+        );
     }
 
     /// Whoever waits for a batch that the log dropped before anybody counted it must hear so.
     #[test]
     fn batches_that_are_gone_are_news() {
         let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };
-        let of = |first| Basis::of(mark, ends(7, 20), Place(first), false);
+        let of = |first| Basis::of(mark, ends(7, 20), Place(first), false).unwrap();
         assert!(!of(11).is_news(mark) && of(12).is_news(mark));
         assert!(!of(12).holds(FleetMark { made: 8, ..mark }), "that counts on another place");
     }

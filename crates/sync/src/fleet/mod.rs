@@ -4,7 +4,9 @@
 //! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a
 //! milter's reports into the log, and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches
 //! that it read, `basis` says on what a step counts, `turns` when it is made, and `lost` gives the log back the steps that it lost.
-//! `snapshot` takes all at once, and puts it. `state` is what they tell one another, and people.
+//! `guard` ends what members hold open
+//! in the log. `snapshot` takes all at once; `snapshots` puts it, and reads
+//! what others put. `state` is what they tell one another, and people.
 //! `tell` says in the log how this machine is (`word`), and reads what all others say (`members`).
 
 mod aggregate;
@@ -12,6 +14,7 @@ mod ahead;
 mod basis;
 mod cursor;
 mod follow;
+mod guard;
 mod lost;
 mod members;
 mod notes;
@@ -20,6 +23,7 @@ mod push;
 mod queue;
 mod reporters;
 mod snapshot;
+mod snapshots;
 mod state;
 mod tell;
 mod turns;

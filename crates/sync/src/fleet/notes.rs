@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a fleet's machine finds odd and goes on with all the same: who looks after it is told, with what to do.
 
+use bulkmark_counts::FleetMark;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
@@ -26,10 +27,12 @@ pub(super) struct Notes(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Steps or batches that are not of this program's forms.
-    met: [Option<Met>; 2],
+    /// Steps or batches that are not of this program's forms, and members that kept others waiting.
+    met: [Option<Met>; 3],
     /// Batches in the log wait to be counted since then, behind this place.
     waits: Option<(Instant, u64)>,
+    /// Steps cover batches behind the log's end since then, up to this place.
+    beyond: Option<(Instant, u64)>,
     /// Own batches that were passed over again and again.
     passed_over: u64,
 }
@@ -39,6 +42,7 @@ struct Inner {
 pub(super) enum Among {
     Steps,
     Batches,
+    Stuck,
 }
 
 impl Notes {
@@ -52,9 +56,12 @@ impl Notes {
 
     /// Batches up to the place `covers` are counted, and the log has them up to `last`, if it is known.
     pub(super) fn counted(&self, covers: u64, last: Option<u64>, now: Instant) {
-        let waits = &mut self.0.lock().waits;
-        let goes_on = waits.filter(|(_, before)| *before == covers);
-        *waits = last.filter(|last| *last > covers).map(|_| goes_on.unwrap_or((now, covers)));
+        let Inner { waits, beyond, .. } = &mut *self.0.lock();
+        let since = |before: &Option<(Instant, u64)>| {
+            before.filter(|(_, before)| *before == covers).unwrap_or((now, covers))
+        };
+        *waits = last.filter(|last| *last > covers).map(|_| since(waits));
+        *beyond = last.filter(|last| *last < covers).map(|_| since(beyond));
     }
 
     /// So many own batches were passed over again and again; true when there are more than before.
@@ -65,10 +72,15 @@ impl Notes {
 
     /// All that is odd now, in sentences.
     pub(super) fn told(&self, now: Instant) -> Vec<String> {
-        let Inner { met, waits, passed_over } = &*self.0.lock();
-        let met = met.iter().flatten().filter(|met| met.at + TOLD > now);
+        let Inner { met, waits, beyond, passed_over } = &*self.0.lock();
+        let met = (met.iter().zip([
+            "passed over in the log",
+            "passed over in the log",
+            "a member kept others waiting",
+        ]))
+        .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + TOLD > now)?, how)));
         let mut told: Vec<String> =
-            met.map(|met| format!("passed over in the log: {}", bulkmark_types::told(&met.what))).collect();
+            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::told(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
             told.push(format!(
                 "reports wait in the log for {} s, and no aggregator counts them: is one running, and what does bulkmark fleet status \
@@ -76,11 +88,31 @@ impl Notes {
                 (now - since).as_secs()
             ));
         }
+        if let Some((_, covers)) = beyond.filter(|(since, _)| *since + UNCOUNTED <= now) {
+            told.push(format!(
+                "the steps count batches up to place {covers}, behind the end of the log, so nothing new is counted: an aggregator begins \
+                 another epoch within seconds; is one running, and what does bulkmark fleet status --server say there?"
+            ));
+        }
         if *passed_over > 0 {
             told.push(uncounted(*passed_over));
         }
         told
     }
+}
+
+/// What is said of a ledger whose chain stands where none can, if it does.
+pub(super) fn impossible(mark: FleetMark) -> Option<String> {
+    (!mark.is_possible())
+        .then(|| format!("{}; docs/fleet.md#a-poisoned-chain says how to go back", no_more_epochs(mark)))
+}
+
+/// What is wrong with such a chain.
+pub(super) fn no_more_epochs(mark: FleetMark) -> String {
+    format!(
+        "step {} of epoch {} is counted here, which no honest aggregator made: a false one did, and an older bulkmark took it",
+        mark.version, mark.epoch
+    )
 }
 
 /// What is said of own batches that aggregators pass over.
@@ -126,5 +158,13 @@ mod tests {
         assert!(notes.told(now + 2 * UNCOUNTED).is_empty());
         notes.counted(200, None, now + UNCOUNTED);
         assert!(notes.told(now + 2 * UNCOUNTED).is_empty(), "of another log nothing is known");
+        // Ends are a moment older than steps, so what is behind them is told only when it stays.
+        notes.counted(1 << 62, Some(201), now);
+        assert!(notes.told(now + UNCOUNTED / 2).is_empty());
+        notes.counted(1 << 62, Some(900), now + UNCOUNTED);
+        let told = notes.told(now + UNCOUNTED);
+        assert!(told[0].contains("up to place 4611686018427387904, behind the end"), "{told:?}");
+        notes.counted(900, Some(900), now + UNCOUNTED);
+        assert!(notes.told(now + 2 * UNCOUNTED).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, own};
 use super::members::{MemberStatus, Members};
-use super::notes::{Among, Notes, uncounted};
+use super::notes::{Among, Notes, impossible, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
 use super::word::FleetMailing;
 use crate::follow_bulk::BulkBound;
@@ -194,6 +194,14 @@ impl Fleet {
         }
     }
 
+    /// A member held something open in the log, and so others up.
+    pub(super) fn ends_stuck(&self, whose: &str) {
+        let what = format!("the connection was ended of {}", told(whose));
+        if self.notes.meets(Among::Stuck, what.clone(), Instant::now()) {
+            log::warn!("{}: a member kept others waiting: {what}", self.url);
+        }
+    }
+
     /// So many own batches were passed over by aggregators again and again.
     pub(super) fn passes_over(&self, batches: u64) {
         if self.notes.passes_over(batches) {
@@ -316,7 +324,7 @@ impl Fleet {
             junk_batches: self.counted(Count::JunkBatches),
             batches_again: self.counted(Count::Again),
             snapshots: self.counted(Count::Snapshots),
-            advice: self.notes.told(Instant::now()),
+            advice: impossible(mark).into_iter().chain(self.notes.told(Instant::now())).collect(),
             reporters: self.reporters.status(),
             members: members.as_ref().map(Members::status).unwrap_or_default(),
             mailings: members.as_ref().map(Members::mailings).unwrap_or_default(),

@@ -3,8 +3,7 @@
 //! another version, so all of it is bounded and made fit to be shown when it is read.
 
 use crate::log::MAX_WORD;
-use bulkmark_types::Signature;
-use bulkmark_types::{told, visible};
+use bulkmark_types::{LAST_TIME, Signature, told, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -145,13 +144,18 @@ impl MemberWord {
     }
 
     fn bound(&mut self) {
-        self.condition.program = cut(&told(&self.condition.program), MAX_PROGRAM);
+        let Condition { program, lag_seconds, waiting_seconds, .. } = &mut self.condition;
+        for seconds in [lag_seconds, waiting_seconds].into_iter().flatten() {
+            *seconds = LAST_TIME.min(*seconds);
+        }
+        *program = cut(&told(program), MAX_PROGRAM);
         self.every = self.every.clamp(1, 600);
         self.mailings.retain(|mailing| mailing.signature.parse::<Signature>().is_ok());
         self.mailings.truncate(MAX_MAILINGS);
         for mailing in &mut self.mailings {
             mailing.signature.make_ascii_lowercase();
             mailing.members.clear();
+            (mailing.first, mailing.last) = (mailing.first.min(LAST_TIME), mailing.last.min(LAST_TIME));
             if let Some(subject) = &mut mailing.subject {
                 *subject = visible(&cut(subject, MAX_SUBJECT));
             }
@@ -214,6 +218,9 @@ mod tests {
         assert!(read("\"form\":1", "\"form\":2").is_none());
         assert_eq!(read("\"milter\"", "\"shard\"").unwrap().condition.role, MemberRole::Unknown);
         assert_eq!(read("\"every\":1", "\"every\":99999999").unwrap().every, 600);
+        let late = u64::MAX.to_string();
+        let mailing = read("\"last\":6", &format!("\"last\":{late}")).unwrap().mailings.remove(0);
+        assert_eq!((mailing.first, mailing.last), (5, LAST_TIME), "it can be written");
         assert!(read("00000001", "<script>").unwrap().mailings.is_empty());
         assert!(MemberWord::decode(&vec![b'['; MAX_WORD]).is_none());
         assert!(MemberWord::decode(&vec![b' '; MAX_WORD + 1]).is_none());

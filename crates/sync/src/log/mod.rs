@@ -76,12 +76,16 @@ pub trait Log: Send + Sync + 'static {
     /// The parts of the newest whole snapshot, in their order, then none; [`LogError::Gone`] where there is no snapshot.
     fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, LogError>> + Send;
 
-    /// Keeps a snapshot, whose parts these are up to `None`, as the newest; older ones may go. Whoever reads it has all of it or an
-    /// error. Nothing is kept when the channel ends without `None`, and a writer that dies leaves nothing for good.
+    /// The number of the newest snapshot, which no other one has; none where there is no snapshot. It costs little.
+    fn newest_snapshot(&self) -> impl Future<Output = Result<Option<u64>, LogError>> + Send;
+
+    /// Keeps a snapshot, whose parts these are up to `None`, as the newest, and returns its number; older ones may go. Whoever reads it has
+    /// all of it or an error. Nothing is kept when the channel ends without `None`, and a writer that dies leaves nothing for good. None
+    /// where another one was put meanwhile, which is as good.
     fn put_snapshot(
         &self,
         parts: mpsc::Receiver<Option<Part>>,
-    ) -> impl Future<Output = Result<(), LogError>> + Send;
+    ) -> impl Future<Output = Result<Option<u64>, LogError>> + Send;
 
     /// Who may report.
     fn clients(&self) -> impl Future<Output = Result<Vec<Client>, LogError>> + Send;
@@ -91,6 +95,17 @@ pub trait Log: Send + Sync + 'static {
 
     /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_WORD`] bytes.
     fn tell(&self, word: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
+
+    /// Ends what members hold open for so long that all others wait for it, and returns whose it was, for people; for those who may append
+    /// steps. Nothing where the engine has no such thing.
+    fn end_stuck(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Names of what this member may do, needs not, and can harm the others by. Nothing where the engine has no such thing.
+    fn exposures(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
 
     /// What each member said last of itself within an hour, by their names; for those who may read batches.
     fn words(&self) -> impl Future<Output = Result<Vec<Word>, LogError>> + Send;

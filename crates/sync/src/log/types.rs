@@ -116,6 +116,9 @@ pub enum LogError {
     Setup(String),
 }
 
+/// By this it is known that another one's lock was waited for in vain: PostgreSQL's code in the text of an error.
+const LOCKED: &str = "(55P03)";
+
 impl LogError {
     /// What helps against it, where that is known.
     #[must_use]
@@ -126,6 +129,9 @@ impl LogError {
             }
             Self::Full(_) => Some("make space there"),
             Self::Enough(_) => Some("the rest waits here, and is brought later"),
+            Self::Unavailable(what) if what.contains(LOCKED) => {
+                Some("a member holds it: bulkmark doctor --server on an aggregator names who")
+            }
             Self::Unavailable(what) if what.contains("certificate") => Some(
                 "the log's server needs one that is in date, for the name in log =, of an authority in ca-file or the system's",
             ),

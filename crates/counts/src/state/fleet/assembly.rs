@@ -17,6 +17,8 @@ pub struct FleetAssembly {
     like: Option<(u64, u64)>,
     unpacker: Unpacker,
     keeps: Keeps,
+    /// Whether nothing of it is kept.
+    skims: bool,
     merged: MergedCounts,
     allowance: Allowance,
     held: Held,
@@ -49,6 +51,7 @@ impl FleetAssembly {
             like: None,
             unpacker: Unpacker::default(),
             keeps: Keeps::of(settings),
+            skims: false,
             merged: MergedCounts::new(settings),
             allowance: Allowance::default(),
             held: Held::new(settings),
@@ -65,6 +68,13 @@ impl FleetAssembly {
     #[must_use]
     pub const fn like(mut self, key_id: u64, window: u64) -> Self {
         self.like = Some((key_id, window));
+        self
+    }
+
+    /// The same of which only the form is looked at, in constant memory: [`finish`](Self::finish) brings nothing then.
+    #[must_use]
+    pub const fn skimming(mut self) -> Self {
+        (self.skims, self.keeps) = (true, Keeps { cells: true, list: false });
         self
     }
 
@@ -90,17 +100,25 @@ impl FleetAssembly {
         }
         match entry {
             Entry::Head(head) => {
+                if !head.mark.is_possible() {
+                    return Err(junk("no chain of steps can stand where it says"));
+                }
                 if let Some((key_id, window)) = self.like {
                     // All that follows would be read in vain.
                     check_parameters((key_id, head.key_id), (window, head.window))?;
                 }
                 (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
-                head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
+                if !self.skims {
+                    head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
+                }
                 self.head = Some(head);
             }
             Entry::Row(row) => {
                 self.rows += 1;
                 self.allowance.take(&row).map_err(|e| junk(&e))?;
+                if self.skims {
+                    return Ok(());
+                }
                 let fits = match row.client {
                     Some(origin) => self.merged.layers_mut().add_row(origin, &row, &mut self.allowance),
                     None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
@@ -113,6 +131,9 @@ impl FleetAssembly {
             }
             Entry::Mark { client, spool, known } => {
                 self.marks += 1;
+                if self.skims {
+                    return Ok(());
+                }
                 self.fleet.marks.restore(client, spool, known);
             }
             Entry::Bulk(section) => {
@@ -158,7 +179,7 @@ impl FleetAssembly {
     pub fn finish(self) -> Result<Assembled, StepRefusal> {
         let Self { merged, held, head, fleet, complete, .. } = self;
         match head {
-            Some(head) if complete => Ok(Assembled { head, merged, held, fleet }),
+            Some(head) if complete && !self.skims => Ok(Assembled { head, merged, held, fleet }),
             _ => Err(junk("it is not whole")),
         }
     }

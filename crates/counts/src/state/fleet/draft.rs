@@ -44,7 +44,7 @@ pub struct Batched {
 /// What a step is to say beside its batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The number of the epoch: that of [`FleetMark`](crate::FleetMark), or a higher one when the place for batches is another
+    /// The number of the epoch: that of [`FleetMark`](crate::FleetMark), or the next one when the place for batches is another
     /// one or has lost its end.
     pub epoch: u64,
     /// Which place for batches it counts on.
@@ -144,9 +144,10 @@ pub fn draft(
     let Counts { fleet, merged, settings, .. } = counts;
     let mark = fleet.mark;
     let same = terms.epoch == mark.epoch && terms.made == mark.made;
-    if mark.version > 0 && !same && terms.epoch <= mark.epoch {
+    let follows = same || mark.next_epoch() == Some(terms.epoch);
+    let Some(version) = mark.version.checked_add(1).filter(|_| follows) else {
         return Ok(None);
-    }
+    };
     let mut drafting = Drafting {
         fleet,
         merged,
@@ -158,7 +159,7 @@ pub fn draft(
         clients: BTreeMap::new(),
         reported: Reported::new(fleet.bound),
         drafted: Drafted {
-            version: mark.version + 1,
+            version,
             bytes: Vec::new(),
             batches: 0,
             signatures: 0,
@@ -319,5 +320,5 @@ impl Drafting<'_> {
 
 fn next_update(vector: &Vector, (origin, scope, parts): (Origin, Scope, Vec<Part>)) -> Update {
     let known = vector.get(origin);
-    Update { origin, version: known.version + 1, before: known.chain, scope, parts }
+    Update { origin, version: known.version.saturating_add(1), before: known.chain, scope, parts }
 }

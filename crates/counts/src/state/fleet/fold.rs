@@ -66,7 +66,7 @@ impl Fleet {
     /// Whether a step continues this chain.
     fn check(&self, head: &StepHead) -> Result<(), StepRefusal> {
         let (mark, version) = (&self.mark, head.version);
-        if version > mark.version + 1 {
+        if version > mark.version.saturating_add(1) {
             return Err(StepRefusal::Gap { have: mark.version, version });
         }
         if head.before != mark.chain {
@@ -78,6 +78,13 @@ impl Fleet {
         let goes_on = head.epoch == mark.epoch && head.made == mark.made && head.covers >= mark.covers;
         if version > 1 && !goes_on && head.epoch <= mark.epoch {
             return Err(junk("the step covers less than the one before it"));
+        }
+        // Else one step could name the last epoch that there is, behind which nothing can begin anew.
+        if !goes_on && mark.next_epoch() != Some(head.epoch) {
+            return Err(junk(&format!(
+                "the step begins epoch {}, and the one before it was of {}",
+                head.epoch, mark.epoch
+            )));
         }
         if self.bound > 0 && !(1..=self.bound).contains(&head.bound) {
             return Err(junk("the step does not tell all of bulk that the one before it told"));
@@ -107,7 +114,7 @@ impl Fleet {
         let updates = || step.updates.iter().map(|(update, _)| update);
         for update in updates() {
             let known = merged.vector().get(update.origin);
-            if update.version != known.version + 1 || update.before != known.chain {
+            if known.version.checked_add(1) != Some(update.version) || update.before != known.chain {
                 return Err(junk(&format!(
                     "an update of the origin {} does not follow the last one",
                     update.origin

@@ -139,7 +139,11 @@ impl Log for Nats {
         snapshot::read(&self.connection).await
     }
 
-    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<(), LogError> {
+    async fn newest_snapshot(&self) -> Result<Option<u64>, LogError> {
+        snapshot::number(&self.connection).await
+    }
+
+    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<Option<u64>, LogError> {
         snapshot::put(&self.connection, parts).await
     }
 

@@ -3,7 +3,7 @@
 //! nothing of a snapshot ever changes. The one before the newest is kept, for those who read it still; what is older, and what
 //! writers left who died, the next writer removes.
 
-use super::api::{self, Appended, append, last_of};
+use super::api::{self, Appended, Stored, append, last_of};
 use super::connection::Connection;
 use super::names::{FIRST_PARTS, NEWEST, PART, SNAPSHOT, part_of, parts_of};
 use crate::log::Reader;
@@ -70,7 +70,7 @@ impl Reader for Parts {
 
 /// Begins to read the newest.
 pub(super) async fn read(connection: &Arc<Connection>) -> Result<Parts, LogError> {
-    let (newest, _) = newest(connection).await?.ok_or(LogError::Gone(Place(0)))?;
+    let newest = read_newest(&stored(connection).await?.ok_or(LogError::Gone(Place(0)))?)?;
     let (sender, parts) = mpsc::channel(WAITING);
     let connection = Arc::clone(connection);
     let task = tokio::spawn(async move {
@@ -125,8 +125,13 @@ async fn part(connection: &Connection, subject: &str) -> Result<Part, LogError> 
     }
 }
 
-/// What is said to be the newest, and the number of the message that says so.
-async fn newest(connection: &Connection) -> Result<Option<(Newest, u64)>, LogError> {
+/// The number of the message that says which is the newest, whether that can be read or not.
+pub(super) async fn number(connection: &Connection) -> Result<Option<u64>, LogError> {
+    Ok(last_of(connection, SNAPSHOT.name, NEWEST, Duration::ZERO).await?.map(|stored| stored.place.0))
+}
+
+/// The message that says which is the newest.
+async fn stored(connection: &Connection) -> Result<Option<Stored>, LogError> {
     // Its leader knows whether there is none, and the least of what must be there.
     let Some(stored) = last_of(connection, SNAPSHOT.name, NEWEST, Duration::ZERO).await? else {
         let state = api::state(connection, SNAPSHOT.name, Some(NEWEST)).await?;
@@ -135,23 +140,31 @@ async fn newest(connection: &Connection) -> Result<Option<(Newest, u64)>, LogErr
             false => Err(LogError::Unavailable("a node of the log lags behind".to_owned())),
         };
     };
+    Ok(Some(stored))
+}
+
+/// What is said to be the newest.
+fn read_newest(stored: &Stored) -> Result<Newest, LogError> {
     let newest: Newest = serde_json::from_slice(&stored.payload)
         .map_err(|e| LogError::Unavailable(format!("{NEWEST} cannot be read: {e}")))?;
     let is_name = |id: &str| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
     if newest.parts > MAX_PARTS || !is_name(&newest.id) || !newest.before.as_deref().is_none_or(is_name) {
         return Err(LogError::Unavailable(format!("{NEWEST} cannot be read: {newest:?}")));
     }
-    Ok(Some((newest, stored.place.0)))
+    Ok(newest)
 }
 
 /// Puts one; see [`Log::put_snapshot`](crate::log::Log::put_snapshot).
 pub(super) async fn put(
     connection: &Connection,
     mut parts: mpsc::Receiver<Option<Part>>,
-) -> Result<(), LogError> {
+) -> Result<Option<u64>, LogError> {
     let began = Instant::now();
-    let before = newest(connection).await?;
-    clean(connection, before.as_ref().map(|(newest, _)| newest)).await?;
+    let stored = stored(connection).await?;
+    let place = stored.as_ref().map_or(0, |stored| stored.place.0);
+    // What cannot be read is replaced, too, and names nothing that is to be kept.
+    let before = stored.and_then(|stored| read_newest(&stored).ok());
+    clean(connection, before.as_ref()).await?;
     let id: [u8; 16] = random_bytes().map_err(|e| LogError::Unavailable(e.to_string()))?;
     let id = hex(&id);
     let mut hash = Sha256::new();
@@ -180,25 +193,24 @@ pub(super) async fn put(
         id,
         parts: count,
         sha256: hex(&hash.finalize()),
-        before: before.as_ref().map(|(newest, _)| newest.id.clone()),
+        before: before.as_ref().map(|newest| newest.id.clone()),
     };
-    let place = before.as_ref().map_or(0, |(_, place)| *place);
-    tell(connection, &told, place).await?;
+    let put = tell(connection, &told, place).await?;
     // Nobody begins to read the one before the one before.
-    match before.and_then(|(newest, _)| newest.before) {
-        Some(old) => remove(connection, &old).await,
-        None => Ok(()),
+    if let Some(old) = before.and_then(|newest| newest.before) {
+        remove(connection, &old).await?;
     }
+    Ok(put)
 }
 
 /// Says that a snapshot is the newest, unless another was put since this one was begun: that is as good.
-async fn tell(connection: &Connection, told: &Newest, place: u64) -> Result<(), LogError> {
+async fn tell(connection: &Connection, told: &Newest, place: u64) -> Result<Option<u64>, LogError> {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", place.to_string());
     let payload = serde_json::to_vec(told).map_err(|e| LogError::Unavailable(e.to_string()))?;
     match append(connection, NEWEST, &headers, payload.into()).await? {
-        Appended::TooLate => remove(connection, &told.id).await,
-        Appended::At(_) => Ok(()),
+        Appended::TooLate => remove(connection, &told.id).await.map(|()| None),
+        Appended::At(place) => Ok(Some(place.0)),
     }
 }
 

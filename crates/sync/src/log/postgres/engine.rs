@@ -67,6 +67,21 @@ pub(super) async fn tell(database: &Database, word: &[u8]) -> Result<(), LogErro
     database.ask("select bulkmark.tell($1)", &[(&word as _, Type::BYTEA)]).await.map(drop)
 }
 
+/// See [`crate::log::Log::end_stuck`].
+pub(super) async fn end_stuck(database: &Database) -> Result<Vec<String>, LogError> {
+    let rows = database.ask("select bulkmark.end_stuck()", &[]).await?;
+    Ok(rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or_default())
+}
+
+/// See [`crate::log::Log::exposures`]: functions that docs/fleet-postgres.md revokes.
+pub(super) async fn exposures(database: &Database) -> Result<Vec<String>, LogError> {
+    let sql = "select distinct p.proname::text from pg_catalog.pg_proc p
+        where p.pronamespace = 'pg_catalog'::regnamespace and has_function_privilege(p.oid, 'execute')
+            and p.proname ~ '^(lo_|lowrite|pg_logical_emit_message|pg_notify|pg_advisory_|pg_try_advisory_)'
+        order by 1";
+    Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
+}
+
 /// See [`crate::log::Log::words`].
 pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
     let sql = "select m.name, m.age, m.word from (

@@ -73,6 +73,11 @@ pub(super) fn is_conflict(error: &Error) -> bool {
     error.code().is_some_and(|code| conflicts.contains(code))
 }
 
+/// Whether another one's lock was waited for in vain.
+pub(super) fn is_locked(error: &Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether the database does not know what was asked for, as those do that only speak PostgreSQL's protocol.
 pub(super) fn is_unknown(error: &Error) -> bool {
     let unknown = [

@@ -84,7 +84,11 @@ impl Log for Postgres {
         Snapshot::newest(&self.database).await
     }
 
-    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<(), LogError> {
+    async fn newest_snapshot(&self) -> Result<Option<u64>, LogError> {
+        snapshot::newest(&self.database).await
+    }
+
+    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<Option<u64>, LogError> {
         snapshot::put(&self.database, parts).await
     }
 
@@ -98,6 +102,14 @@ impl Log for Postgres {
 
     async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
         engine::tell(&self.database, &word).await
+    }
+
+    async fn end_stuck(&self) -> Result<Vec<String>, LogError> {
+        engine::end_stuck(&self.database).await
+    }
+
+    async fn exposures(&self) -> Result<Vec<String>, LogError> {
+        engine::exposures(&self.database).await
     }
 
     async fn words(&self) -> Result<Vec<Word>, LogError> {

@@ -39,7 +39,7 @@ create table if not exists bulkmark.clients (
 -- Signatures a second that it may report; as many as it likes without.
 alter table bulkmark.clients add column if not exists rate bigint
 --;
--- What those with a rate reported, less what their rate has allowed since.
+-- What those with a rate reported, less what their rate has allowed since; and the same of the steps of aggregators, as "steps/NAME".
 create table if not exists bulkmark.meters (
     client text primary key,
     at bigint not null,
@@ -145,6 +145,10 @@ begin
     if coalesce(array_length(_bodies, 1), 0) > 1000 then
         raise exception 'more than 1000 batches at once' using errcode = '22023';
     end if;
+    -- Nobody waits for a transaction that appends nothing.
+    if coalesce(array_length(_bodies, 1), 0) = 0 then
+        return _places;
+    end if;
     select e.last into _last from bulkmark.ends e where e.name = 'batches' for update;
     if _rate is not null then
         insert into bulkmark.meters (client, at, bytes) values (_client, _now, 0) on conflict (client) do nothing;
@@ -206,7 +210,8 @@ begin
 end
 $$
 --;
--- Appends a step, and returns its place; null when another stands behind that place.
+-- Appends a step, and returns its place; null when another stands behind that place. Of one aggregator it takes a hundred a second, and a
+-- thousand at once, as when it appends again what the log lost: so junk leaves room for the others' steps.
 create or replace function bulkmark.append_step(_after bigint, _body bytea)
 returns bigint
 language plpgsql
@@ -215,14 +220,29 @@ as $$
 declare
     _last bigint;
     _total bigint;
+    _meter text := 'steps/' || session_user;
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+    _since bigint;
+    _level bigint;
 begin
     if octet_length(_body) > 983040 then
         raise exception 'a step of more than 983040 bytes' using errcode = '22023';
+    end if;
+    -- Whoever is late locks nothing.
+    if _after is null or not exists (select 1 from bulkmark.ends e where e.name = 'steps' and e.last = _after) then
+        return null;
+    end if;
+    insert into bulkmark.meters (client, at, bytes) values (_meter, _now, 0) on conflict (client) do nothing;
+    select m.at, m.bytes into _since, _level from bulkmark.meters m where m.client = _meter for update;
+    _level := greatest(0, _level - greatest(0, _now - _since) * 100);
+    if _level >= 1000 then
+        raise exception '% has appended more than 100 steps a second', session_user using errcode = '53400';
     end if;
     select e.last, e.bytes into _last, _total from bulkmark.ends e where e.name = 'steps' for update;
     if _last <> _after then
         return null;
     end if;
+    update bulkmark.meters set at = _now, bytes = _level + 1 where client = _meter;
     _last := _last + 1;
     _total := _total + octet_length(_body);
     insert into bulkmark.steps (place, at, total, bytes)
@@ -247,7 +267,8 @@ begin
 end
 $$
 --;
--- Makes these parts the newest snapshot, if all of them are there.
+-- Makes these parts the newest snapshot, if all of them are there, from the first one on. It claims no batches and steps that there are not
+-- yet. Of one aggregator it takes one each five seconds, and sixty at once.
 create or replace function bulkmark.publish(_id bigint, _parts integer, _batches bigint, _steps bigint)
 returns bigint
 language plpgsql
@@ -257,15 +278,33 @@ declare
     _last bigint;
     _found bigint;
     _bytes bigint;
+    _lowest integer;
+    _highest integer;
+    _ended_batches bigint;
+    _ended_steps bigint;
+    _meter text := 'snapshots/' || session_user;
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+    _since bigint;
+    _level bigint;
 begin
-    select e.last into _last from bulkmark.ends e where e.name = 'snapshots' for update;
-    select count(*), coalesce(sum(octet_length(p.bytes)), 0) into _found, _bytes from bulkmark.parts p where p.id = _id;
-    if _found <> _parts then
+    select count(*), coalesce(sum(octet_length(p.bytes)), 0), min(p.number), max(p.number)
+    into _found, _bytes, _lowest, _highest from bulkmark.parts p where p.id = _id;
+    if _parts < 1 or _found <> _parts or _lowest <> 0 or _highest <> _parts - 1 then
         raise exception 'the snapshot has % of its % parts', _found, _parts using errcode = '55000';
     end if;
+    insert into bulkmark.meters (client, at, bytes) values (_meter, _now, 0) on conflict (client) do nothing;
+    select m.at, m.bytes into _since, _level from bulkmark.meters m where m.client = _meter for update;
+    _level := greatest(0, _level - greatest(0, _now - _since));
+    if _level >= 300 then
+        raise exception '% has put more than a snapshot each five seconds', session_user using errcode = '53400';
+    end if;
+    update bulkmark.meters set at = _now, bytes = _level + 5 where client = _meter;
+    select e.last into _last from bulkmark.ends e where e.name = 'snapshots' for update;
+    select e.last into _ended_batches from bulkmark.ends e where e.name = 'batches';
+    select e.last into _ended_steps from bulkmark.ends e where e.name = 'steps';
     _last := _last + 1;
     insert into bulkmark.snapshots (number, id, at, parts, bytes, batches, steps)
-    values (_last, _id, floor(extract(epoch from clock_timestamp()))::bigint, _parts, _bytes, _batches, _steps);
+    values (_last, _id, _now, _parts, _bytes, least(_batches, _ended_batches), least(_steps, _ended_steps));
     update bulkmark.ends set last = _last where name = 'snapshots';
     return _last;
 end
@@ -284,8 +323,9 @@ end
 $$
 --;
 -- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
--- last, as far as the others are as many bytes as the newest snapshot: to read it is then less work. Of batches, those from
--- before the snapshot before last that are older than keep_seconds. Of snapshots, all but the last two, and what was begun and
+-- last, as far as the others are as many bytes as the larger of both: to read it is then less work. Of batches, those from
+-- before the snapshot before last that are older than keep_seconds. That snapshot counts once it is a minute old: by then aggregators
+-- have put another one in the place of what cannot be read. Of snapshots, all but the last two, and what was begun and
 -- not continued for an hour.
 create or replace function bulkmark.prune(_most integer)
 returns bigint
@@ -304,8 +344,9 @@ declare
     _rows bigint;
     _sum bigint := 0;
 begin
-    select s.number, s.bytes into _newest, _room from bulkmark.snapshots s order by s.number desc limit 1;
-    select s.steps, s.batches into _steps, _batches from bulkmark.snapshots s where s.number = _newest - 1;
+    select max(s.number), max(s.bytes) into _newest, _room from bulkmark.snapshots s;
+    select s.steps, s.batches into _steps, _batches from bulkmark.snapshots s
+    where s.number < _newest and s.at < _now - 60 order by s.number desc limit 1;
     select e.bytes into _total from bulkmark.ends e where e.name = 'steps';
     select l.keep_seconds into _keep from bulkmark.log l;
     with gone as (
@@ -340,6 +381,48 @@ begin
     return _sum;
 end
 $$
+--;
+-- Ends the connections of members whose transaction is open for longer than 10 s, or idle for 3 s, and returns whose and why: what such a
+-- transaction has locked, all others wait for. Members' own statements are one transaction each, and take no longer. And of those who
+-- listen and do not read, when a fiftieth of the queue of notifications, which all have in common, waits.
+create or replace function bulkmark.end_stuck()
+returns text[]
+language plpgsql
+security definer
+as $$
+declare
+    _now timestamptz := clock_timestamp();
+    _one record;
+    _ended text[] := array[]::text[];
+begin
+    for _one in
+        select a.pid, a.usename::text as name,
+            case when a.wait_event = 'ClientWrite' then 'who does not read what it is told'
+                else 'whose transaction is open for ' || floor(extract(epoch from _now - a.xact_start))::bigint || ' s (' || a.state || ')'
+            end as why
+        from pg_catalog.pg_stat_activity a
+        where a.datname = current_database() and a.pid <> pg_backend_pid()
+            and (a.xact_start < _now - interval '10 seconds'
+                or a.state like 'idle in transaction%' and a.state_change < _now - interval '3 seconds'
+                or a.wait_event = 'ClientWrite' and pg_notification_queue_usage() > 0.02)
+            and a.usename in (
+                select r.rolname from pg_catalog.pg_auth_members m
+                join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
+                where g.rolname::text in (current_database() || '_reporter', current_database() || '_aggregator')
+                    and r.rolname <> current_user)
+    loop
+        begin
+            if pg_terminate_backend(_one.pid) then
+                _ended := array_append(_ended, _one.name || ', ' || _one.why);
+            end if;
+        exception when insufficient_privilege then
+            -- A role that was there before, and that the owner is no member of.
+            _ended := array_append(_ended, _one.name || ', ' || _one.why || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
+        end;
+    end loop;
+    return _ended;
+end
+$$
 --; optional
 alter function bulkmark.append(bigint[], bigint[], integer[], bytea[]) set search_path = pg_catalog, pg_temp
 --; optional
@@ -354,6 +437,10 @@ alter function bulkmark.publish(bigint, integer, bigint, bigint) set search_path
 alter function bulkmark.drop_parts(bigint) set search_path = pg_catalog, pg_temp
 --; optional
 alter function bulkmark.prune(integer) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.end_stuck() set search_path = pg_catalog, pg_temp
+--;
+revoke all on function bulkmark.end_stuck() from public
 --;
 revoke all on function bulkmark.append(bigint[], bigint[], integer[], bytea[]) from public
 --;
@@ -389,10 +476,15 @@ grant execute on function bulkmark.drop_parts(bigint) to {aggregator}
 --;
 grant execute on function bulkmark.prune(integer) to {aggregator}
 --;
+grant execute on function bulkmark.end_stuck() to {aggregator}
+--;
 grant execute on function bulkmark.tell(bytea) to {reporter}, {aggregator}
 --;
--- By this column it is seen whether all of the above was done by this version.
+-- By this column the version before sees whether it was done.
 alter table bulkmark.log add column if not exists has_rates boolean
 --;
-insert into bulkmark.log (one, format, made, keep_seconds) values (1, {format}, {made}, 86400)
-on conflict (one) do update set format = excluded.format
+-- By this one it is seen whether all of the above was done by this version.
+alter table bulkmark.log add column if not exists revision integer
+--;
+insert into bulkmark.log (one, format, made, keep_seconds, revision) values (1, {format}, {made}, 86400, {revision})
+on conflict (one) do update set format = excluded.format, revision = excluded.revision

@@ -3,7 +3,7 @@
 
 use super::database::{Database, FORMAT, all_of, shown};
 use super::engine::client;
-use super::error::{is_unknown, meaning};
+use super::error::{is_locked, is_unknown, meaning};
 use super::session::Session;
 use crate::log::members::{Duty, Member, SetUp};
 use crate::log::settings::{Host, Settings};
@@ -16,6 +16,12 @@ use std::sync::Arc;
 use tokio_postgres::types::Type;
 
 const SCHEMA: &str = include_str!("schema.sql");
+
+/// The state of the schema that this program makes: raised by each change of `schema.sql` that an older program can do without.
+const REVISION: i32 = 3;
+
+/// How often members are cut off that are in the way of one change of the schema.
+const OBSTACLES: u32 = 3;
 
 /// Connections of one role at most: one for each daemon, and some for commands and for those that the server does not know yet to
 /// be dead. So one machine cannot take all.
@@ -152,10 +158,7 @@ impl Work<'_> {
                 self.told.push(format!("{sql};"));
                 continue;
             }
-            match self.session.run(&sql).await {
-                Err(e) if optional && is_unknown(&e) => (),
-                done => done.map_err(|e| in_words(first_line(&sql), meaning(&e)))?,
-            }
+            self.change(&sql, optional).await?;
         }
         if !self.dry_run {
             self.told.push(format!("schema bulkmark in {}, version {FORMAT}", self.place.database));
@@ -167,18 +170,80 @@ impl Work<'_> {
     async fn is_whole(&self, groups: &[String; 2]) -> Result<bool, LogError> {
         let sql = "select grantee::text from information_schema.role_routine_grants
             where routine_schema = 'bulkmark' and routine_name = 'tell' and grantee::text = any($1)";
-        Ok(self.names(sql, groups).await?.len() == groups.len() && self.has_rates().await?)
+        if self.names(sql, groups).await?.len() < groups.len() || !self.has("revision").await? {
+            return Ok(false);
+        }
+        let rows = self.session.ask("select revision from bulkmark.log", &[]).await?;
+        let found: Option<i32> = rows.first().and_then(|row| row.get(0));
+        Ok(found.is_some_and(|found| found >= REVISION))
     }
 
-    async fn has_rates(&self) -> Result<bool, LogError> {
+    /// Whether the log has this column.
+    async fn has(&self, column: &str) -> Result<bool, LogError> {
         let sql = "select column_name::text from information_schema.columns
             where table_schema = 'bulkmark' and table_name = 'log' and column_name::text = any($1)";
-        Ok(!self.names(sql, &["has_rates".to_owned()]).await?.is_empty())
+        Ok(!self.names(sql, &[column.to_owned()]).await?.is_empty())
+    }
+
+    /// Changes the schema. Members who have a transaction open that is in the way are cut off, and it is done again.
+    async fn change(&self, sql: &str, optional: bool) -> Result<(), LogError> {
+        for _ in 0..OBSTACLES {
+            match self.session.run(sql).await {
+                Err(e) if optional && is_unknown(&e) => return Ok(()),
+                Err(e) if is_locked(&e) => self.cut_off_all().await?,
+                done => return done.map_err(|e| in_words(first_line(sql), meaning(&e))),
+            }
+        }
+        self.session.run(sql).await.map_err(|e| in_words(first_line(sql), meaning(&e)))
+    }
+
+    /// Ends the connections of members whose transaction is open.
+    async fn cut_off_all(&self) -> Result<(), LogError> {
+        let mut roles = BTreeSet::new();
+        for kind in Kind::ALL {
+            roles.append(&mut self.inside(kind).await?);
+        }
+        for role in &roles {
+            self.may_end_from_now_on(role).await?;
+        }
+        let sql = "select pg_terminate_backend(a.pid)::text from pg_catalog.pg_stat_activity a
+            where a.usename::text = any($1) and a.xact_start is not null and pg_has_role(current_user, a.usesysid, 'usage')";
+        match self.names(sql, &roles.into_iter().collect::<Vec<_>>()).await {
+            Err(why @ LogError::Denied(_)) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the owner a member of a role, so that it may end what that has open; without a word, where the server does not let it.
+    async fn may_end_from_now_on(&self, role: &str) -> Result<(), LogError> {
+        if self.may_end(role).await? {
+            return Ok(());
+        }
+        match self
+            .session
+            .run(&format!("grant {} to current_user", quoted(role)))
+            .await
+            .map_err(|e| meaning(&e))
+        {
+            Err(LogError::Unavailable(told)) => Err(LogError::Unavailable(told)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the connections of these roles, whose open transactions would keep all that follows waiting. Nothing where the database
+    /// has no such thing.
+    async fn cut_off(&self, roles: &[String]) -> Result<(), LogError> {
+        let sql = "select pg_terminate_backend(a.pid)::text from pg_catalog.pg_stat_activity a
+            where a.usename::text = any($1) and pg_has_role(current_user, a.usesysid, 'usage')";
+        match self.names(sql, roles).await {
+            Err(why @ LogError::Denied(_)) => Err(why),
+            _ => Ok(()),
+        }
     }
 
     /// Signatures a second of those clients that have a bound.
     async fn rates(&self) -> Result<BTreeMap<String, i64>, LogError> {
-        if !self.has_rates().await? {
+        if !self.has("has_rates").await? {
             return Ok(BTreeMap::new());
         }
         let sql = "select name, rate from bulkmark.clients where rate is not null";
@@ -200,6 +265,10 @@ impl Work<'_> {
                 made.contains(&member.name) || inside.values().any(|roles| roles.contains(&member.name));
             self.member(member, there, known, &inside).await?;
         }
+        let leave: Vec<String> = (made.iter().filter(|role| !names.contains(role)).cloned()).collect();
+        if !self.dry_run {
+            self.cut_off(&leave).await?;
+        }
         for kind in Kind::ALL {
             for role in &inside[&kind] {
                 let stays = members.iter().any(|member| member.name == *role && Kind::of(member) == kind);
@@ -213,7 +282,8 @@ impl Work<'_> {
         for role in made.iter().filter(|role| !names.contains(role)) {
             let sql = format!(
                 "drop role if exists {}; delete from bulkmark.roles where name = '{role}'; \
-                 delete from bulkmark.members where name = '{role}'",
+                 delete from bulkmark.members where name = '{role}'; \
+                 delete from bulkmark.meters where client in ('{role}', 'steps/{role}', 'snapshots/{role}')",
                 quoted(role)
             );
             self.act(&format!("role {role} is dropped"), &sql, "").await?;
@@ -262,7 +332,7 @@ impl Work<'_> {
                 verifier.as_ref().map(|secret| format!(" password '{secret}'")).unwrap_or_default();
             let sql = format!(
                 "insert into bulkmark.roles (name) values ('{name}') on conflict (name) do nothing; \
-                 create role {role} login{password}"
+                 create role {role} login{password}; grant {role} to current_user"
             );
             self.act(&format!("role {name}"), &sql, secret).await?;
             self.limit(&role).await?;
@@ -270,11 +340,27 @@ impl Work<'_> {
             let sql = format!("alter role {role} password '{secret}'");
             self.act(&format!("role {name} has another password"), &sql, secret).await?;
         }
+        if there && !self.may_end(name).await? {
+            // Else nobody could end what this role leaves open; see end_stuck in schema.sql.
+            let sql = format!("grant {role} to current_user");
+            match self.act(&format!("connections of {name} can be ended"), &sql, "").await {
+                // Of a role that somebody else made. The log of the aggregators says so when it matters.
+                Err(LogError::Denied(told)) => log::warn!("{told}"),
+                done => done?,
+            }
+        }
         if !inside[&kind].contains(name) {
             let sql = format!("grant {} to {role}", quoted(&group));
             self.act(&format!("role {name} is a member of {group}"), &sql, "").await?;
         }
         Ok(())
+    }
+
+    /// Whether the owner may end what a role has open.
+    async fn may_end(&self, name: &str) -> Result<bool, LogError> {
+        let sql = "select rolname::text from pg_catalog.pg_roles
+            where rolname::text = any($1) and pg_has_role(current_user, oid, 'usage')";
+        Ok(!self.names(sql, &[name.to_owned()]).await?.is_empty())
     }
 
     /// Bounds the connections of a new role, where the database can do that.
@@ -365,6 +451,7 @@ fn statements(database: &str, groups: &[String; 2], made: i64) -> Vec<(String, b
         .replace("{reporter}", &quoted(&groups[0]))
         .replace("{aggregator}", &quoted(&groups[1]))
         .replace("{format}", &FORMAT.to_string())
+        .replace("{revision}", &REVISION.to_string())
         .replace("{made}", &made.to_string());
     let mut statements = Vec::new();
     for (i, piece) in sql.split("\n--;").enumerate() {
@@ -407,7 +494,7 @@ mod tests {
         assert!(all.len() > 40, "{}", all.len());
         assert_eq!(all[0], ("create schema if not exists bulkmark".to_owned(), false));
         let (last, optional) = all.last().unwrap();
-        assert!(last.contains("values (1, 1, 17, 86400)") && !optional, "{last}");
+        assert!(last.contains("values (1, 1, 17, 86400, 3)") && !optional, "{last}");
         assert!(all.iter().any(|(sql, _)| sql.contains("to \"bulk-1_reporter\", \"bulk-1_aggregator\"")));
         assert!(all.iter().all(|(sql, _)| !sql.contains('{') && !sql.contains("--;") && !sql.is_empty()));
         let optional: Vec<_> =

@@ -5,7 +5,7 @@
 //! that is deleted meanwhile misses a part, and knows it.
 
 use super::append::fits;
-use super::database::{Database, INT8, signed};
+use super::database::{Database, INT8, signed, unsigned};
 use super::engine::ends;
 use crate::log::Reader;
 use crate::log::types::{LogError, Part, Place};
@@ -20,6 +20,12 @@ const MOST_DELETED: i32 = 200;
 /// How many such transactions follow each other at most. What is left waits for the next snapshot.
 const ROUNDS: usize = 10_000;
 
+/// The number of the newest.
+pub(super) async fn newest(database: &Database) -> Result<Option<u64>, LogError> {
+    let rows = database.ask("select max(number) from bulkmark.snapshots", &[]).await?;
+    Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(unsigned))
+}
+
 /// Keeps a snapshot.
 ///
 /// # Errors
@@ -27,7 +33,7 @@ const ROUNDS: usize = 10_000;
 pub(super) async fn put(
     database: &Arc<Database>,
     mut parts: mpsc::Receiver<Option<Part>>,
-) -> Result<(), LogError> {
+) -> Result<Option<u64>, LogError> {
     let [id] = random_bytes::<8>()
         .map(|bytes| [i64::from_le_bytes(bytes)])
         .map_err(|e| LogError::Setup(e.to_string()))?;
@@ -46,17 +52,17 @@ pub(super) async fn put(
                 ],
             )
             .await
-            .map(drop),
+            .map(|rows| rows.first().map(|row| unsigned(row.get(0)))),
         Ok(None) => Err(LogError::Unavailable("the snapshot was given up".to_owned())),
         Err(why) => Err(why),
     };
-    if let Err(why) = published {
+    if published.is_err() {
         // Where that does not work, they are deleted after an hour.
         let _ = database.ask("select bulkmark.drop_parts($1)", &[(&id, INT8)]).await;
-        return Err(why);
+    } else {
+        tokio::spawn(prune(Arc::clone(database)));
     }
-    tokio::spawn(prune(Arc::clone(database)));
-    Ok(())
+    published
 }
 
 /// Sends the parts, and says how many; none when their end was not told.

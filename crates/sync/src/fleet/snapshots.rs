@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The snapshots of a log, as an aggregator looks after them: it puts one when it is time, and reads those that others put. One that
+//! cannot be read, or is not of the chain, is replaced: nobody new could begin with it.
+
+use super::cursor::own;
+use super::snapshot::skim;
+use super::state::Stopped;
+use crate::log::Log;
+use bulkmark_counts::{Chain, FleetMark, Settings};
+use bulkmark_ledger::Ledger;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// How often a snapshot is put when there were steps, and after how many bytes of them at the latest: whoever was away reads less
+/// of steps than that, and the log need not keep more. Where a snapshot itself is larger, half of it: else nothing but snapshots would
+/// be written. The log keeps a gigabyte of steps.
+const EVERY: Duration = Duration::from_mins(10);
+const MUCH: usize = 64 << 20;
+const MOST: usize = 512 << 20;
+
+/// The log's snapshot does when it is no more than so many steps old.
+const NEW: u64 = 600;
+
+/// How long whoever made no step waits for another one to put the log's first snapshot. Without any, nobody new could begin, nor a
+/// milter that is ahead of a log that was put back; and a log with no reports would get none.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a snapshot may be ahead of what is counted here: an aggregator that is in step soon has all that there is.
+const AHEAD: Duration = Duration::from_secs(20);
+
+/// How often a snapshot is read that does not come to its end, before another one takes its place.
+const ATTEMPTS: u32 = 3;
+
+/// Parts on their way to the log.
+const PARTS: usize = 4;
+
+/// A snapshot that does.
+#[derive(Clone, Copy)]
+struct Newest {
+    /// Its number in the log; none if that is not known.
+    number: Option<u64>,
+    /// The step that it is of.
+    version: u64,
+    /// When it was put or found; none if it was old when it was found, and wants a newer one.
+    since: Option<Instant>,
+    /// Its bytes.
+    size: usize,
+}
+
+impl Newest {
+    /// Whether another one should take its place: there was a step since, and it is old, or so many bytes of steps are many.
+    fn is_outdated(&self, mark: FleetMark, bytes: usize) -> bool {
+        let old = self.since.is_none_or(|since| since.elapsed() >= EVERY);
+        self.version < mark.version && (old || bytes >= much(self.size))
+    }
+}
+
+/// What goes on.
+enum Task {
+    /// The snapshot of this number is read.
+    Reads(u64, JoinHandle<Result<Newest, Stopped>>),
+    /// One is put.
+    Puts(JoinHandle<Result<Newest, Stopped>>),
+}
+
+/// What an aggregator knows of the snapshots in the log.
+pub(super) struct Snapshots<L> {
+    ledger: Ledger,
+    settings: Settings,
+    log: Arc<L>,
+    task: Option<Task>,
+    newest: Option<Newest>,
+    /// The number of one that does not do, or how often it was read in vain.
+    unfit: Option<(u64, u32)>,
+    /// Since when there are steps, and none is known of that does.
+    unknown: Option<Instant>,
+    /// Bytes of steps since.
+    bytes: usize,
+}
+
+impl<L: Log> Snapshots<L> {
+    pub(super) const fn new(ledger: Ledger, settings: Settings, log: Arc<L>) -> Self {
+        Self { ledger, settings, log, task: None, newest: None, unfit: None, unknown: None, bytes: 0 }
+    }
+
+    /// A step of this many bytes was made here.
+    pub(super) const fn made(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Reads the newest snapshot if another one put it, and puts one when it is time, where it is for this aggregator to do so: it made
+    /// the last step, or there is none that does.
+    pub(super) async fn tend(&mut self, mark: FleetMark, is_last: bool) {
+        self.hear().await;
+        // Whoever needs the log says why it does not answer.
+        let Ok(number) = self.log.newest_snapshot().await else { return };
+        if mark.version == 0 || self.task.is_some() {
+            return;
+        }
+        let is_known = self.newest.is_some_and(|newest| newest.number == number);
+        let is_unfit = |number| self.unfit.is_some_and(|(of, times)| of == number && times >= ATTEMPTS);
+        match number {
+            Some(_) if is_known => (),
+            Some(number) if is_unfit(number) => self.newest = None,
+            Some(number) => {
+                let (ledger, settings, log) =
+                    (self.ledger.clone(), self.settings.clone(), Arc::clone(&self.log));
+                let reading = async move { examine(&ledger, &settings, &*log, number).await };
+                self.task = Some(Task::Reads(number, tokio::spawn(reading)));
+                return;
+            }
+            None => self.newest = None,
+        }
+        if self.newest.is_none_or(|newest| newest.is_outdated(mark, self.bytes)) && self.is_for_us(is_last) {
+            self.bytes = 0;
+            let (ledger, log) = (self.ledger.clone(), Arc::clone(&self.log));
+            self.task = Some(Task::Puts(tokio::spawn(async move { put(&ledger, &*log).await })));
+        }
+    }
+
+    /// Whether this aggregator puts the next one.
+    fn is_for_us(&mut self, is_last: bool) -> bool {
+        let waited =
+            self.newest.is_none() && self.unknown.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
+        is_last || waited
+    }
+
+    /// What came of the task.
+    async fn hear(&mut self) {
+        match self.task.take() {
+            Some(Task::Reads(number, task)) if task.is_finished() => match task.await {
+                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Err(Stopped::Unfit(why) | Stopped::Unlike(why))) => {
+                    log::warn!("{why}; a snapshot of what is counted here takes its place");
+                    self.unfit = Some((number, ATTEMPTS));
+                }
+                // The connection may have been lost, or it was replaced meanwhile.
+                Ok(Err(why)) => self.fails(number, &why),
+                // The panic itself is in the log already.
+                Err(_) => (),
+            },
+            Some(Task::Puts(task)) if task.is_finished() => match task.await {
+                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Err(e)) => {
+                    log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
+                }
+                Err(_) => (),
+            },
+            goes_on => self.task = goes_on,
+        }
+    }
+
+    const fn knows(&mut self, newest: Newest) {
+        (self.newest, self.unfit, self.unknown) = (Some(newest), None, None);
+    }
+
+    fn fails(&mut self, number: u64, why: &Stopped) {
+        let before = self.unfit.filter(|(of, _)| *of == number).map_or(0, |(_, times)| times);
+        log::warn!("the newest snapshot in the log was read in vain: {why}");
+        self.unfit = Some((number, before + 1));
+    }
+
+    /// Puts one now.
+    pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
+        let newest = put(&self.ledger, &*self.log).await?;
+        self.knows(newest);
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// Reads the snapshot of this number, and compares it with what is counted here.
+async fn examine<L: Log>(
+    ledger: &Ledger,
+    settings: &Settings,
+    log: &L,
+    number: u64,
+) -> Result<Newest, Stopped> {
+    let (mark, size) = skim(ledger, settings, log).await?;
+    let began = Instant::now();
+    while ledger.fleet().version < mark.version && began.elapsed() < AHEAD {
+        tokio::time::sleep(AHEAD / 20).await;
+    }
+    let here = ledger.fleet();
+    if own(mark) != own(here) && !knows(ledger, mark)? {
+        let told =
+            format!("the log's snapshot is of step {}, which is not, or no longer, known here", mark.version);
+        return Err(Stopped::Unfit(told));
+    }
+    let is_new = mark.version.saturating_add(NEW) > here.version;
+    Ok(Newest { number: Some(number), version: mark.version, since: is_new.then(Instant::now), size })
+}
+
+/// Whether a step is among those that are kept here.
+fn knows(ledger: &Ledger, mark: FleetMark) -> Result<bool, Stopped> {
+    let Some(before) = mark.version.checked_sub(1) else { return Ok(false) };
+    let kept = ledger.steps_since(before, 1)?;
+    Ok(kept.first().is_some_and(|(_, bytes)| Chain::of(bytes) == mark.chain))
+}
+
+/// After how many bytes of steps a snapshot is put that takes the place of one of this size.
+fn much(size: usize) -> usize {
+    (size / 2).clamp(MUCH, MOST)
+}
+
+/// Puts a snapshot of what is counted here.
+async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<Newest, Stopped> {
+    let began = Instant::now();
+    ledger.checkpoint().await?;
+    let Some(snapshot) = ledger.fleet_snapshot()? else {
+        return Ok(Newest { number: None, version: 0, since: Some(Instant::now()), size: 0 });
+    };
+    let version = snapshot.mark().version;
+    let (sender, parts) = mpsc::channel(PARTS);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = 0;
+        for part in snapshot {
+            // Where it ends without its end, nothing is kept.
+            let part = part?;
+            bytes += part.len();
+            if sender.blocking_send(Some(part)).is_err() {
+                return Ok(bytes);
+            }
+        }
+        let _ = sender.blocking_send(None);
+        Ok::<_, bulkmark_ledger::LedgerError>(bytes)
+    });
+    let number = log.put_snapshot(parts).await?;
+    let failed = |_| Stopped::Unfit("the snapshot could not be read".to_owned());
+    let bytes = reading.await.map_err(failed)??;
+    log::info!(
+        "a snapshot of step {version} ({bytes} bytes) was put into the log in {} ms",
+        began.elapsed().as_millis()
+    );
+    Ok(Newest { number, version, since: Some(Instant::now()), size: bytes })
+}

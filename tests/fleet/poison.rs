@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one with an aggregator's rights puts into the log, on both engines: what is counted goes on, and whoever looks after the fleet
+//! is told.
+
+use super::aggregators::speak;
+
+use bulkmark_counts::{Chain, Step, seal, step_head, unseal};
+use bulkmark_sync::log::{Log, LogError, Part, Place, Reader as _};
+use bulkmark_testing::PATIENCE;
+use bulkmark_testing::fleet::Fleet;
+use bulkmark_testing::letters::{letter, wait_for};
+use bulkmark_testing::members::Members;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::time::timeout;
+
+/// With what each part of a snapshot begins.
+const SNAPSHOT: &[u8] = b"BMFP\x01";
+
+/// The last step in the log.
+async fn last_step(log: &impl Log) -> (Place, Vec<u8>) {
+    let ends = log.ends().await.unwrap();
+    let mut steps = log.steps(Place(ends.steps.0 - 1)).await.unwrap();
+    let step = steps.next().await.unwrap();
+    (step.place, step.bytes)
+}
+
+/// A step that follows the last one, changed by `how`; it counts nothing.
+fn following(bytes: &[u8], how: impl Fn(&mut Step)) -> Vec<u8> {
+    let mut step = Step::decode(bytes).unwrap();
+    step.head.before = Chain::of(bytes);
+    step.head.version += 1;
+    (step.marks, step.updates, step.bulk) = Default::default();
+    how(&mut step);
+    let bytes = step.encode();
+    assert!(step_head(&bytes).is_some());
+    bytes
+}
+
+/// Appends what follows the log's last step before anybody else does.
+pub(crate) async fn poison(log: &impl Log, how: impl Fn(&mut Step)) {
+    loop {
+        let (place, bytes) = last_step(log).await;
+        if let Ok(Some(_)) = log.append_step(place, following(&bytes, &how)).await {
+            return;
+        }
+    }
+}
+
+/// The last epoch that there is, and a number of batches that never will be: it is in no ledger. The next one claims such a number in
+/// this epoch, which is all that it changes.
+fn a_step_says_what_cannot_be(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    let last_epoch = |step: &mut Step| (step.head.epoch, step.head.covers) = (u64::MAX, 1 << 62);
+    let beyond = |step: &mut Step| step.head.covers = 1 << 62;
+    for (round, how) in (1..).zip([&last_epoch as &dyn Fn(&mut Step), &beyond]) {
+        speak(fleet, "agg2", async |log| poison(&log, how).await, async |log| poison(&log, how).await);
+        members.send(0, 1, 2);
+        members.send(1, 1, 2);
+        members.wait_for(1, 3 + 4 * round);
+    }
+    members.settle();
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(1), 11);
+}
+
+/// An aggregator appends junk as fast as it can; the steps of others find their place between.
+fn a_flood_of_junk(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flooding = || {
+            speak(fleet, "agg2", async |log| flood(&log, &ends).await, async |log| flood(&log, &ends).await)
+        };
+        scope.spawn(flooding);
+        let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for times in 1..=3 {
+                members.send(0, 1, 1);
+                members.wait_for(1, 3 + times);
+            }
+        }));
+        ends.store(true, Ordering::Relaxed);
+        sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    members.settle();
+}
+
+async fn flood(log: &impl Log, ends: &AtomicBool) {
+    let mut place = log.ends().await.unwrap().steps;
+    while !ends.load(Ordering::Relaxed) {
+        match log.append_step(place, b"junk".to_vec()).await {
+            Ok(Some(next)) => place = next,
+            // Another one's, or it is held back.
+            _ => place = log.ends().await.map_or(place, |ends| ends.steps),
+        }
+    }
+}
+
+/// The newest snapshot, all its parts.
+async fn read(log: &impl Log) -> Result<Vec<Part>, LogError> {
+    let (mut reader, mut parts) = (log.snapshot().await?, Vec::new());
+    while let Some(part) = reader.next().await? {
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+async fn put(log: &impl Log, parts: Vec<Part>) {
+    let (sender, receiver) = tokio::sync::mpsc::channel(parts.len() + 1);
+    for part in parts.into_iter().map(Some).chain([None]) {
+        sender.send(part).await.unwrap();
+    }
+    // An engine may refuse one that is empty.
+    let _ = log.put_snapshot(receiver).await;
+}
+
+/// One part of a snapshot, whose head is changed.
+fn with_head(part: &Part, how: impl Fn(&mut [u64; 9])) -> Part {
+    let content = unseal(SNAPSHOT, part).unwrap();
+    // Behind the number of the part, the kind of the entry and its length are nine numbers, the version second and the epoch third.
+    let (before, head) = content.split_at(4 + 1 + 4);
+    let (head, rest) = head.split_at(9 * 8);
+    let mut numbers = [0; 9];
+    for (number, bytes) in numbers.iter_mut().zip(head.chunks(8)) {
+        *number = u64::from_le_bytes(bytes.try_into().unwrap());
+    }
+    how(&mut numbers);
+    seal([SNAPSHOT, before, &numbers.map(u64::to_le_bytes).concat(), rest].concat())
+}
+
+/// Puts a snapshot, and waits until another one is in its place.
+async fn replace_snapshot(log: &impl Log, what: &str, parts: Vec<Part>) -> Vec<Part> {
+    put(log, parts.clone()).await;
+    timeout(PATIENCE, async {
+        loop {
+            match read(log).await {
+                Ok(now) if now != parts => return now,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+    .unwrap_or_else(|_| panic!("{what} stays"))
+}
+
+/// Snapshots that nobody can begin with, or that are of no chain.
+async fn put_bad_snapshots(log: &impl Log) {
+    let good = timeout(PATIENCE, async {
+        loop {
+            match read(log).await {
+                Ok(good) => return good,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    });
+    let mut good = good.await.unwrap();
+    let mut cut = good[0].clone();
+    cut.truncate(cut.len() / 2);
+    let rows: [(&str, Vec<Part>); 5] = [
+        ("garbage", vec![vec![7; 1000]]),
+        ("an empty one", Vec::new()),
+        ("one that was cut", vec![cut]),
+        ("the last epoch", vec![with_head(&good[0], |head| (head[1], head[2]) = (u64::MAX, u64::MAX))]),
+        ("one of steps to come", vec![with_head(&good[0], |head| head[1] += 1000)]),
+    ];
+    for (what, parts) in rows {
+        let now = replace_snapshot(log, what, parts).await;
+        let number = |part: &Part| with_head(part, |_| ());
+        assert_eq!(number(&now[0]), now[0], "instead of {what}");
+        good = now;
+    }
+    assert!(good[0].starts_with(SNAPSHOT));
+}
+
+fn bad_snapshots(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    speak(
+        fleet,
+        "agg2",
+        async |log| put_bad_snapshots(&log).await,
+        async |log| put_bad_snapshots(&log).await,
+    );
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(1), 3);
+    members.settle();
+}
+
+#[test]
+fn snapshots_that_do_not_do_are_replaced() {
+    Fleet::postgres().iter().for_each(bad_snapshots);
+}
+
+#[test]
+fn on_nats_snapshots_that_do_not_do_are_replaced() {
+    Fleet::nats().iter().for_each(bad_snapshots);
+}
+
+#[test]
+fn a_flood_of_junk_leaves_room() {
+    Fleet::postgres().iter().for_each(a_flood_of_junk);
+}
+
+#[test]
+fn on_nats_a_flood_of_junk_leaves_room() {
+    Fleet::nats().iter().for_each(a_flood_of_junk);
+}
+
+#[test]
+fn impossible_steps_stop_nothing() {
+    Fleet::postgres().iter().for_each(a_step_says_what_cannot_be);
+}
+
+#[test]
+fn on_nats_impossible_steps_stop_nothing() {
+    Fleet::nats().iter().for_each(a_step_says_what_cannot_be);
+}
