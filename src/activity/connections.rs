@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub struct Connections {
     open: AtomicUsize,
     total: AtomicU64,
+    broken: AtomicU64,
+    mended: AtomicU64,
 }
 
 /// An open connection, until dropped.
@@ -35,6 +37,30 @@ impl Connections {
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
+
+    /// Connections that ended by an error in the protocol.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// Packets that were no proper ones, and were understood all the same or left out.
+    #[must_use]
+    pub fn mended(&self) -> u64 {
+        self.mended.load(Ordering::Relaxed)
+    }
+}
+
+impl Open {
+    /// Notes that it ends by an error in the protocol.
+    pub fn broke(&self) {
+        self.0.broken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a packet that was no proper one, and did not end it.
+    pub fn mended(&self) {
+        self.0.mended.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Open {
@@ -52,8 +78,11 @@ mod tests {
         let connections = Arc::new(Connections::default());
         let (one, two) = (connections.begin(), connections.begin());
         drop(one);
+        two.mended();
+        two.broke();
         assert_eq!((connections.open(), connections.total()), (1, 2));
         drop(two);
         assert_eq!((connections.open(), connections.total()), (0, 2));
+        assert_eq!((connections.broken(), connections.mended()), (1, 1));
     }
 }

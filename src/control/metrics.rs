@@ -146,6 +146,13 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
     let connections = &activity.connections;
     text.one("bulkmark_connections", "gauge", "Open connections.", connections.open());
     text.one("bulkmark_connections_total", "counter", "Accepted connections.", connections.total());
+    let errors = [("ended", connections.broken()), ("mended", connections.mended())];
+    text.family(
+        "bulkmark_milter_protocol_errors_total",
+        "counter",
+        "Errors in the milter protocol: those that ended a connection, and packets that were mended or left out.",
+        errors.map(|(effect, count)| (vec![("effect", effect.to_owned())], count)),
+    );
     let reloads = [("success", true), ("failure", false)];
     text.family(
         "bulkmark_reloads_total",

@@ -3,22 +3,29 @@
 
 use crate::judging::Message;
 use bulkmark_mail::{Received, header_fields};
-use bulkmark_verdict::Unknown;
+use std::borrow::Cow;
 
-/// Bytes of a header. Mail servers take less (Postfix: 100 KiB for a field, and a message has some tens of them).
+/// Bytes of a header that are kept. Mail servers take less of a field (Postfix: 100 KiB), and a message has some tens of them. What is
+/// beyond is passed over: nobody gets around a verdict by a long header.
 pub(super) const MOST: usize = 256 << 10;
+
+/// Bytes of a line that are kept.
+const MOST_OF_LINE: usize = 128 << 10;
 
 /// A header as it comes.
 #[derive(Debug, Default)]
 pub struct Head {
     bytes: Vec<u8>,
-    /// Where the line begins that is not whole yet.
-    line: usize,
+    /// The line that is not whole yet.
+    line: Vec<u8>,
     /// Whether any line was whole so far.
     has_line: bool,
+    /// Whether any was of a field.
+    has_field: bool,
+    /// Whether the field that was begun has no room.
+    is_passed_over: bool,
     /// Whether all of it is there.
     is_whole: bool,
-    is_over: bool,
     /// The line that is no field, where one ended it: the body begins with it, as for mail servers.
     begun: Vec<u8>,
 }
@@ -26,52 +33,58 @@ pub struct Head {
 impl Head {
     /// Takes bytes of a message; returns those that belong to its body.
     pub fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        if self.is_whole {
-            return bytes;
-        }
         let mut rest = bytes;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            let (line, behind) = rest.split_at(end + 1);
+        while !self.is_whole && !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            let (piece, behind) = rest.split_at(end);
+            let kept = piece.len().min(MOST_OF_LINE.saturating_sub(self.line.len()));
+            let is_long = kept < piece.len();
+            self.line.extend_from_slice(&piece[..kept]);
+            // Where no colon came in so many bytes none is waited for.
+            if is_long && !is_field(&self.line, self.has_field) {
+                self.begun = std::mem::take(&mut self.line);
+                self.is_whole = true;
+                return &rest[kept..];
+            }
             rest = behind;
-            let is_first = !std::mem::replace(&mut self.has_line, true);
-            self.add(line);
-            let line = &self.bytes[self.line.min(self.bytes.len())..];
-            if line == b"\n" || line == b"\r\n" {
-                self.bytes.truncate(self.line);
-                self.is_whole = true;
-                return rest;
-            }
-            if is_first && line.starts_with(b"From ") {
-                // Of an mbox.
-                self.bytes.clear();
-            } else if !is_field(line, self.line > 0) {
-                self.begun = self.bytes.split_off(self.line.min(self.bytes.len()));
-                self.is_whole = true;
-                return rest;
-            }
-            self.line = self.bytes.len();
-            if self.is_over {
-                self.is_whole = true;
-                return rest;
+            if piece.ends_with(b"\n") {
+                if is_long {
+                    self.line.push(b'\n');
+                }
+                self.end_line();
             }
         }
-        self.add(rest);
-        &[]
+        rest
+    }
+
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.line);
+        let is_first = !std::mem::replace(&mut self.has_line, true);
+        if line == b"\n" || line == b"\r\n" {
+            self.is_whole = true;
+        } else if is_first && line.starts_with(b"From ") {
+            // Of an mbox.
+        } else if !is_field(&line, self.has_field) {
+            self.begun = std::mem::take(&mut line);
+            self.is_whole = true;
+        } else {
+            let is_full = self.bytes.len() + line.len() > MOST;
+            self.is_passed_over = is_full || self.is_passed_over && is_fold(&line);
+            if !self.is_passed_over {
+                self.bytes.extend_from_slice(&line);
+            }
+            self.has_field = true;
+        }
+        line.clear();
+        if line.capacity() <= MOST_OF_LINE / 16 {
+            self.line = line;
+        }
     }
 
     /// Whether all of it is there.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.is_whole
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        if self.bytes.len() + bytes.len() > MOST {
-            self.is_over = true;
-        } else {
-            self.bytes.extend_from_slice(bytes);
-        }
-        self.is_whole |= self.is_over;
     }
 
     /// The client of the mail server that wrote the Received field at this place, from the top.
@@ -83,26 +96,31 @@ impl Head {
 
     /// Hands its fields to a message, and what is of the body.
     pub(super) fn fill(&self, message: &mut Message) {
-        let (head, last) = self.bytes.split_at(self.line.min(self.bytes.len()));
         // A message may end in its header, without the end of a line.
-        let is_last_field = is_field(last, self.line > 0);
-        for (name, value) in header_fields(if is_last_field { &self.bytes } else { head }) {
+        let is_last_field = is_field(&self.line, self.has_field);
+        let last =
+            if is_last_field && !(self.is_passed_over && is_fold(&self.line)) { &*self.line } else { b"" };
+        let head: Cow<'_, [u8]> =
+            if last.is_empty() { Cow::Borrowed(&self.bytes) } else { [&self.bytes, last].concat().into() };
+        for (name, value) in header_fields(&head) {
             message.header(name, value);
         }
-        for line in [&*self.begun, if is_last_field { b"" } else { last }] {
+        for line in [&*self.begun, if is_last_field { b"" } else { &self.line }] {
             if !line.is_empty() {
                 message.body(line);
             }
         }
-        if self.is_over {
-            message.fail(Unknown::TooLarge);
-        }
     }
+}
+
+/// Whether a line goes on with the field above it.
+fn is_fold(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b' ' | b'\t'))
 }
 
 /// Whether a line of a header is one of a field, as mail servers see it: what is not ends the header, and begins the body.
 fn is_field(line: &[u8], is_behind_one: bool) -> bool {
-    if matches!(line.first(), Some(b' ' | b'\t')) {
+    if is_fold(line) {
         return is_behind_one;
     }
     let Some(colon) = memchr::memchr(b':', line) else { return false };
@@ -127,7 +145,7 @@ mod tests {
                 let (mut of, mut body) = (Head::default(), Vec::new());
                 mail.chunks(size).for_each(|chunk| body.extend_from_slice(of.take(chunk)));
                 assert_eq!((&*of.bytes, &*body), (head, &b"body\n\nmore"[..]), "in pieces of {size}");
-                assert!(of.is_whole && !of.is_over);
+                assert!(of.is_whole);
             }
         }
         let mut alone = Head::default();
@@ -154,13 +172,27 @@ mod tests {
         }
     }
 
+    /// What is beyond is passed over, and the body is found behind it.
     #[test]
-    fn a_header_without_end_is_not_kept() {
-        for line in [&b"X: yyyyyyy\n"[..], b"yyyyyyyyyyyyyyyyyyyyy"] {
-            let mut head = Head::default();
-            (0..100_000).for_each(|_| _ = head.take(line));
-            assert!(head.is_over && head.is_whole && head.bytes.len() <= MOST);
+    fn a_long_header_is_passed_over() {
+        let fields = b"X: yyyyyyy\n".repeat(100_000);
+        let folds = [b"X: y\n".to_vec(), b"\tyyyyyyyyyyyy\n".repeat(100_000)].concat();
+        let line = [b"X: ".to_vec(), vec![b'y'; 1 << 20], b"\n".to_vec()].concat();
+        for long in [&fields, &folds, &line] {
+            for size in [1000, 100_000] {
+                let (mut head, mut body) = (Head::default(), Vec::new());
+                let mail = [long, &b"Subject: s\n\nbody"[..]].concat();
+                mail.chunks(size).for_each(|chunk| body.extend_from_slice(head.take(chunk)));
+                assert!(head.is_whole && head.bytes.len() <= MOST && head.line.is_empty());
+                assert_eq!((&*head.begun, &*body), (&b""[..], &b"body"[..]));
+                assert_eq!(head.bytes.ends_with(b"Subject: s\n"), long != &fields && long != &folds);
+            }
         }
+        let (mut head, mut body) = (Head::default(), Vec::new());
+        for _ in 0..100_000 {
+            body.extend_from_slice(head.take(b"yyyyyyyyyyyyyyyyyyyyy"));
+        }
+        assert_eq!((head.is_whole, head.begun.len() + body.len()), (true, 2_100_000));
     }
 
     #[test]

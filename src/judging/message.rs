@@ -12,11 +12,12 @@ use std::time::Instant;
 /// Recipients of one message that are kept. Postfix takes 1,000 by default.
 pub const MAX_RECIPIENTS: usize = 10_000;
 
-/// Bytes of all their addresses: on average 100 for each.
-const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
+/// Bytes of the two sides of an address that are kept; RFC 5321, 4.5.3.1, has no longer ones.
+const MAX_LOCAL_PART: usize = 64;
+const MAX_DOMAIN: usize = 255;
 
 /// Fields of our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
-/// looks for it among all fields.
+/// looks for it among all fields. Those beyond stay, below ours.
 pub const MAX_FORGED: usize = 1000;
 
 /// Bytes of a subject, or of a Message-ID, that are kept.
@@ -37,7 +38,6 @@ pub struct Message {
     pub(super) is_asked: bool,
     /// Whether it is kept even where it is not judged.
     is_explained: bool,
-    recipient_bytes: usize,
     /// Why the message is neither counted nor judged.
     pub exempt: Option<Exempt>,
     /// Whether the client that is known by now is one of one's own mail servers in front: the next Received field has the one before it.
@@ -77,7 +77,6 @@ impl Message {
             door,
             is_asked: false,
             is_explained: false,
-            recipient_bytes: 0,
             exempt,
             is_relayed,
             unjudged: None,
@@ -91,6 +90,11 @@ impl Message {
             account: service.budget.account(),
             _in_flight: service.begin_message(),
         }
+    }
+
+    /// It does not come from a program on this machine: its client's address cannot be read.
+    pub fn client_is_unknown(&mut self) {
+        self.exempt = self.rules.exempt_as_told(&self.envelope);
     }
 
     /// It is judged and not counted, and nothing is remembered of it.
@@ -111,10 +115,9 @@ impl Message {
     /// The MTA accepted a recipient.
     pub fn rcpt(&mut self, recipient: &str) {
         let recipient = address(recipient);
-        self.recipient_bytes += recipient.len();
         let recipients = &mut self.envelope.recipients;
-        if recipients.len() < MAX_RECIPIENTS && self.recipient_bytes <= MAX_RECIPIENT_BYTES {
-            recipients.push(recipient.to_owned());
+        if recipients.len() < MAX_RECIPIENTS {
+            recipients.push(shortened(recipient));
         } else {
             self.unjudged = Some(Unknown::TooManyRecipients);
         }
@@ -140,9 +143,6 @@ impl Message {
         }
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged += 1;
-            if self.forged > MAX_FORGED {
-                self.unjudged = Some(Unknown::TooManyForged);
-            }
         }
         if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
             self.subject = Some(cut(value).to_vec());
@@ -209,6 +209,17 @@ impl Message {
             self.account.give_back();
         }
     }
+}
+
+/// An address whose sides are as long as they may be: a longer one must not keep its message from being judged.
+fn shortened(address: &str) -> String {
+    // Some mail servers take a longer local part; so only the whole decides.
+    if address.len() <= MAX_LOCAL_PART + 1 + MAX_DOMAIN {
+        return address.to_owned();
+    }
+    let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
+    let cut = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
+    [&cut(local, MAX_LOCAL_PART), "@", &cut(domain, MAX_DOMAIN)].concat()
 }
 
 fn cut(value: &[u8]) -> &[u8] {

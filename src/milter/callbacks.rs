@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter protocol: translates between `indymilter` and a [`Session`], and decides what the MTA is asked for.
 
-use super::session::Session;
+use super::mend::UNREADABLE;
+use super::session::{Client, Session};
 use crate::judging::{MAX_FORGED, Service, judge};
 use bulkmark_policy::{Action, Verdict};
 use bulkmark_verdict::{Exempt, Outcome, Reply};
@@ -137,11 +138,12 @@ fn step(cx: &mut Context<State>, stage: ProtoOpts, act: impl FnOnce(&mut Session
 }
 
 fn connect(cx: &mut Context<State>, host: &CStr, socket: &SocketInfo) -> Status {
-    let ip = match socket {
-        SocketInfo::Inet(address) => Some(address.ip()),
-        SocketInfo::Unix(_) | SocketInfo::Unknown => None,
+    let client = match socket {
+        SocketInfo::Inet(address) => Client::At(address.ip()),
+        SocketInfo::Unix(path) if path.to_bytes() == UNREADABLE => Client::Unknown,
+        SocketInfo::Unix(_) | SocketInfo::Unknown => Client::Local,
     };
-    step(cx, ProtoOpts::NOREPLY_CONNECT, |session| session.connect(&host.to_string_lossy(), ip))
+    step(cx, ProtoOpts::NOREPLY_CONNECT, |session| session.connect(&host.to_string_lossy(), client))
 }
 
 fn mail(cx: &mut Context<State>, args: &[CString]) -> Status {
@@ -183,6 +185,11 @@ async fn eom(cx: &mut EomContext<State>) -> Status {
     if state.has_blanks {
         outcome.header.insert(0, ' ');
     }
+    if forged > MAX_FORGED {
+        log::warn!(
+            "{id}: it came with {forged} header fields of the name {name}: {MAX_FORGED} are removed, and ours is above the others"
+        );
+    }
     if let Err(e) = change(&cx.actions, state.actions, &name, forged, outcome).await {
         log::warn!("{id}: the message could not be marked: {e}");
     }
@@ -202,7 +209,7 @@ fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
     if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
 }
 
-/// Marks the message. So many forged fields that they are not removed stand below ours.
+/// Marks the message. Forged fields beyond those that are removed stand below ours.
 async fn change(
     eom: &EomActions,
     available: Actions,
@@ -216,9 +223,9 @@ async fn change(
             eom.delete_recipient(format!("<{trap}>")).await?;
         }
     }
-    if available.contains(Actions::CHANGE_HEADER) && !is_first {
+    if available.contains(Actions::CHANGE_HEADER) {
         // From the last to the first, since an MTA may renumber those behind a removed one.
-        for index in (1..=forged).rev() {
+        for index in (1..=forged.min(MAX_FORGED)).rev() {
             eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
         }
     }

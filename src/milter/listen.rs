@@ -55,7 +55,7 @@ impl Socket {
     }
 
     fn new(socket: net::Socket, connections: Arc<Connections>) -> Self {
-        Self { acceptor: Acceptor::new(Arc::new(socket)), connections }
+        Self { acceptor: Acceptor::prompt(Arc::new(socket)), connections }
     }
 
     /// The bound address in Postfix's notation, with the port that the system chose where 0 was asked for.

@@ -5,8 +5,10 @@
 //! [judged](crate::judging), and the MTA is answered with a header or a refusal (`callbacks`).
 
 mod callbacks;
+mod incoming;
 mod listen;
 mod listeners;
+mod mend;
 mod place;
 mod serve;
 mod session;

@@ -35,7 +35,6 @@ pub(super) struct Place {
     /// How long an MTA may say nothing while another connection waits.
     idle: Duration,
     stage: Stage,
-    packets: Packets,
     sent_away: Pin<Box<OwnedNotified>>,
     is_closed: bool,
 }
@@ -44,8 +43,7 @@ impl Place {
     /// Of a connection of which nothing was read yet.
     pub(super) fn new(seat: Seat, idle: Duration) -> Self {
         let sent_away = Box::pin(seat.sent_away());
-        let packets = Packets::default();
-        let mut place = Self { seat, idle, stage: Stage::Greeting, packets, sent_away, is_closed: false };
+        let mut place = Self { seat, idle, stage: Stage::Greeting, sent_away, is_closed: false };
         place.reach(Stage::Greeting);
         place
     }
@@ -60,10 +58,10 @@ impl Place {
         }
     }
 
-    /// Notes bytes from the MTA.
-    pub(super) fn read(&mut self, bytes: &[u8]) {
+    /// Notes commands of the MTA.
+    pub(super) fn read(&mut self, commands: &[u8]) {
         let mut stage = None;
-        self.packets.read(bytes, |kind| {
+        for kind in commands {
             stage = match kind {
                 b'K' => Some(Stage::Greeting),
                 b'C' | b'A' => Some(Stage::Between),
@@ -73,7 +71,7 @@ impl Place {
                 // Macros, HELO, offers: what can be said again and again and leads nowhere.
                 _ => stage,
             };
-        });
+        }
         if let Some(stage) = stage {
             self.reach(stage);
         }
@@ -93,37 +91,6 @@ impl Place {
     }
 }
 
-/// Finds packets in a stream of bytes: a length of four bytes, a kind, and the rest.
-#[derive(Debug, Default)]
-struct Packets {
-    /// The length, as far as it is known, and how many of its bytes are.
-    length: u32,
-    known: u8,
-    /// Bytes up to the next packet.
-    rest: u32,
-}
-
-impl Packets {
-    fn read(&mut self, mut bytes: &[u8], mut kind: impl FnMut(u8)) {
-        while let Some((&first, behind)) = bytes.split_first() {
-            if self.rest > 0 {
-                let skipped = usize::try_from(self.rest).unwrap_or(usize::MAX).min(bytes.len());
-                self.rest -= u32::try_from(skipped).unwrap_or(self.rest);
-                bytes = &bytes[skipped..];
-                continue;
-            }
-            bytes = behind;
-            if self.known < 4 {
-                self.length = self.length << 8 | u32::from(first);
-                self.known += 1;
-                continue;
-            }
-            kind(first);
-            *self = Self { rest: self.length.saturating_sub(1), ..Self::default() };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,27 +99,6 @@ mod tests {
 
     const HOUR: u64 = 3_600_000;
 
-    fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
-        let length = u8::try_from(payload.len() + 1).unwrap();
-        [&[0, 0, 0, length, kind], payload].concat()
-    }
-
-    #[test]
-    fn packets_are_found_however_they_are_cut() {
-        let stream = [packet(b'O', b"Cx"), packet(b'E', b""), packet(b'C', &[b'M'; 200])].concat();
-        for size in [1, 2, 3, 7, 300] {
-            let (mut packets, mut kinds) = (Packets::default(), Vec::new());
-            for piece in stream.chunks(size) {
-                packets.read(piece, |kind| kinds.push(kind));
-            }
-            assert_eq!(kinds, b"OEC", "in pieces of {size}");
-        }
-    }
-
-    fn stage(place: &mut Place, kinds: &[u8]) {
-        kinds.iter().for_each(|&kind| place.read(&packet(kind, b"x")));
-    }
-
     /// First who never said anything, then who is between two messages, then who is in the midst of one; never whom we owe an
     /// answer. Each only after its time.
     #[test]
@@ -160,12 +106,12 @@ mod tests {
         let crowd = Crowd::new(Bounds { all: 5, address: usize::MAX, known: usize::MAX });
         let place = |_| Place::new(crowd.admit(None, 0).unwrap(), Duration::from_secs(20 * 3600));
         let mut places: Vec<Place> = (0..5).map(place).collect();
-        stage(&mut places[0], b"OCMRTLNBE");
-        stage(&mut places[1], b"OCDMR");
-        stage(&mut places[2], b"OC");
-        stage(&mut places[3], b"OCMRTNBE");
+        places[0].read(b"OCMRTLNBE");
+        places[1].read(b"OCDMR");
+        places[2].read(b"OC");
+        places[3].read(b"OCMRTNBE");
         places[3].wrote();
-        stage(&mut places[4], b"ODHO");
+        places[4].read(b"ODHO");
         // Those who come are not silent as yet.
         let mut came = Vec::new();
         let mut closed = |hour: u64| {

@@ -4,7 +4,7 @@
 use super::callbacks::callbacks;
 use super::listen::Socket;
 use super::place::Place;
-use super::stream::Coalescing;
+use super::stream::{CONNECTION_TIMEOUT, Coalescing};
 use crate::activity::Open;
 use crate::judging::Service;
 use crate::net::{self, Crowd, Seat, Stream};
@@ -19,9 +19,6 @@ use tokio::sync::watch;
 /// How long a shutdown waits for messages that are being sent. Below systemd's usual 90 s and long enough for a slow
 /// client to finish; what is cut then is tried again by its sender.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The time after which an idle connection is closed; libmilter's own value, above all timeouts of MTAs.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
 
 /// How often it is said that all connections are taken.
 const WARN_INTERVAL: Duration = Duration::from_secs(60);
@@ -57,6 +54,7 @@ pub async fn serve(
         next: None,
         warned: None,
         stop: Box::pin(wait_until_true(stop.clone())),
+        stopping: stop.clone(),
     };
     // Apart from accepting, which rests while all connections are taken.
     tokio::spawn(async move {
@@ -99,6 +97,8 @@ struct Accepting {
     /// When it was last said that no more connections are taken, and how many had been closed by then.
     warned: Option<(Instant, u64)>,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// The same, for connections that it ends.
+    stopping: watch::Receiver<bool>,
 }
 
 impl Listener for Accepting {
@@ -133,7 +133,12 @@ impl Listener for Accepting {
                 Poll::Ready(None) => (),
                 Poll::Ready(Some(seat)) => {
                     let place = Place::new(seat, self.bounds.idle);
-                    return Poll::Ready(Ok(Coalescing::new(next.stream, next.open, place)));
+                    return Poll::Ready(Ok(Coalescing::new(
+                        next.stream,
+                        next.open,
+                        place,
+                        self.stopping.clone(),
+                    )));
                 }
             }
         }

@@ -10,18 +10,31 @@ use std::sync::Arc;
 /// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
 const MAX_LOGIN: usize = 320;
 
+/// Who speaks SMTP to the MTA.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Client {
+    /// A client with this address.
+    At(IpAddr),
+    /// A program on this machine.
+    Local,
+    /// A client whose address cannot be read.
+    Unknown,
+}
+
 /// A connection.
 pub(super) struct Session {
     pub(super) service: Arc<Service>,
     /// Who speaks SMTP to the MTA, and on which listener the MTA asks: an envelope without a message.
     client: Envelope,
+    /// Whether the client's address could not be read: it is then not local mail.
+    is_unknown: bool,
     pub(super) message: Option<Message>,
 }
 
 impl Session {
     pub(super) fn new(service: Arc<Service>, listener: Option<&str>) -> Self {
         let client = Envelope { listener: listener.map(str::to_owned), ..Envelope::default() };
-        Self { service, client, message: None }
+        Self { service, client, is_unknown: false, message: None }
     }
 
     /// Whether mail is verified here, by the rules of now.
@@ -36,7 +49,12 @@ impl Session {
     }
 
     /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
-    pub(super) fn connect(&mut self, host: &str, ip: Option<IpAddr>) {
+    pub(super) fn connect(&mut self, host: &str, client: Client) {
+        let ip = match client {
+            Client::At(ip) => Some(ip),
+            Client::Local | Client::Unknown => None,
+        };
+        self.is_unknown = matches!(client, Client::Unknown);
         let verified = !host.is_empty() && !host.starts_with('[') && !host.eq_ignore_ascii_case("unknown");
         self.client = Envelope {
             client: ip.map(|ip| ip.to_canonical()),
@@ -53,6 +71,7 @@ impl Session {
     /// The SMTP client is gone.
     pub(super) fn disconnect(&mut self) {
         self.client = self.nobody();
+        self.is_unknown = false;
         self.message = None;
     }
 
@@ -64,6 +83,10 @@ impl Session {
             login
         });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
-        self.message = Some(Message::new(&self.service, envelope, Door::Milter));
+        let mut message = Message::new(&self.service, envelope, Door::Milter);
+        if self.is_unknown {
+            message.client_is_unknown();
+        }
+        self.message = Some(message);
     }
 }

@@ -4,13 +4,32 @@
 //! `indymilter` flushes after each packet. Over TCP a header packet and the reply after it would then be two small
 //! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
 //! are held back until the reply that must follow them.
+//!
+//! And a connection on which the library reads nothing that it cannot parse: [`Incoming`] mends packets, and ends the session at
+//! those that are none. A session that ends for an error in the protocol leaves a line in the log, and is counted.
 
+use super::incoming::{Fault, Incoming, Noticed};
+use super::mend::number;
 use super::place::Place;
 use crate::activity::Open;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+
+/// The time after which an idle connection is closed; libmilter's own value, above all timeouts of MTAs.
+pub(super) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
+
+/// The packet by which the MTA is told to go on.
+const CONTINUE: [u8; 5] = [0, 0, 0, 1, b'c'];
+
+/// Where the options stand in the answer to an offer: behind length, command, version and actions.
+const OPTIONS_AT: usize = 13;
+
+/// Bytes for the library that are kept for the next read without giving the memory back.
+const MAX_KEPT: usize = 64 << 10;
 
 /// Packets that are always followed by another: add, insert and change header, quarantine.
 const HELD: [u8; 4] = [b'h', b'i', b'm', b'q'];
@@ -26,12 +45,78 @@ pub(super) struct Coalescing<S> {
     /// How much of `pending` is made of whole packets that are held back.
     held: usize,
     place: Place,
-    _open: Open,
+    open: Open,
+    incoming: Incoming,
+    /// What the library should read, and how much of it it did.
+    ready: Vec<u8>,
+    given: usize,
+    /// Whether the session's end is known, or was announced.
+    has_ended: bool,
+    /// Whether the end is an error in the protocol.
+    has_failed: bool,
+    /// The last command, and when the MTA last said something.
+    last: Option<u8>,
+    heard: Instant,
+    /// Whether the daemon stops.
+    stopping: watch::Receiver<bool>,
 }
 
 impl<S> Coalescing<S> {
-    pub(super) const fn new(inner: S, open: Open, place: Place) -> Self {
-        Self { inner, pending: Vec::new(), held: 0, place, _open: open }
+    pub(super) fn new(inner: S, open: Open, place: Place, stopping: watch::Receiver<bool>) -> Self {
+        Self {
+            inner,
+            pending: Vec::new(),
+            held: 0,
+            place,
+            open,
+            incoming: Incoming::new(),
+            ready: Vec::new(),
+            given: 0,
+            has_ended: false,
+            has_failed: false,
+            last: None,
+            heard: Instant::now(),
+            stopping,
+        }
+    }
+
+    /// The session ends by an error in the protocol.
+    fn fail(&mut self, why: &str) {
+        (self.has_ended, self.has_failed) = (true, true);
+        self.open.broke();
+        log::warn!("the MTA's connection is closed, and its message not judged: {why}");
+    }
+
+    /// Takes what the MTA said.
+    fn take(&mut self, bytes: &[u8]) {
+        let mut noticed = Noticed::default();
+        let taken = self.incoming.take(bytes, &mut self.ready, &mut noticed);
+        self.place.read(&noticed.commands);
+        self.has_ended |= noticed.commands.contains(&b'Q');
+        self.last = noticed.commands.last().copied().or(self.last);
+        self.heard = Instant::now();
+        for what in noticed.mended {
+            self.open.mended();
+            log::warn!("the MTA sent a packet that is not well formed; its session goes on: {what}");
+        }
+        for _ in 0..noticed.owed {
+            self.pending.extend_from_slice(&CONTINUE);
+        }
+        if let Err(fault) = taken {
+            self.fail(&fault.to_string());
+        }
+    }
+
+    /// Gives the library what it should read.
+    fn give(&mut self, buf: &mut ReadBuf<'_>) {
+        let now = (self.ready.len() - self.given).min(buf.remaining());
+        buf.put_slice(&self.ready[self.given..self.given + now]);
+        self.given += now;
+        if self.given == self.ready.len() {
+            self.given = 0;
+            self.ready.clear();
+            self.ready.shrink_to(MAX_KEPT);
+        }
     }
 
     /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
@@ -55,9 +140,14 @@ impl<S: AsyncWrite + Unpin> Coalescing<S> {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         while !self.pending.is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => drop(self.pending.drain(..written)),
+            match ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending)) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(written) => drop(self.pending.drain(..written)),
+                Err(e) => {
+                    // The MTA is gone.
+                    self.has_ended = true;
+                    return Poll::Ready(Err(e));
+                }
             }
         }
         Poll::Ready(Ok(()))
@@ -74,14 +164,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
         if !self.pending.is_empty() {
             ready!(self.poll_drain(cx))?;
         }
-        if self.place.is_closed(cx) {
-            // As if the MTA had hung up.
-            return Poll::Ready(Ok(()));
-        }
         let before = buf.filled().len();
-        let read = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
-        self.place.read(&buf.filled()[before..]);
-        Poll::Ready(read)
+        while self.given == self.ready.len() {
+            if self.place.is_closed(cx) || self.has_failed {
+                // As if the MTA had hung up.
+                self.has_ended = true;
+                return Poll::Ready(Ok(()));
+            }
+            let read = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
+            if read.is_err() || buf.filled().len() == before {
+                if !self.incoming.is_between() && !self.has_ended {
+                    self.fail(&Fault::Torn.to_string());
+                }
+                self.has_ended = true;
+                return Poll::Ready(read);
+            }
+            self.take(&buf.filled()[before..]);
+            buf.set_filled(before);
+            if !self.pending.is_empty() {
+                ready!(self.poll_drain(cx))?;
+            }
+        }
+        self.give(buf);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -96,6 +201,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.pending.get(4) == Some(&b'O')
+            && let Some(&options) = self.pending.get(OPTIONS_AT..).and_then(<[u8]>::first_chunk)
+        {
+            self.incoming.agree(number(options));
+        }
+        if self.pending == CONTINUE && self.incoming.is_surplus() {
+            self.pending.clear();
+        }
         if !self.pending.is_empty() && self.may_hold() {
             return Poll::Ready(Ok(()));
         }
@@ -106,6 +219,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_drain(cx))?;
         Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+impl<S> Drop for Coalescing<S> {
+    /// Whatever else made an end of the session should not go unseen.
+    fn drop(&mut self) {
+        let is_silent = self.heard.elapsed() >= CONNECTION_TIMEOUT;
+        if !self.has_ended && !is_silent && !*self.stopping.borrow() {
+            let after =
+                self.last.map_or_else(|| "nothing".to_owned(), |kind| format!("{:?}", char::from(kind)));
+            self.fail(&format!("it could not be answered after the packet {after}"));
+        }
     }
 }
 
@@ -126,7 +251,7 @@ mod tests {
     fn coalescing<S>(near: S) -> Coalescing<S> {
         let crowd = Crowd::new(Bounds { all: 1, address: 1, known: 1 });
         let place = Place::new(crowd.admit(None, 0).unwrap(), Duration::from_secs(60));
-        Coalescing::new(near, Arc::<Connections>::default().begin(), place)
+        Coalescing::new(near, Arc::<Connections>::default().begin(), place, watch::channel(false).1)
     }
 
     async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {

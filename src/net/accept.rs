@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Taking connections: the one loop for all that listen.
 
+use super::prompt::Prompt;
 use super::socket::Socket;
 use socket2::SockRef;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep};
 
@@ -42,13 +44,25 @@ pub struct Accepted {
 pub struct Acceptor {
     socket: Arc<Socket>,
     back_off: Option<Pin<Box<Sleep>>>,
+    is_prompt: bool,
+}
+
+/// The next connection of any of these.
+fn poll_any(sockets: &[TcpListener], cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+    sockets.iter().map(|socket| socket.poll_accept(cx)).find(Poll::is_ready).unwrap_or(Poll::Pending)
 }
 
 impl Acceptor {
     /// Of this socket.
     #[must_use]
     pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, back_off: None }
+        Self { socket, back_off: None, is_prompt: false }
+    }
+
+    /// The same for a protocol in which one side says several things before it is answered: see `Prompt`.
+    #[must_use]
+    pub fn prompt(socket: Arc<Socket>) -> Self {
+        Self { is_prompt: true, ..Self::new(socket) }
     }
 
     /// The socket.
@@ -81,13 +95,15 @@ impl Acceptor {
 
     fn poll_once(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
         Poll::Ready(match &*self.socket {
-            Socket::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, address)| {
+            Socket::Tcp(sockets) => ready!(poll_any(sockets, cx)).and_then(|(stream, address)| {
                 stream.set_nodelay(true)?;
                 let socket = SockRef::from(&stream);
                 // Where the system cannot do this, a dead connection lasts longer and takes more memory.
                 let _ = socket.set_tcp_user_timeout(Some(UNHEARD));
                 let _ = socket.set_tcp_notsent_lowat(UNSENT);
-                Ok(Accepted { stream: Box::new(stream), ip: Some(address.ip()) })
+                let stream: Stream =
+                    if self.is_prompt { Box::new(Prompt::new(stream)) } else { Box::new(stream) };
+                Ok(Accepted { stream, ip: Some(address.ip()) })
             }),
             Socket::Unix(socket, _) => ready!(socket.poll_accept(cx))
                 .map(|(stream, _)| Accepted { stream: Box::new(stream), ip: None }),

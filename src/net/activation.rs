@@ -155,7 +155,7 @@ impl Activation {
                 return Ok(DEAF);
             }
             socket.set_nonblocking(true)?;
-            return Ok(Found::Socket(Socket::Tcp(TcpListener::from_std(socket)?)));
+            return Ok(Found::Socket(Socket::Tcp(vec![TcpListener::from_std(socket)?])));
         }
         if let Ok(Some(socket)) = self.sockets.take_unix_listener(i) {
             if !socket_acceptconn(&socket)? {

@@ -19,6 +19,7 @@ mod http;
 mod listen;
 mod mode;
 mod network;
+mod prompt;
 mod rate;
 mod seated;
 mod socket;

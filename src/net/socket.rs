@@ -4,6 +4,7 @@
 use super::address::Address;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream, lookup_host};
@@ -15,8 +16,8 @@ const BACKLOG: u32 = 4096;
 /// A socket that listens.
 #[derive(Debug)]
 pub enum Socket {
-    /// On a port.
-    Tcp(TcpListener),
+    /// On a port of one address or, where a name has several, of all.
+    Tcp(Vec<TcpListener>),
     /// On a path; with its file, where that is ours.
     Unix(UnixListener, Option<SocketFile>),
 }
@@ -44,21 +45,43 @@ impl Socket {
         }
     }
 
-    /// Binds the first address of `address`, which is `HOST:PORT`, that can be used.
+    /// Binds all addresses of `address`, which is `HOST:PORT`: clients that know a name take any of them. Those that cannot be used are
+    /// told.
     ///
     /// # Errors
     /// When none can.
     async fn tcp(address: &str) -> io::Result<Self> {
-        let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-        for address in lookup_host(address).await? {
-            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            socket.set_reuseaddr(true)?;
-            result = socket.bind(address).and_then(|()| socket.listen(BACKLOG)).map(Self::Tcp);
-            if result.is_ok() {
-                break;
+        Self::tcp_at(lookup_host(address).await?)
+    }
+
+    fn tcp_at(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Self> {
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        let (mut sockets, mut tried, mut failed) = (Vec::<TcpListener>::new(), Vec::new(), Vec::new());
+        for mut address in addresses {
+            if tried.contains(&address) {
+                continue;
+            }
+            tried.push(address);
+            if address.port() == 0
+                && let Some(first) = sockets.first()
+            {
+                address.set_port(first.local_addr()?.port());
+            }
+            match listen(address) {
+                Ok(socket) => sockets.push(socket),
+                Err(e) => {
+                    failed.push(format!("{address}: {e}"));
+                    error = e;
+                }
             }
         }
-        result
+        let Some(first) = sockets.first() else { return Err(error) };
+        if let Ok(first) = first.local_addr()
+            && !failed.is_empty()
+        {
+            log::warn!("of the addresses of one name {first} is listened on, and not {}", failed.join(", "));
+        }
+        Ok(Self::Tcp(sockets))
     }
 
     /// Binds a Unix socket at `path` with the permissions `mode`. One that is left from a crash is replaced.
@@ -79,11 +102,14 @@ impl Socket {
         Ok(Self::Unix(socket, Some(file)))
     }
 
-    /// Its address as the system has it, `HOST:PORT` or `unix:/PATH`, with the port that the system chose where 0 was asked for.
+    /// Its address (of several the first) as the system has it, `HOST:PORT` or `unix:/PATH`, with the port that the system chose where 0 was asked for.
     #[must_use]
     pub fn address(&self) -> String {
         let address = match self {
-            Self::Tcp(socket) => socket.local_addr().map(|address| address.to_string()),
+            Self::Tcp(sockets) => match sockets.first() {
+                Some(socket) => socket.local_addr().map(|address| address.to_string()),
+                None => Err(io::ErrorKind::NotConnected.into()),
+            },
             Self::Unix(socket, _) => socket.local_addr().map(|address| {
                 let path = address.as_pathname().unwrap_or_else(|| Path::new(""));
                 format!("unix:{}", path.display())
@@ -96,15 +122,45 @@ impl Socket {
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Tcp(socket) => socket.local_addr().is_ok_and(|address| address.ip().is_loopback()),
+            Self::Tcp(sockets) => sockets
+                .iter()
+                .all(|socket| socket.local_addr().is_ok_and(|address| address.ip().is_loopback())),
             Self::Unix(..) => true,
         }
     }
 }
 
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::net::TcpStream;
+
+    /// As `localhost` has `::1` and 127.0.0.1 on many machines.
+    #[tokio::test]
+    async fn a_name_with_several_addresses_is_listened_on_at_all() {
+        let addresses = ["127.0.0.1:0", "127.0.0.2:0", "127.0.0.1:0", "192.0.2.1:0"];
+        let socket = Socket::tcp_at(addresses.iter().map(|address| address.parse().unwrap())).unwrap();
+        let Socket::Tcp(sockets) = &socket else { unreachable!() };
+        assert_eq!(sockets.len(), 2, "one is no address of this machine");
+        assert!(socket.is_local());
+        let mut acceptor = crate::net::Acceptor::new(std::sync::Arc::new(socket));
+        let port = acceptor.socket().address().rsplit_once(':').unwrap().1.to_owned();
+        for host in ["127.0.0.2", "127.0.0.1"] {
+            let (accepted, client) = tokio::join!(
+                std::future::poll_fn(|cx| acceptor.poll_accept(cx)),
+                TcpStream::connect(format!("{host}:{port}"))
+            );
+            assert_eq!(accepted.ip, Some(client.unwrap().local_addr().unwrap().ip()));
+        }
+        assert!(Socket::tcp_at(std::iter::empty()).is_err());
+    }
 
     #[tokio::test]
     async fn a_dead_socket_is_replaced_and_a_live_one_is_not() {

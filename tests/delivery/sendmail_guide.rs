@@ -51,3 +51,20 @@ fn the_lines_of_the_guide() {
     assert!(marks.len() == 1 && marks[0].starts_with("clean; body=3; "), "{marks:?}");
     drop(daemon);
 }
+
+/// Sendmail tells a client over IPv6 as `IPv6:...`: its mail is judged, and log, policies and white list see the address.
+#[test]
+fn clients_over_ipv6() {
+    let port = free_port();
+    let own = format!("DAEMON_OPTIONS(`Family=inet6, Name=MTA6, Addr=::1, Port={port}')dnl");
+    let site = Rig::tcp_site("exempt-loopback = false\n[thresholds]\nbody = 1\n");
+    let Some(rig) = Rig::start_with(Kind::Sendmail, site, &[&own]) else { return };
+    for count in 1..=2 {
+        let mut client = Client::connect_over_ipv6(port);
+        client.send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);
+        let mail = rig.mta.wait_for_mail("a@box.test", count).remove(count - 1);
+        let marks = mail.header("X-Bulkmark");
+        assert!(marks.len() == 1 && marks[0].contains(&format!("body={count};")), "{marks:?}");
+    }
+    rig.daemon.log.wait_for(0, "[::1]");
+}

@@ -44,17 +44,20 @@ fn any_message_gets_an_answer() {
     let lines = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";
     let long_header = [b"X: ".to_vec(), vec![b'y'; 1 << 20], b"\n\nbody\n".to_vec()].concat();
     let long_body = [b"A: b\n\n".to_vec(), vec![b'y'; 33 << 20]].concat();
+    // A header does not switch off what is said of the text below it.
+    let long_header_of_many = [b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\n".repeat(50_000), letter(2)].concat();
     for (message, told) in [
         (Vec::new(), "exempt low-information"),
         (b"no header at all".to_vec(), "exempt low-information"),
         (b"\0\0\n\0\n\n\0".to_vec(), "exempt low-information"),
-        (long_header, "unknown too-large"),
+        (long_header, "exempt low-information"),
         (long_body, "unknown too-large"),
     ] {
         let answer = dccifd(&site, lines, &message);
         assert!(answer.starts_with("A\nA\nX-DCC-bulkmark-Metrics: mx.test "), "{answer}");
         assert!(answer.contains(&format!("; {told}\n")), "{told}: {answer}");
     }
+    assert_eq!(counts(&dccifd(&site, lines, &long_header_of_many)).trim(), "Body=1 Fuz1=1 Fuz2=1");
 }
 
 /// Thousands who connect and say nothing, or who stop in the midst of a message, keep nobody waiting, and are given up.

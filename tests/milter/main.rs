@@ -7,6 +7,7 @@ mod lifecycle;
 mod load;
 mod log_floods;
 mod malformed;
+mod mended;
 mod people;
 mod policies;
 mod relays;

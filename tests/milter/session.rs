@@ -111,7 +111,7 @@ fn the_answer_comes_in_one_write() {
     }
 }
 
-/// Beyond so many forged fields as are removed, none is: the message is not judged, and ours stands before them.
+/// Forged fields beyond those that are removed stay below ours, and switch nothing off: the message is counted and judged.
 #[test]
 fn more_forged_fields_than_are_removed() {
     let forged = |n: usize| {
@@ -126,11 +126,15 @@ fn more_forged_fields_than_are_removed() {
     let answer = client.message(&forged(1000));
     assert_eq!((answer.removed.len(), answer.inserted.len()), (1000, 0));
     assert!(answer.verdict().starts_with("clean; body=1;"));
-    let answer = client.message(&forged(1001));
-    assert_eq!(answer.inserted, ours("unknown; reason=too-many-forged"));
-    assert_eq!((answer.added.len(), answer.removed.len(), &*answer.reply), (0, 0, "c"));
-    // It was not counted.
-    assert_eq!(client.message(&Mail::text("forged")).count(), Some(2));
+    for (count, fields) in [(2, 1001), (3, 20_000)] {
+        let answer = client.message(&forged(fields));
+        assert!(answer.inserted[0].1.starts_with(&format!("clean; body={count};")), "{answer:?}");
+        let removed: Vec<_> = answer.removed.iter().map(|(index, _)| *index).collect();
+        assert_eq!(removed, (1..=1000).rev().collect::<Vec<_>>());
+        assert_eq!((answer.added.len(), &*answer.reply), (0, "c"));
+        daemon.log.wait_for(0, &format!("it came with {fields} header fields of the name X-Bulkmark"));
+    }
+    assert_eq!(client.message(&Mail::text("forged")).count(), Some(4));
     // What is not judged anyway is marked at the top, too; but what our own network marked stays as it is.
     client.macros(b'C', &[("{auth_authen}", "somebody")]);
     assert_eq!(client.message(&forged(1001)).inserted, ours("exempt; reason=authenticated"));
@@ -140,10 +144,11 @@ fn more_forged_fields_than_are_removed() {
     assert_eq!((answer.added, answer.removed.len()), (ours("exempt; reason=network"), 0));
     drop(daemon);
 
-    let site = Site::new("on-failure = \"tempfail\"\n");
+    // Nor do they keep bulk from being refused.
+    let site = Site::new("on-failure = \"tempfail\"\n[thresholds]\nbody = 2\n[actions]\nbulk = \"reject\"\n");
     let daemon = site.start();
-    let answer = session(&daemon).message(&forged(1001));
-    assert_eq!((&*answer.reply, answer.inserted.len() + answer.added.len()), ("t", 0));
+    assert_eq!(session(&daemon).message(&forged(1001)).reply, "c");
+    assert!(session(&daemon).message(&forged(1001)).reply.starts_with("550 "));
 }
 
 /// Twelve short messages with one picture, attached twice, are twelve.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- An MTA that lets no header be changed (only bodies; no action at all means those of version 1): messages pass as they are, are counted, and bulk can still be refused.
+-- An MTA that lets no header be changed, only bodies: messages pass as they are, are counted, and bulk can still be refused.
 dofile("lib.lua")
 local conn = connect(6, 2)
 client(conn)

@@ -8,13 +8,20 @@ use super::mime::{self, Visitor};
 /// larger is never sent in bulk, and many such messages at once must not exhaust the machine.
 pub const MAX_BODY: usize = 32 << 20;
 
-/// Bytes of kept header fields. Those that matter are a few hundred bytes; Postfix cuts each field at 100 KiB.
+/// Bytes of the header as it came, for those who verify signatures over it.
 pub const MAX_HEADERS: usize = 256 << 10;
 
 /// The header fields that say how to read the body or who sent it; all others are dropped on arrival, so that neither
-/// their number nor their content matters.
-const KEPT: [&str; 6] =
-    ["content-type", "content-transfer-encoding", "content-disposition", "from", "list-id", "message-id"];
+/// their number nor their content matters. With each the bytes of all such fields that are kept: who writes more has those, and gets
+/// around no verdict by it. Postfix cuts each field at 100 KiB; those that matter are a few hundred bytes.
+const KEPT: [(&str, usize); 6] = [
+    ("content-type", 32 << 10),
+    ("content-transfer-encoding", 4 << 10),
+    ("content-disposition", 32 << 10),
+    ("from", 128 << 10),
+    ("list-id", 8 << 10),
+    ("message-id", 8 << 10),
+];
 
 /// What others say of a message, and who signed it. Only the first of these fields are kept: what mail servers write stands above
 /// what the sender wrote.
@@ -38,9 +45,6 @@ pub enum TooLarge {
     /// The body is longer than [`MAX_BODY`].
     #[error("the body is longer than {MAX_BODY} bytes")]
     Body,
-    /// The header fields that matter are longer than [`MAX_HEADERS`] together.
-    #[error("the header fields are longer than {MAX_HEADERS} bytes")]
-    Headers,
 }
 
 /// A message under construction, and complete once its last body chunk was added.
@@ -51,6 +55,8 @@ pub struct RawMessage {
     /// Where the body begins; 0 until it did.
     body: usize,
     over: Option<TooLarge>,
+    /// Bytes of each of [`KEPT`].
+    kept: [usize; KEPT.len()],
     /// Of each of [`CLAIMS`], how many came.
     claims: [usize; CLAIMS.len()],
     /// Of each of [`ADDRESSES`], whether it came.
@@ -150,29 +156,30 @@ impl RawMessage {
             }
             return;
         }
-        if !KEPT.iter().any(|kept| name.eq_ignore_ascii_case(kept.as_bytes())) {
+        let Some(field) = KEPT.iter().position(|(kept, _)| name.eq_ignore_ascii_case(kept.as_bytes())) else {
             return;
+        };
+        let room = KEPT[field].1 - self.kept[field];
+        if room > 0 {
+            let value = value.trim_ascii();
+            let value = &value[..value.len().min(room)];
+            // An empty field takes room, too: their number is bounded.
+            self.kept[field] = KEPT[field].1.min(self.kept[field] + value.len() + name.len() + 4);
+            self.keep(name, value);
         }
-        self.keep(name, value);
     }
 
-    /// Adds the beginning of a field of addresses, up to a comma. A message is not too large because of it.
+    /// Adds the beginning of a field of addresses, up to a comma.
     fn keep_addresses(&mut self, name: &[u8], value: &[u8]) {
         let value = match value.get(..MAX_ADDRESSES) {
             Some(beginning) => &value[..memchr::memrchr(b',', beginning).unwrap_or(0)],
             None => value,
         };
-        if self.bytes.len() + name.len() + value.len() <= MAX_HEADERS {
-            self.keep(name, value);
-        }
+        self.keep(name, value);
     }
 
     /// Adds a field that matters.
     fn keep(&mut self, name: &[u8], value: &[u8]) {
-        if self.bytes.len() + name.len() + value.len() > MAX_HEADERS {
-            self.over = Some(TooLarge::Headers);
-            return;
-        }
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(b": ");
         self.bytes.extend_from_slice(value.trim_ascii());
@@ -307,11 +314,19 @@ mod tests {
             message.header(b"Received", &[b'x'; 100]);
         }
         assert!(message.is_empty() && message.over().is_none());
-        for _ in 0..10_000 {
-            message.header(b"From", &[b'x'; 100]);
+        // Who writes too much of one field loses what is behind it of that field, and nothing else.
+        let all = KEPT.iter().map(|(name, _)| *name).chain(CLAIMS).chain(ADDRESSES);
+        for name in all.clone() {
+            message.header(name.as_bytes(), b"first@example.org");
+            (0..10_000).for_each(|_| message.header(name.as_bytes(), b""));
+            (0..10_000).for_each(|_| message.header(name.as_bytes(), &[b'x'; 100]));
+            message.header(name.as_bytes(), &[b'x'; 1 << 20]);
         }
-        assert_eq!(message.over(), Some(TooLarge::Headers));
-        assert!(message.len() <= MAX_HEADERS + 8);
+        message.body(b"body");
+        assert!(message.over().is_none() && message.len() < 512 << 10, "{}", message.len());
+        assert_eq!(message.fields().from[0], "first@example.org");
+        assert_eq!(message.fields().message_id.as_deref(), Some("first@example.org"));
+        assert_eq!(message.exact_body(), b"body");
 
         let mut message = RawMessage::new();
         for _ in 0..1000 {

@@ -58,7 +58,15 @@ impl Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
         socket.connect(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
-        let stream = TcpStream::from(socket);
+        Self::on(TcpStream::from(socket))
+    }
+
+    /// Connects over IPv6, on loopback.
+    pub fn connect_over_ipv6(port: u16) -> Self {
+        Self::on(TcpStream::connect((std::net::Ipv6Addr::LOCALHOST, port)).unwrap())
+    }
+
+    fn on(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self { stream: BufReader::new(stream) };

@@ -48,8 +48,6 @@ pub enum Unknown {
     TooLarge,
     /// It has more recipients than are kept.
     TooManyRecipients,
-    /// It came with more header fields of our name than are removed.
-    TooManyForged,
     /// Messages take more memory than they may.
     Overloaded,
     /// Reading it failed.
@@ -62,10 +60,9 @@ pub enum Unknown {
 
 impl Unknown {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::TooLarge,
         Self::TooManyRecipients,
-        Self::TooManyForged,
         Self::Overloaded,
         Self::InternalError,
         Self::LedgerUnavailable,
@@ -78,7 +75,6 @@ impl Unknown {
         match self {
             Self::TooLarge => "too-large",
             Self::TooManyRecipients => "too-many-recipients",
-            Self::TooManyForged => "too-many-forged",
             Self::Overloaded => "overloaded",
             Self::InternalError => "internal-error",
             Self::LedgerUnavailable => "ledger-unavailable",

@@ -22,6 +22,49 @@ const MAX_SCANS: usize = 24;
 const SMALL_SIDE: usize = 64;
 const SMALL: usize = 8_000;
 
+/// Pictures of a message that are begun to be decoded, whatever comes of it.
+const MOST_TRIES: usize = 8;
+
+/// Pixels of all of them, each as often as a picture's decoder passes over it. Four of the largest ones take about 0.6 s; a
+/// progressive JPEG has as many passes as scans.
+const MOST_WORK: usize = 4 * MAX_PIXELS;
+
+/// What the pictures of a message may still take. It is spent before a picture is decoded: also by one that is damaged, or says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Work {
+    tries: usize,
+    pixels: usize,
+}
+
+impl Work {
+    /// Of a message of which no picture was read.
+    pub(super) const fn new() -> Self {
+        Self { tries: MOST_TRIES, pixels: MOST_WORK }
+    }
+
+    /// Pictures that were begun.
+    #[cfg(test)]
+    pub(super) const fn tried(&self) -> usize {
+        MOST_TRIES - self.tries
+    }
+
+    /// None at all: pictures are only measured.
+    pub(super) const fn none() -> Self {
+        Self { tries: 0, pixels: 0 }
+    }
+
+    /// Whether so many passes over a picture may be made; they then count.
+    const fn take(&mut self, width: usize, height: usize, passes: usize) -> bool {
+        let pixels = width.saturating_mul(height).saturating_mul(passes);
+        if self.tries == 0 || pixels > self.pixels {
+            return false;
+        }
+        self.tries -= 1;
+        self.pixels -= pixels;
+        true
+    }
+}
+
 /// Whether a picture of this size is too small to be a message.
 pub(super) const fn is_small(width: usize, height: usize) -> bool {
     width < SMALL_SIDE || height < SMALL_SIDE || width.saturating_mul(height) < SMALL
@@ -59,23 +102,27 @@ fn format(bytes: &[u8]) -> Option<Format> {
     }
 }
 
-/// Reads a picture, and decodes it if that is wanted.
-pub(super) fn pixels(bytes: &[u8], decode: bool) -> Pixels {
+/// Reads a picture, and decodes it if there is work left for it.
+pub(super) fn pixels(bytes: &[u8], work: &mut Work) -> Pixels {
     let read = match format(bytes) {
-        Some(Format::Png) => png(bytes, decode),
-        Some(Format::Jpeg) => jpeg(bytes, decode),
-        Some(Format::Gif) => gif(bytes, decode),
-        Some(Format::WebP) => webp(bytes, decode),
+        Some(Format::Png) => png(bytes, work),
+        Some(Format::Jpeg) => jpeg(bytes, work),
+        Some(Format::Gif) => gif(bytes, work),
+        Some(Format::WebP) => webp(bytes, work),
         None => return Pixels::Other,
     };
     read.unwrap_or(Pixels::Unread)
 }
 
 /// What its size says of a picture that is not decoded yet; none when it is to be decoded.
-fn by_size(width: usize, height: usize, decode: bool) -> Option<Pixels> {
+fn by_size(width: usize, height: usize, passes: usize, work: &mut Work) -> Option<Pixels> {
     if is_small(width, height) {
         Some(Pixels::Small)
-    } else if !decode || width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
+    } else if width > MAX_SIDE
+        || height > MAX_SIDE
+        || width * height > MAX_PIXELS
+        || !work.take(width, height, passes)
+    {
         Some(Pixels::Unread)
     } else {
         None
@@ -109,7 +156,7 @@ fn brightnesses(samples: Vec<u8>, each: usize) -> Vec<u8> {
     }
 }
 
-fn png(bytes: &[u8], decode: bool) -> Option<Pixels> {
+fn png(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES });
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     decoder.set_ignore_text_chunk(true);
@@ -117,7 +164,7 @@ fn png(bytes: &[u8], decode: bool) -> Option<Pixels> {
     decoder.ignore_checksums(true);
     let header = decoder.read_header_info().ok()?;
     let (width, height) = (header.width as usize, header.height as usize);
-    if let Some(known) = by_size(width, height, decode) {
+    if let Some(known) = by_size(width, height, 1, work) {
         return Some(known);
     }
     let mut reader = decoder.read_info().ok()?;
@@ -129,7 +176,12 @@ fn png(bytes: &[u8], decode: bool) -> Option<Pixels> {
     grey(width, height, brightnesses(samples, each))
 }
 
-fn jpeg(bytes: &[u8], decode: bool) -> Option<Pixels> {
+/// Scans of a JPEG: the marks by which they begin.
+fn scans(bytes: &[u8]) -> usize {
+    memchr::memmem::find_iter(bytes, b"\xFF\xDA").take(MAX_SCANS).count().max(1)
+}
+
+fn jpeg(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     let options = DecoderOptions::default()
         .set_strict_mode(false)
         .set_max_width(MAX_SIDE)
@@ -138,7 +190,7 @@ fn jpeg(bytes: &[u8], decode: bool) -> Option<Pixels> {
     let mut decoder = zune_jpeg::JpegDecoder::new_with_options(Cursor::new(bytes), options);
     decoder.decode_headers().ok()?;
     let (width, height) = decoder.dimensions()?;
-    if let Some(known) = by_size(width, height, decode) {
+    if let Some(known) = by_size(width, height, scans(bytes), work) {
         return Some(known);
     }
     if let Some(ColorSpace::YCbCr | ColorSpace::Luma) = decoder.input_colorspace() {
@@ -149,7 +201,7 @@ fn jpeg(bytes: &[u8], decode: bool) -> Option<Pixels> {
     grey(width, height, brightnesses(samples, each))
 }
 
-fn gif(bytes: &[u8], decode: bool) -> Option<Pixels> {
+fn gif(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::Indexed);
     options.set_memory_limit(gif::MemoryLimit::Bytes(std::num::NonZero::new(MAX_BYTES as u64)?));
@@ -157,7 +209,7 @@ fn gif(bytes: &[u8], decode: bool) -> Option<Pixels> {
     let frame = decoder.next_frame_info().ok()??;
     let (width, height, transparent) =
         (usize::from(frame.width), usize::from(frame.height), frame.transparent);
-    if let Some(known) = by_size(width, height, decode) {
+    if let Some(known) = by_size(width, height, 1, work) {
         return Some(known);
     }
     let palette: Vec<u8> =
@@ -182,11 +234,11 @@ fn larger_inside(bytes: &[u8]) -> bool {
     })
 }
 
-fn webp(bytes: &[u8], decode: bool) -> Option<Pixels> {
+fn webp(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
     let (width, height) = decoder.dimensions();
     let (width, height) = (width as usize, height as usize);
-    if let Some(known) = by_size(width, height, decode) {
+    if let Some(known) = by_size(width, height, 1, work) {
         return Some(known);
     }
     if larger_inside(bytes) {
@@ -196,4 +248,21 @@ fn webp(bytes: &[u8], decode: bool) -> Option<Pixels> {
     let mut samples = vec![0xFF; decoder.output_buffer_size()?];
     decoder.read_image(&mut samples).ok()?;
     grey(width, height, brightnesses(samples, each))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_spent_once() {
+        let mut work = Work::new();
+        assert!(work.take(4096, 4096, 3) && !work.take(4096, 4096, 2) && work.take(4096, 4096, 1));
+        assert!(!work.take(1, 1, 1));
+        let mut work = Work::new();
+        assert_eq!((0..100).filter(|_| work.take(100, 100, 1)).count(), MOST_TRIES);
+        assert!(!Work::new().take(usize::MAX, 2, 2) && !Work::none().take(1, 1, 1));
+        assert_eq!(scans(b"\xFF\xD8\xFF\xDA.\xFF\xDA."), 2);
+        assert_eq!((scans(b""), scans(&b"\xFF\xDA".repeat(100))), (1, MAX_SCANS));
+    }
 }

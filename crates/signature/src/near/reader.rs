@@ -7,6 +7,7 @@ use super::context::FEW_OWN;
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
 use super::links;
+use super::pixels::Work;
 use super::product::WordKey;
 use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Token, Word, Words};
@@ -33,6 +34,8 @@ pub(crate) struct Reader {
     html_page: Page,
     /// Pictures that were decoded.
     decoded: usize,
+    /// What pictures may still take.
+    work: Work,
     /// What finds payload; None where it is not wanted.
     payload: Option<Finder>,
 }
@@ -61,6 +64,7 @@ impl Reader {
             html_hidden: String::new(),
             html_page: Page::default(),
             decoded: 0,
+            work: Work::new(),
             payload: None,
         }
     }
@@ -338,7 +342,9 @@ impl Visitor for Reader {
             return;
         }
         let id = file.id.map(|id| self.key.hash(id.as_bytes()));
-        if let Some(enclosed) = Enclosed::of(file.shown, id, self.decoded < MAX_DECODED) {
+        let mut none = Work::none();
+        let work = if self.decoded < MAX_DECODED { &mut self.work } else { &mut none };
+        if let Some(enclosed) = Enclosed::of(file.shown, id, work) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];
             self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
@@ -394,6 +400,23 @@ mod tests {
         let mut reader = Reader::new(WordKey::new([7; 16]), false);
         RawMessage::from_bytes(raw.as_bytes()).unwrap().visit(&mut reader);
         reader.finish()
+    }
+
+    /// White pictures say nothing, and each costs as much as any other.
+    #[test]
+    fn pictures_that_say_nothing_are_not_decoded_for_ever() {
+        // A GIF of 4,000 x 4,000 pixels that ends too soon, which mail programs show as far as it goes.
+        let gif = [
+            &b"GIF89a\xA0\x0F\xA0\x0F\x80\0\0\xFF\xFF\xFF\0\0\0,\0\0\0\0\xA0\x0F\xA0\x0F\0\x02"[..],
+            &[0; 1500],
+        ]
+        .concat();
+        let mut reader = Reader::new(WordKey::new([7; 16]), false);
+        for _ in 0..100 {
+            let media = ("image", "gif");
+            reader.file(File { exact: &gif, shown: &gif, media, id: None, is_attachment: false });
+        }
+        assert_eq!((reader.work.tried(), reader.decoded), (4, 0));
     }
 
     #[test]

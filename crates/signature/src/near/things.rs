@@ -3,7 +3,7 @@
 //! them is the message, and which only stands below it.
 
 use super::picture::Band;
-use super::pixels::{self, Pixels};
+use super::pixels::{self, Pixels, Work};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const SMALL: usize = 1024;
 pub(super) const MAX_FILES: usize = 4;
 const MAX_SIGNED: usize = 2;
 
-/// Pictures that are decoded: each may take a tenth of a second.
+/// Pictures with something on them that are kept. How many are decoded for these, [`Work`] bounds.
 pub(super) const MAX_DECODED: usize = 2;
 
 /// Pictures on a page that are looked at.
@@ -58,15 +58,15 @@ enum Look {
 }
 
 impl Enclosed {
-    /// None when it is too small to be anything. A picture is only decoded if that is wanted.
-    pub(super) fn of(bytes: &[u8], id: Option<u64>, decode: bool) -> Option<Self> {
+    /// None when it is too small to be anything. A picture is only decoded if there is work left for it.
+    pub(super) fn of(bytes: &[u8], id: Option<u64>, work: &mut Work) -> Option<Self> {
         if bytes.len() < SMALL {
             return None;
         }
         // The first half at least: noise at the end makes it no other one.
         let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
         let digest = Sha256::digest(&bytes[..length]).into();
-        let look = match pixels::pixels(bytes, decode) {
+        let look = match pixels::pixels(bytes, work) {
             Pixels::Other | Pixels::Unread => Look::File,
             Pixels::Small => Look::Logo,
             Pixels::Grey(grey) => {

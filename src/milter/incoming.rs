@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Packets of the MTA on their way to `indymilter`, which ends a session at the first packet that it cannot parse. Packets that
+//! can be understood all the same are mended; at any other the session ends, with a reason.
+
+use super::mend;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The longest payload that the library takes.
+pub(super) const MAX_PAYLOAD: usize = (1 << 20) - 1;
+
+/// Bytes of the pieces into which a longer chunk of a body is cut.
+const PIECE: usize = 64 << 10;
+
+/// Commands of the protocol (`SMFIC_*`).
+const COMMANDS: &[u8] = b"ABCDEHKLMNOQRTU";
+
+/// The milter does not answer header fields (`SMFIP_NR_HDR`).
+const NOREPLY_HEADER: u32 = 0x80;
+
+/// The milter does not answer pieces of the body (`SMFIP_NR_BODY`).
+const NOREPLY_BODY: u32 = 0x8_0000;
+
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A packet without a command.
+    Empty,
+    /// A byte that is no command; what follows is most likely another protocol.
+    Unknown(u8),
+    /// A command with more bytes than there can be.
+    TooLong(u8, u32),
+    /// An offer that is too short, or of a version that nobody speaks any more.
+    Offer,
+    /// The connection ended within a packet.
+    Torn,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a packet is empty"),
+            Self::Unknown(byte) => {
+                write!(f, "a packet begins with the byte {byte:#04x}, which is no command")
+            }
+            Self::TooLong(kind, length) => {
+                write!(f, "the packet {:?} has {length} bytes", char::from(*kind))
+            }
+            Self::Offer => f.write_str("the offer is too short, or of a version below 2"),
+            Self::Torn => f.write_str("the connection ended within a packet"),
+        }
+    }
+}
+
+/// What was noticed in some bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Noticed {
+    /// The command of each packet that began.
+    pub(super) commands: Vec<u8>,
+    /// What was mended, in words.
+    pub(super) mended: Vec<Cow<'static, str>>,
+    /// Answers that the MTA waits for, and the library does not give: to packets that were left out.
+    pub(super) owed: usize,
+}
+
+/// Where the reader is.
+#[derive(Debug)]
+enum At {
+    /// In the length and command of a packet.
+    Head,
+    /// In a packet that is collected before it goes on; so many bytes are to come.
+    Kept(usize),
+    /// In a packet that goes on as it comes.
+    Passed(usize),
+    /// In the chunk of a body that is too long: bytes to come, in this piece and behind it.
+    Cut(usize, usize),
+    /// In the end of a field that is too long.
+    Left(usize),
+}
+
+/// The reader of packets.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    at: At,
+    kind: u8,
+    /// Length and command, or the payload, as far as they are known.
+    kept: Vec<u8>,
+    /// What was agreed on with the MTA.
+    options: u32,
+    /// Answers of the library to pieces of a chunk, of which the MTA knows nothing.
+    surplus: usize,
+}
+
+impl Incoming {
+    pub(super) const fn new() -> Self {
+        Self { at: At::Head, kind: 0, kept: Vec::new(), options: 0, surplus: 0 }
+    }
+
+    /// The library answered the offer.
+    pub(super) const fn agree(&mut self, options: u32) {
+        self.options = options;
+    }
+
+    /// Whether the answer that the library gives now is one of which the MTA knows nothing.
+    pub(super) const fn is_surplus(&mut self) -> bool {
+        let is_surplus = self.surplus > 0;
+        self.surplus = self.surplus.saturating_sub(1);
+        is_surplus
+    }
+
+    /// Whether all packets are whole.
+    pub(super) const fn is_between(&self) -> bool {
+        matches!(self.at, At::Head) && self.kept.is_empty()
+    }
+
+    /// Takes bytes of the MTA, and adds to `out` what the library should read. Keeps a megabyte at most.
+    pub(super) fn take(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut Vec<u8>,
+        noticed: &mut Noticed,
+    ) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            match self.at {
+                At::Head => {
+                    let (head, rest) = bytes.split_at(bytes.len().min(5 - self.kept.len()));
+                    self.kept.extend_from_slice(head);
+                    bytes = rest;
+                    if let Some((length, &[kind])) = self.kept.split_first_chunk::<4>() {
+                        let length = mend::number(*length);
+                        self.kept.clear();
+                        self.begin(length, kind, out, noticed)?;
+                    } else if self.kept.starts_with(&[0; 4]) {
+                        return Err(Fault::Empty);
+                    }
+                }
+                At::Kept(left) | At::Passed(left) | At::Left(left) => {
+                    let (now, rest) = bytes.split_at(bytes.len().min(left));
+                    bytes = rest;
+                    let left = left - now.len();
+                    match &mut self.at {
+                        At::Kept(to_come) => {
+                            *to_come = left;
+                            self.kept.extend_from_slice(now);
+                            if self.kept.len() >= MAX_PAYLOAD {
+                                self.at = At::Left(left);
+                            }
+                        }
+                        At::Passed(to_come) => {
+                            *to_come = left;
+                            out.extend_from_slice(now);
+                        }
+                        At::Head | At::Cut(..) | At::Left(_) => self.at = At::Left(left),
+                    }
+                    if left == 0 {
+                        self.end(out, noticed)?;
+                    }
+                }
+                At::Cut(left, behind) => {
+                    let (now, rest) = bytes.split_at(bytes.len().min(left));
+                    bytes = rest;
+                    out.extend_from_slice(now);
+                    match (left - now.len(), behind) {
+                        (0, 0) => self.at = At::Head,
+                        (0, behind) => self.piece(behind, out),
+                        (left, behind) => self.at = At::Cut(left, behind),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet begins.
+    fn begin(
+        &mut self,
+        length: u32,
+        kind: u8,
+        out: &mut Vec<u8>,
+        noticed: &mut Noticed,
+    ) -> Result<(), Fault> {
+        if length == 0 {
+            return Err(Fault::Empty);
+        }
+        if !COMMANDS.contains(&kind) {
+            return Err(Fault::Unknown(kind));
+        }
+        self.kind = kind;
+        // The MTA waited for all answers to those before.
+        self.surplus = 0;
+        noticed.commands.push(kind);
+        let payload = usize::try_from(length - 1).unwrap_or(usize::MAX);
+        match kind {
+            b'B' | b'E' if payload > MAX_PAYLOAD => {
+                noticed.mended.push("a chunk of a body is longer than a megabyte".into());
+                self.piece(payload, out);
+                return Ok(());
+            }
+            b'L' => (),
+            _ if payload > MAX_PAYLOAD => return Err(Fault::TooLong(kind, length)),
+            _ => (),
+        }
+        let is_kept = match kind {
+            b'C' | b'H' | b'L' | b'M' | b'O' | b'R' | b'U' => true,
+            b'B' | b'D' => payload == 0,
+            _ => false,
+        };
+        if is_kept {
+            self.at = At::Kept(payload);
+        } else {
+            head(payload, kind, out);
+            self.at = At::Passed(payload);
+        }
+        if payload == 0 { self.end(out, noticed) } else { Ok(()) }
+    }
+
+    /// The next piece of a chunk that is too long. The library answers each, and the MTA waits for one answer.
+    fn piece(&mut self, payload: usize, out: &mut Vec<u8>) {
+        let now = payload.min(PIECE);
+        let is_last = now == payload;
+        head(now, if is_last { self.kind } else { b'B' }, out);
+        if !is_last && self.options & NOREPLY_BODY == 0 {
+            self.surplus = self.surplus.saturating_add(1);
+        }
+        self.at = At::Cut(now, payload - now);
+    }
+
+    /// All of a packet is there.
+    fn end(&mut self, out: &mut Vec<u8>, noticed: &mut Noticed) -> Result<(), Fault> {
+        let is_kept = matches!(self.at, At::Kept(_) | At::Left(_));
+        self.at = At::Head;
+        if !is_kept {
+            return Ok(());
+        }
+        let mut payload = std::mem::take(&mut self.kept);
+        let mended = match self.kind {
+            b'C' => Ok(mend::connect(&mut payload)),
+            b'L' => mend::field(&mut payload, MAX_PAYLOAD),
+            b'O' => mend::offer(&mut payload).map(|()| None).map_err(|()| Fault::Offer).map(Ok)?,
+            b'B' => Err("a chunk of a body is empty"),
+            // The library parses what it can of macros.
+            b'D' if !payload.is_empty() => Ok(None),
+            _ => Ok(mend::texts(&mut payload)),
+        };
+        match mended {
+            Ok(mended) => {
+                noticed.mended.extend(mended);
+                head(payload.len(), self.kind, out);
+                out.append(&mut payload);
+            }
+            Err(left_out) => {
+                noticed.mended.push(left_out.into());
+                let unanswered = if self.kind == b'L' { NOREPLY_HEADER } else { NOREPLY_BODY };
+                noticed.owed += usize::from(self.options & unanswered == 0);
+                payload.clear();
+            }
+        }
+        // Not as much for the next one as for one that was large.
+        if payload.capacity() <= PIECE {
+            self.kept = payload;
+        }
+        Ok(())
+    }
+}
+
+/// Length and command of a packet. The payload is never longer than the library takes.
+fn head(payload: usize, kind: u8, out: &mut Vec<u8>) {
+    let length = u32::try_from(payload + 1).unwrap_or(u32::MAX);
+    out.extend_from_slice(&mend::bytes(length));
+    out.push(kind);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        head(payload.len(), kind, &mut out);
+        [out, payload.to_vec()].concat()
+    }
+
+    /// What the library reads of this, in pieces of that size.
+    fn taken(incoming: &mut Incoming, bytes: &[u8], size: usize) -> Result<(Vec<u8>, Noticed), Fault> {
+        let (mut out, mut noticed) = (Vec::new(), Noticed::default());
+        for piece in bytes.chunks(size) {
+            incoming.take(piece, &mut out, &mut noticed)?;
+        }
+        assert!(incoming.is_between());
+        Ok((out, noticed))
+    }
+
+    #[test]
+    fn packets_of_today_pass_as_they_are_however_they_are_cut() {
+        let stream = [
+            packet(b'O', &[6, 0x1FF, 0x1F_FFFF].map(u32::to_be_bytes).concat()),
+            packet(b'D', b"Cj\0mx.test\0"),
+            packet(b'C', b"host\x004\0\x19192.0.2.7\0"),
+            packet(b'H', b"helo\0"),
+            packet(b'M', b"<a@example.org>\0SIZE=5\0"),
+            packet(b'R', b"<b@example.org>\0"),
+            packet(b'T', b""),
+            packet(b'L', b"Subject\0s\0"),
+            packet(b'N', b""),
+            packet(b'B', &[b'x'; 300]),
+            packet(b'E', b""),
+            packet(b'Q', b""),
+        ]
+        .concat();
+        for size in [1, 2, 3, 7, 100, 5000] {
+            let (out, noticed) = taken(&mut Incoming::new(), &stream, size).unwrap();
+            assert_eq!(out, stream, "in pieces of {size}");
+            assert_eq!((&*noticed.commands, noticed.mended.len()), (&b"ODCHMRTLNBEQ"[..], 0));
+        }
+    }
+
+    #[test]
+    fn long_chunks_are_cut_and_answered_once() {
+        for (options, kind) in [(0, b'B'), (NOREPLY_BODY, b'B'), (0, b'E')] {
+            let body: Vec<u8> = (0..MAX_PAYLOAD + 3).map(|i| (i % 251) as u8).collect();
+            let mut incoming = Incoming::new();
+            incoming.agree(options);
+            let (out, noticed) = taken(&mut incoming, &packet(kind, &body), 10_000).unwrap();
+            assert_eq!(noticed.mended.len(), 1);
+            let (mut rest, mut joined, mut kinds) = (&out[..], Vec::new(), Vec::new());
+            while let Some((length, [command, behind @ ..])) = rest.split_first_chunk::<4>() {
+                let (payload, behind) = behind.split_at(u32::from_be_bytes(*length) as usize - 1);
+                joined.extend_from_slice(payload);
+                kinds.push(*command);
+                rest = behind;
+            }
+            assert!(joined == body);
+            assert_eq!((kinds.len(), kinds.pop()), (17, Some(kind)));
+            assert!(kinds.iter().all(|&kind| kind == b'B'));
+            let surplus = (0..20).filter(|_| incoming.is_surplus()).count();
+            assert_eq!(surplus, if options == 0 { 16 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_and_answered() {
+        for (left_out, options) in
+            [(packet(b'B', b""), NOREPLY_BODY), (packet(b'L', b"\0value\0"), NOREPLY_HEADER)]
+        {
+            for agreed in [0, options] {
+                let mut incoming = Incoming::new();
+                incoming.agree(agreed);
+                let (out, noticed) = taken(&mut incoming, &left_out, 1).unwrap();
+                assert_eq!((out.len(), noticed.owed), (0, usize::from(agreed == 0)));
+                assert_eq!(noticed.mended.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_too_long_is_cut() {
+        let field = [b"Subject\0", &[b'x'; 2 << 20][..], b"\0"].concat();
+        let (out, noticed) = taken(&mut Incoming::new(), &packet(b'L', &field), 70_000).unwrap();
+        assert_eq!(out, packet(b'L', &[&field[..MAX_PAYLOAD - 1], b"\0"].concat()));
+        assert_eq!(noticed.mended.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_milter_protocol_ends_at_once() {
+        for (bytes, fault) in [
+            (&b"GET / HTTP/1.1"[..], Fault::Unknown(b'/')),
+            (b"\0\0\0\0Z", Fault::Empty),
+            (b"\0\0\0\x01Z", Fault::Unknown(b'Z')),
+            (b"\xFF\xFF\xFF\xFFMx", Fault::TooLong(b'M', u32::MAX)),
+            (b"\0\0\0\x03Oxy", Fault::Offer),
+            (b"\0\0\0\x0DO\0\0\0\x01\0\0\0\0\0\0\0\0", Fault::Offer),
+        ] {
+            for size in [1, 100] {
+                let (mut incoming, mut out) = (Incoming::new(), Vec::new());
+                let mut pieces = bytes.chunks(size);
+                let found =
+                    pieces.find_map(|piece| incoming.take(piece, &mut out, &mut Noticed::default()).err());
+                assert_eq!((found, out.len()), (Some(fault), 0), "{bytes:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Payloads of packets that `indymilter` would not parse, and how it does.
+
+use bulkmark_types::plain_bytes;
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// The path that stands for the address of a client that nobody could read. No socket has it.
+pub(super) const UNREADABLE: &[u8] = b"\x01unreadable";
+
+/// The family of a local socket (`SMFIA_UNIX`), of one that the MTA does not tell, and those of addresses.
+const UNIX: u8 = b'L';
+const UNKNOWN: u8 = b'U';
+const IPV4: u8 = b'4';
+const IPV6: u8 = b'6';
+
+/// An action that this milter never asks for, to replace the body (`SMFIF_CHGBODY`).
+const UNUSED_ACTION: u32 = 0x02;
+
+/// An option that it never asks for either, to see refused recipients (`SMFIP_RCPT_REJ`).
+const UNUSED_OPTION: u32 = 0x800;
+
+/// The version that the library speaks at least.
+const MIN_VERSION: u32 = 2;
+
+/// Bytes of an address that are shown: more than any has.
+const MAX_SHOWN: usize = 80;
+
+/// What was mended, if anything that should be told.
+pub(super) type Mended = Option<Cow<'static, str>>;
+
+/// A number of the protocol.
+#[expect(clippy::big_endian_bytes, reason = "the order of the protocol")]
+pub(super) const fn number(bytes: [u8; 4]) -> u32 {
+    u32::from_be_bytes(bytes)
+}
+
+/// Its bytes.
+#[expect(clippy::big_endian_bytes, reason = "the order of the protocol")]
+pub(super) const fn bytes(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+/// The client of a session: host, family, port, address. An address has a prefix where Sendmail writes it (`IPv6:2001:db8::7`), and may
+/// have a zone. One that cannot be read becomes a path that stands for it, so that the client is unknown and its mail is judged.
+pub(super) fn connect(payload: &mut Vec<u8>) -> Mended {
+    let end = payload.iter().position(|&byte| byte == 0);
+    let (host, rest) = payload.split_at(end.unwrap_or(payload.len()));
+    let host = host.to_vec();
+    let told = rest.get(1..).unwrap_or_default();
+    let (family, rest) = told.split_first().map_or((0, told), |(family, rest)| (*family, rest));
+    let port = rest.first_chunk::<2>().copied().unwrap_or_default();
+    let address = rest.get(2..).unwrap_or_default();
+    let address = address.split(|&byte| byte == 0).next().unwrap_or_default();
+    let (family, address, mended): (u8, Cow<'_, [u8]>, Mended) = match (family, read_address(address)) {
+        (UNKNOWN, _) => (UNKNOWN, Cow::Borrowed(&[]), None),
+        (UNIX, _) if address != UNREADABLE => (UNIX, Cow::Borrowed(address), None),
+        (IPV4 | IPV6, Some(ip)) => {
+            let family = if ip.is_ipv4() { IPV4 } else { IPV6 };
+            (family, ip.to_string().into_bytes().into(), None)
+        }
+        (family, _) => {
+            let family = char::from(family).escape_default();
+            let shown = plain_bytes(&address[..address.len().min(MAX_SHOWN)]);
+            let told = format!("the client's address \"{shown}\" of family {family} cannot be read");
+            (UNIX, Cow::Borrowed(UNREADABLE), Some(told.into()))
+        }
+    };
+    let made = [&host, &[0, family][..], &port, &address, &[0]].concat();
+    *payload = made;
+    mended
+}
+
+/// An address as mail servers write it.
+fn read_address(told: &[u8]) -> Option<IpAddr> {
+    let told = std::str::from_utf8(told).ok()?.trim_ascii();
+    let told = told.strip_prefix('[').and_then(|told| told.strip_suffix(']')).unwrap_or(told);
+    let told = match told.get(..5) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("ipv6:") || prefix.eq_ignore_ascii_case("ipv4:") => {
+            &told[5..]
+        }
+        _ => told,
+    };
+    let address = told.split_once('%').map_or(told, |(address, _zone)| address);
+    address.parse().ok()
+}
+
+/// A header field: name and value, each with a zero at its end. One without a name is left out. What is longer than `max` is cut.
+pub(super) fn field(payload: &mut Vec<u8>, max: usize) -> Result<Mended, &'static str> {
+    let name = payload.iter().position(|&byte| byte == 0);
+    if name == Some(0) || payload.is_empty() {
+        return Err("a header field has no name");
+    }
+    let is_long = payload.len() > max;
+    payload.truncate(max);
+    match name {
+        Some(name) if payload.len() > name + 1 && payload.ends_with(&[0]) => return Ok(None),
+        // The name and nothing else.
+        Some(name) if payload.len() == name + 1 => (),
+        Some(name) if name < payload.len() => {
+            payload.truncate(max - 1);
+        }
+        _ => {
+            payload.truncate(max - 2);
+            payload.push(0);
+        }
+    }
+    payload.push(0);
+    Ok(Some(
+        if is_long { "a header field is longer than a megabyte" } else { "a header field has no end" }.into(),
+    ))
+}
+
+/// Texts, each with a zero at its end: at least one.
+pub(super) fn texts(payload: &mut Vec<u8>) -> Mended {
+    if payload.ends_with(&[0]) {
+        return None;
+    }
+    payload.push(0);
+    Some("a command's text has no end".into())
+}
+
+/// What the MTA offers: version, actions, options. The library takes none of either for those of version 1, as libmilter does. So it
+/// should where there is neither; but who offers options and no action means it. `Err` where it cannot be read.
+pub(super) fn offer(payload: &mut [u8]) -> Result<(), ()> {
+    let (version, rest) = payload.split_first_chunk::<4>().ok_or(())?;
+    if rest.len() < 8 || number(*version) < MIN_VERSION {
+        return Err(());
+    }
+    if rest[..8] == [0; 8] {
+        return Ok(());
+    }
+    for (at, unused) in [(4, UNUSED_ACTION), (8, UNUSED_OPTION)] {
+        if payload[at..at + 4] == [0; 4] {
+            payload[at..at + 4].copy_from_slice(&bytes(unused));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(family: u8, address: &str) -> Vec<u8> {
+        [b"mail.example.org\0", &[family, 0, 25][..], address.as_bytes(), b"\0"].concat()
+    }
+
+    #[test]
+    fn addresses_as_mail_servers_write_them() {
+        for (family, address, is) in [
+            (b'4', "192.0.2.7", "192.0.2.7"),
+            (b'6', "2001:db8::7", "2001:db8::7"),
+            (b'6', "IPv6:2001:db8:0:0:0:0:0:25", "2001:db8::25"),
+            (b'6', "ipv6:2001:DB8::7", "2001:db8::7"),
+            (b'4', "IPv4:192.0.2.7", "192.0.2.7"),
+            (b'6', "fe80::1%eth0", "fe80::1"),
+            (b'6', "IPv6:fe80::1%2", "fe80::1"),
+            (b'6', "[2001:db8::7]", "2001:db8::7"),
+            (b'6', " 2001:db8::7 ", "2001:db8::7"),
+            (b'6', "192.0.2.7", "192.0.2.7"),
+            (b'4', "2001:db8::7", "2001:db8::7"),
+            (b'6', "::ffff:192.0.2.7", "::ffff:192.0.2.7"),
+        ] {
+            let mut payload = told(family, address);
+            assert_eq!(connect(&mut payload), None, "{address}");
+            let family = if is.contains(':') { b'6' } else { b'4' };
+            assert_eq!(payload, told(family, is), "{address}");
+        }
+    }
+
+    #[test]
+    fn clients_that_cannot_be_read() {
+        let unreadable = told(b'L', std::str::from_utf8(UNREADABLE).unwrap());
+        for (family, address) in
+            [(b'4', ""), (b'6', "IPv6:"), (b'6', "nonsense"), (b'X', "192.0.2.7"), (b'L', "\x01unreadable")]
+        {
+            let mut payload = told(family, address);
+            assert!(connect(&mut payload).is_some(), "{address}");
+            assert_eq!((&payload[..18], &payload[20..]), (&unreadable[..18], &unreadable[20..]), "{address}");
+        }
+        for short in [&b""[..], b"host", b"host\0", b"host\x004", b"host\x004\0", b"host\x004\0\x19"] {
+            let mut payload = short.to_vec();
+            assert!(connect(&mut payload).is_some(), "{short:?}");
+            assert!(payload.ends_with(&[UNREADABLE, &[0]].concat()), "{short:?}");
+        }
+        // Whom the MTA calls unknown, or local, stays so.
+        for (family, address) in [(UNKNOWN, ""), (UNIX, "/run/socket")] {
+            let mut payload = told(family, address);
+            assert_eq!((connect(&mut payload), payload), (None, told(family, address)));
+        }
+    }
+
+    #[test]
+    fn fields_and_texts_get_their_ends() {
+        for (broken, mended) in [
+            (&b"name\0value"[..], &b"name\0value\0"[..]),
+            (b"name", b"name\0\0"),
+            (b"name\0", b"name\0\0"),
+            (b"name\0val", b"name\0val\0"),
+        ] {
+            let mut payload = broken.to_vec();
+            assert!(field(&mut payload, 100).unwrap().is_some());
+            assert_eq!(payload, mended);
+        }
+        for whole in [&b"name\0\0"[..], b"name\0value\0", b"name\0value\0more\0"] {
+            let mut payload = whole.to_vec();
+            assert_eq!((field(&mut payload, 100), &*payload), (Ok(None), whole));
+        }
+        for (long, cut) in
+            [(&b"name\0values"[..], &b"name\0va\0"[..]), (b"names_and_names\0v\0", b"names_\0\0")]
+        {
+            let mut payload = long.to_vec();
+            assert!(field(&mut payload, 8).unwrap().is_some());
+            assert_eq!(payload, cut);
+        }
+        for nameless in [&b""[..], b"\0value\0"] {
+            assert!(field(&mut nameless.to_vec(), 100).is_err());
+        }
+        for (broken, mended) in [(&b""[..], &b"\0"[..]), (b"no end", b"no end\0")] {
+            let mut payload = broken.to_vec();
+            assert!(texts(&mut payload).is_some());
+            assert_eq!(payload, mended);
+        }
+    }
+
+    #[test]
+    fn who_offers_nothing_is_asked_for_nothing() {
+        let of = |numbers: [u32; 3]| numbers.map(u32::to_be_bytes).concat();
+        for (told, mended) in [
+            ([6, 0, 0x1F_FFFF], [6, UNUSED_ACTION, 0x1F_FFFF]),
+            ([6, 0x1FF, 0], [6, 0x1FF, UNUSED_OPTION]),
+            ([6, 0x1FF, 0x1F_FFFF], [6, 0x1FF, 0x1F_FFFF]),
+            ([2, 0, 0], [2, 0, 0]),
+        ] {
+            let mut payload = of(told);
+            assert_eq!((offer(&mut payload), payload), (Ok(()), of(mended)));
+        }
+        assert_eq!(offer(&mut of([1, 1, 1])), Err(()));
+        assert_eq!(offer(&mut [0; 11]), Err(()));
+    }
+}
