@@ -63,7 +63,7 @@ fn a_message_to_25_recipients_is_bulk_at_once(kind: Kind) {
     rig.outside().send("news@sender.test", &recipients, &message("", NEWS)).expect(250);
     for recipient in recipients {
         let mail = &rig.mta.wait_for_mail(recipient, 1)[0];
-        assert_eq!(mail.verdict(), "bulk; body=25; threshold=20; host=mx.test");
+        assert_eq!(mail.verdict(), "bulk; body=25; threshold=20; host=mx.test; held=messages");
     }
 }
 

@@ -63,7 +63,7 @@ fn the_answer_is_that_of_check() {
 /// Sender, recipients, client and login count as in the milter, in a query or in header fields.
 #[test]
 fn the_envelope_takes_part() {
-    let keys = "exempt-networks = [\"198.51.100.0/24\"]\n[thresholds]\nbody = 3\nnear = 3\nmin-sources = 1\n[actions]\nbulk = \"reject\"\n\
+    let keys = "exempt-networks = [\"198.51.100.0/24\"]\n[thresholds]\nbody = 3\nnear = 3\nmin-sources = 1\nmin-messages = 1\n[actions]\nbulk = \"reject\"\n\
                 [whitelist]\nfiles = [\"LIST\"]\n[[policy]]\nname = \"out\"\nmatch = { recipient = \"out.test\" }\njudge = false\n";
     let mut site = site("", "", "");
     let list = site.path("list");
