@@ -31,12 +31,49 @@ impl TryFrom<String> for HeaderName {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-            Ok(Self(name))
-        } else {
-            Err(format!("found \"{name}\", expected the name of a header field such as X-Bulkmark"))
+        let is_name =
+            (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b':');
+        if !is_name {
+            return Err(format!("found \"{name}\", expected the name of a header field such as X-Bulkmark"));
         }
+        if is_of_mail(&name) {
+            return Err(format!(
+                "found \"{name}\", a field of mail itself, which the verdict would take the place of; expected one of its own such as X-Bulkmark"
+            ));
+        }
+        Ok(Self(name))
     }
+}
+
+/// Whether it is a field that others write and read: of RFC 5322, MIME, lists, or what verifiers and mail servers on the way add.
+fn is_of_mail(name: &str) -> bool {
+    const NAMES: [&str; 22] = [
+        "auto-submitted",
+        "authentication-results",
+        "bcc",
+        "cc",
+        "comments",
+        "date",
+        "delivered-to",
+        "dkim-signature",
+        "disposition-notification-to",
+        "from",
+        "in-reply-to",
+        "keywords",
+        "message-id",
+        "mime-version",
+        "received",
+        "received-spf",
+        "references",
+        "reply-to",
+        "return-path",
+        "sender",
+        "subject",
+        "to",
+    ];
+    const FAMILIES: [&str; 4] = ["arc-", "content-", "list-", "resent-"];
+    let name = name.to_ascii_lowercase();
+    NAMES.contains(&&*name) || FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
 /// Whether the value of such a header, as it stands in a stored message, says that it is only marked since a recipient wrote to whom it is from.
@@ -116,7 +153,8 @@ mod tests {
     #[test]
     fn names_are_checked() {
         assert!(HeaderName::try_from("X-Spam_1".to_owned()).is_ok());
-        for bad in ["", "X Y", "X:", "Ü", &"x".repeat(65)] {
+        for bad in ["", "X Y", "X:", "Ü", &"x".repeat(65), "Subject", "content-type", "List-Id", "ARC-Seal"]
+        {
             assert!(HeaderName::try_from((*bad).to_owned()).is_err(), "{bad}");
         }
     }

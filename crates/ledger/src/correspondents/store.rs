@@ -25,6 +25,12 @@ const CACHE: usize = 1 << 20;
 /// The day on which a user wrote, by pair.
 const PAIRS: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs");
 
+/// The same under the key that was used before: whoever goes back to that key finds them again.
+const BEFORE: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-before");
+
+/// Their name while both change places.
+const AWAY: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-away");
+
 /// The id of the key under which the pairs are hashed, by a name.
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
@@ -143,7 +149,7 @@ impl Correspondents {
     }
 }
 
-/// Opens the file, or makes it, and reads what it has. Pairs under another key are forgotten: nobody can ask for them any more.
+/// Opens the file, or makes it, and reads what it has. Pairs under another key cannot be asked for: they are kept until a third one is used.
 fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
     let directory = StateDirectory::open(state_dir)?;
     let file = match directory.file(FILE, true) {
@@ -160,8 +166,29 @@ fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Fa
         {
             let mut meta = txn.open_table(META)?;
             let known = meta.get("key-id")?.map(|row| row.value());
+            let before = meta.get("key-id-before")?.map(|row| row.value());
             if known != Some(key_id) {
-                txn.delete_table(PAIRS)?;
+                let is_back = before == Some(key_id);
+                if let Some(known) = known {
+                    log::warn!(
+                        "{FILE}: another federation key: whom users wrote to {}",
+                        if is_back {
+                            "under it is known again"
+                        } else {
+                            "is kept for the key before, and not known under this one"
+                        }
+                    );
+                    txn.rename_table(PAIRS, AWAY)?;
+                    meta.insert("key-id-before", known)?;
+                }
+                if is_back {
+                    txn.rename_table(BEFORE, PAIRS)?;
+                } else {
+                    txn.delete_table(BEFORE)?;
+                }
+                if known.is_some() {
+                    txn.rename_table(AWAY, BEFORE)?;
+                }
                 meta.insert("key-id", key_id)?;
             }
             drop(txn.open_table(PAIRS)?);
@@ -219,6 +246,12 @@ mod tests {
         drop(of);
         let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
         assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
+        // Under the key before they are known again.
+        assert!(knows(&open(state.path()), "anna@box.test", "carl@else.test"));
+        assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
+        let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
+        assert!(Correspondents::open(state.path(), &third, NOW).is_empty());
+        assert!(open(state.path()).is_empty(), "two keys are kept");
     }
 
     #[test]
