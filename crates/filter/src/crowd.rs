@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A row of split storage whose entries lie too close together for a table: an array, in pages of one home each.
 
-use crate::rows::{HOME_BITS, HOMES, Placed, VALUE_MAX};
+use crate::placed::{HOME_BITS, HOMES, Placed, VALUE_MAX};
 use crate::work::touch;
 
 /// Keys of a home.

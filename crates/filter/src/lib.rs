@@ -59,6 +59,7 @@ mod merged;
 mod overflow;
 mod packed;
 mod params;
+mod placed;
 mod probe;
 mod range_coder;
 mod refined;

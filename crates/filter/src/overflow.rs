@@ -5,7 +5,8 @@
 //! cell's offset in the chunk. Unlike there, a cell needs no flag bit: its largest value itself says that there may be more.
 
 use crate::cells::Cell;
-use crate::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
+use crate::placed::{HOME_BITS, HOMES, VALUE_MAX};
+use crate::rows::Rows;
 use std::collections::HashMap;
 use std::ops::Range;
 

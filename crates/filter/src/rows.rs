@@ -19,20 +19,9 @@
 
 use crate::blocks::{Block, Blocks, prefetch};
 use crate::crowd::Crowd;
+use crate::placed::{HOME_BITS, HOMES, Placed, VALUE_BITS, VALUE_MAX};
 use crate::work::touch;
 use std::alloc::{Layout, handle_alloc_error};
-
-/// Bits of the value in an entry. The key is above them.
-pub(crate) const VALUE_BITS: u32 = 15;
-
-/// The largest value of an entry.
-pub(crate) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
-
-/// Homes of a row, each for as many keys as there are cells in a block: those are looked for together.
-pub(crate) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
-
-/// Bits of a key that keys of one home differ in.
-pub(crate) const HOME_BITS: u32 = 7;
 
 /// What a place holds: an entry, little-endian, or [`FREE`].
 type Place = [u8; 4];
@@ -84,9 +73,6 @@ pub(crate) struct Rows {
     /// Their bytes.
     crowds_memory: usize,
 }
-
-/// A key and its value.
-pub(crate) type Placed = (u32, u32);
 
 const fn entry(place: Place) -> u32 {
     u32::from_le_bytes(place)

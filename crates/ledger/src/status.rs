@@ -121,7 +121,7 @@ pub struct Status {
     #[serde(skip)]
     pub vector: Vector,
     /// How many origins are known, gone ones included; 65,536 at most.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub origins: usize,
     /// All slices, windows in order.
     pub slices: Vec<SliceStatus>,
@@ -147,6 +147,11 @@ pub struct Status {
     /// Reports that it holds back until it did; none when it holds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<usize>,
+}
+
+/// Of a program that did not tell.
+const fn is_none(origins: &usize) -> bool {
+    *origins == 0
 }
 
 impl Status {
