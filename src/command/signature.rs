@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark signature`
 
-use super::output::{failed, output};
+use super::output::{failed, output, shown};
 use crate::config;
 use anyhow::Context;
-use bulkmark_mail::RawMessage;
+use bulkmark_mail::{MAX_BODY, RawMessage};
 use bulkmark_signature::{Settings, signatures};
 use bulkmark_types::{ClientNetwork, FederationKey, Kind, Signature, source_bucket, source_count};
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Bytes of a file that are read: more than the largest message has.
+const MOST: u64 = 2 * MAX_BODY as u64;
 
 /// Print the signatures of messages.
 ///
@@ -41,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = output();
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
-        let name = file.display();
+        let name = shown(file);
         match read_message(file) {
             Ok(message) => {
                 let signatures = signatures(&message, &key, &settings);
@@ -77,7 +80,7 @@ fn print_sources(
         (Kind::SourceCount, source_count(key, of, &network)),
         (Kind::SourceBucket, source_bucket(key, of, network.bucket(key))),
     ] {
-        writeln!(out, "{} from {ip}\t{kind}\t{signature}", file.display())?;
+        writeln!(out, "{} from {ip}\t{kind}\t{signature}", shown(file))?;
     }
     Ok(())
 }
@@ -86,9 +89,10 @@ fn print_sources(
 pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
     let mut raw = Vec::new();
     let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut raw)
+        io::stdin().lock().take(MOST).read_to_end(&mut raw)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
+        // A pipe that is named is waited for, as in `bulkmark explain <(...)`.
+        std::fs::File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut raw))
     };
     read.with_context(|| format!("cannot read {}", path.display()))?;
     RawMessage::exact_from_bytes(&raw).with_context(|| path.display().to_string())
