@@ -2,7 +2,7 @@
 //! `bulkmark check`
 
 use super::asker::MessageArgs;
-use super::output::{failed, output};
+use super::output::{failed, output, shown};
 use crate::judging::exempt;
 use bulkmark_policy::{Held, Verdict};
 use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
@@ -63,7 +63,7 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
 }
 
 fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
-    writeln!(out, "{}: {}", file.display(), answer.verdict)?;
+    writeln!(out, "{}: {}", shown(file), answer.verdict)?;
     if let Some(BodyCount { signature, count, threshold }) = &answer.body {
         writeln!(out, "  body signature {signature}: seen {count} times, threshold {threshold}")?;
     }

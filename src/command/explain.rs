@@ -2,7 +2,7 @@
 //! `bulkmark explain`
 
 use super::asker::{Asker, MessageArgs};
-use super::output::{output, print};
+use super::output::{output, print, shown};
 use super::show::time;
 use crate::judging::{Explained, Explanation, People};
 use bulkmark_mail::RawMessage;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print(serde_json::to_string(&explanation)?)?;
     } else {
-        write!(output(), "{}: {}", args.file.display(), for_people(&explanation))?;
+        write!(output(), "{}: {}", shown(&args.file), for_people(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,8 +2,12 @@
 //! What commands print, and their exit codes. All of it goes by here: `println!` and its like panic when nobody reads any more, as in
 //! `bulkmark explain letter.eml | head -1`, so the lints of `lib.rs` forbid them.
 
+use bulkmark_types::visible;
 use std::fmt::Display;
+use std::fs::{File, OpenOptions};
 use std::io::{self, StdoutLock, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit code of sysexits.h for a configuration that cannot be used.
@@ -49,9 +53,29 @@ pub(super) fn print(line: impl Display) -> io::Result<()> {
     writeln!(output(), "{line}")
 }
 
-/// Says something on standard error. If nobody listens there either, nobody can be told.
-pub fn complain(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+/// Says something on standard error, of whatever files and names it speaks: nothing in it reaches the terminal but text and the ends
+/// of lines. If nobody listens there either, nobody can be told.
+pub fn complain(text: impl Display) {
+    let text = text.to_string();
+    let lines: Vec<String> =
+        text.split('\n').map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t")).collect();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+}
+
+/// The name of a file as it is shown: somebody else may have given it, with what moves a cursor in it.
+pub(super) fn shown(path: &Path) -> String {
+    visible(&path.to_string_lossy())
+}
+
+/// Opens a regular file for reading. Others, such as pipes, would be waited for: they are opened without that, and refused.
+///
+/// # Errors
+/// When it cannot be opened, or is another kind of file.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
 /// Says on standard error what ended a command, which then has this exit code.

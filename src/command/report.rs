@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report`
 
-use super::output::{complain, failed, output};
+use super::output::{complain, failed, open_regular, output, shown};
 use crate::config::{self, DEFAULT_PATH};
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
 use anyhow::{Context, bail};
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt as _;
@@ -151,7 +151,7 @@ impl Teller<'_> {
 
     fn file(&mut self, path: &Path) -> anyhow::Result<()> {
         // One that is gone, or a socket, is no reason to say nothing of all others.
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let opened = open_regular(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (size, file) = match opened {
             Ok(opened) => opened,
             Err(e) => {
@@ -171,8 +171,8 @@ impl Teller<'_> {
         }
         let several = places.len() > 1;
         for (number, (at, length)) in (1..).zip(places) {
-            let name = path.display();
-            let name = if several { format!("{name}, message {number}") } else { name.to_string() };
+            let name = shown(path);
+            let name = if several { format!("{name}, message {number}") } else { name };
             if length > MAX_REPORTED {
                 self.sum.refused += 1;
                 complain(format_args!("{name}: it has {length} bytes, expected at most {MAX_REPORTED}"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark signature`
 
-use super::output::{failed, output};
+use super::output::{failed, output, shown};
 use crate::config;
 use anyhow::Context;
-use bulkmark_mail::RawMessage;
+use bulkmark_mail::{MAX_BODY, RawMessage};
 use bulkmark_signature::near::stray;
 use bulkmark_signature::{Settings, signatures};
 use bulkmark_types::{
@@ -14,6 +14,9 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Bytes of a file that are read: more than the largest message has.
+const MOST: u64 = 2 * MAX_BODY as u64;
 
 /// Print the signatures of messages.
 ///
@@ -46,7 +49,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = output();
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
-        let name = file.display();
+        let name = shown(file);
         match read_message(file) {
             Ok(message) => {
                 let signatures = signatures(&message, &key, &settings);
@@ -91,7 +94,7 @@ fn print_sources(
         (Kind::SourceCount, source_count(key, of, &network)),
         (Kind::SourceBucket, source_bucket(key, of, network.bucket(key))),
     ] {
-        writeln!(out, "{} from {ip}\t{kind}\t{signature}", file.display())?;
+        writeln!(out, "{} from {ip}\t{kind}\t{signature}", shown(file))?;
     }
     Ok(())
 }
@@ -115,9 +118,10 @@ fn print_strays(
 pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
     let mut raw = Vec::new();
     let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut raw)
+        io::stdin().lock().take(MOST).read_to_end(&mut raw)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
+        // A pipe that is named is waited for, as in `bulkmark explain <(...)`.
+        std::fs::File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut raw))
     };
     read.with_context(|| format!("cannot read {}", path.display()))?;
     RawMessage::exact_from_bytes(&raw).with_context(|| path.display().to_string())

@@ -144,7 +144,7 @@ fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::
 }
 
 fn shown(paths: &[(PathBuf, Label)]) -> String {
-    paths.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths.iter().map(|(path, _)| super::output::shown(path)).collect::<Vec<_>>().join(", ")
 }
 
 fn print(args: &Args, report: &Tuning) -> anyhow::Result<()> {

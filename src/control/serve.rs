@@ -6,7 +6,7 @@ use super::question::{Answer, Question};
 use super::report;
 use super::reports::{self, Failure, NameReporter};
 use super::status::Daemon;
-use crate::net::{Accepted, Socket, Stream, serve_each};
+use crate::net::{Accepted, Bounds, Crowd, Member, Socket, Stream, serve_seated};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_types::Signature;
 use std::io;
@@ -66,18 +66,20 @@ impl Control {
 
     /// Answers questions for ever.
     pub async fn serve(&self, daemon: Arc<Daemon>) {
-        let serve = |accepted: Accepted| {
+        let serve = |accepted: Accepted, member: Member| {
             let (daemon, turns) = (Arc::clone(&daemon), Arc::clone(&self.turns));
             async move {
                 // An asker that goes away is nobody's fault.
-                let _ = answer_all(accepted.stream, &daemon, &turns).await;
+                let _ = answer_all(accepted.stream, &member, &daemon, &turns).await;
             }
         };
-        serve_each(Arc::clone(&self.socket), MAX_CONNECTIONS, std::future::pending(), serve).await;
+        // Whoever connects and asks nothing makes room for others.
+        let bounds = Bounds { all: MAX_CONNECTIONS, address: usize::MAX, known: usize::MAX };
+        serve_seated(Arc::clone(&self.socket), Crowd::new(bounds), std::future::pending(), serve).await;
     }
 }
 
-async fn answer_all(stream: Stream, daemon: &Daemon, turns: &Turns) -> io::Result<()> {
+async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Turns) -> io::Result<()> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     loop {
@@ -87,6 +89,7 @@ async fn answer_all(stream: Stream, daemon: &Daemon, turns: &Turns) -> io::Resul
         if read?? == 0 {
             return Ok(());
         }
+        let busy = member.busy();
         let answer = match serde_json::from_slice(&line) {
             Ok(Question::Backup) => match turns.backups.try_acquire() {
                 Ok(_turn) => return backup::send(&mut writer, daemon).await,
@@ -100,6 +103,8 @@ async fn answer_all(stream: Stream, daemon: &Daemon, turns: &Turns) -> io::Resul
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
+        // Whoever does not take the answer makes room, too.
+        drop(busy);
         writer.write_all(&answer.line()?).await?;
     }
 }

@@ -24,6 +24,7 @@ mod record;
 mod report;
 mod service;
 mod thin;
+mod trap_networks;
 mod traps;
 mod turns;
 mod twice;

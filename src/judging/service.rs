@@ -6,6 +6,7 @@ use super::daily::Daily;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
+use super::trap_networks::TrapNetworks;
 use super::turns::Turns;
 use super::twice::Twice;
 use crate::activity::Activity;
@@ -47,6 +48,8 @@ pub struct Service {
     pub(super) turns: Turns,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
+    /// From which networks traps were told of mailings.
+    pub(super) trap_networks: TrapNetworks,
     /// What came through several doors.
     pub(super) twice: Twice,
     /// Tells that the configuration was read again.
@@ -82,6 +85,7 @@ impl Service {
             daily: Daily::default(),
             turns: Turns::default(),
             settled: Settled::default(),
+            trap_networks: TrapNetworks::default(),
             twice: if has_doors { Twice::watching() } else { Twice::default() },
             reloads: watch::Sender::new(()),
             in_flight: watch::Sender::new(0),

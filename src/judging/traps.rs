@@ -54,7 +54,9 @@ pub(super) async fn spring(
     let mut heard: Vec<String> = Vec::new();
     for &trap in traps {
         let mailbox = rules.mailboxes.mailbox(trap);
-        if heard.contains(&mailbox) || heard.len() >= MOST_TRAPS {
+        // All names of a trap's domain are one reporter: who knows the domain can make up as many as he likes.
+        let entry = rules.traps.entry(trap, &rules.mailboxes).unwrap_or_else(|| mailbox.clone());
+        if heard.contains(&entry) || heard.len() >= MOST_TRAPS {
             continue;
         }
         let party = parties.iter().find(|party| party.recipients.iter().any(|to| to == trap));
@@ -67,9 +69,19 @@ pub(super) async fn spring(
             best = best.min(Sprung::Known);
             continue;
         }
-        let result = nominate(service, rules, message, &mailbox, deadline).await;
+        if !rules.terms(by).thresholds.min_sources.is_off()
+            && !service.trap_networks.may_speak(&content.signatures.reported(), envelope.network(), &entry)
+        {
+            log::info!(
+                "{}: the trap {entry} says nothing, since another one was told of this mailing from the same network",
+                envelope.id()
+            );
+            best = best.min(Sprung::Known);
+            continue;
+        }
+        let result = nominate(service, rules, message, &entry, deadline).await;
         best = best.min(result);
-        heard.push(mailbox);
+        heard.push(entry);
     }
     best
 }
@@ -78,11 +90,11 @@ async fn nominate(
     service: &Service,
     rules: &Rules,
     message: Reported<'_>,
-    mailbox: &str,
+    trap: &str,
     deadline: Instant,
 ) -> Sprung {
     let word = Word {
-        reporter: [ReporterKind::Trap.prefix(), mailbox].concat().into_bytes(),
+        reporter: [ReporterKind::Trap.prefix(), trap].concat().into_bytes(),
         side: Side::Spam,
         force: false,
         only_back: false,

@@ -317,14 +317,14 @@ mod tests {
     #[test]
     fn long_chunks_are_cut_and_answered_once() {
         for (options, kind) in [(0, b'B'), (NOREPLY_BODY, b'B'), (0, b'E')] {
-            let body: Vec<u8> = (0..MAX_PAYLOAD + 3).map(|i| (i % 251) as u8).collect();
+            let body: Vec<u8> = (0..=250).cycle().take(MAX_PAYLOAD + 3).collect();
             let mut incoming = Incoming::new();
             incoming.agree(options);
             let (out, noticed) = taken(&mut incoming, &packet(kind, &body), 10_000).unwrap();
             assert_eq!(noticed.mended.len(), 1);
             let (mut rest, mut joined, mut kinds) = (&out[..], Vec::new(), Vec::new());
             while let Some((length, [command, behind @ ..])) = rest.split_first_chunk::<4>() {
-                let (payload, behind) = behind.split_at(u32::from_be_bytes(*length) as usize - 1);
+                let (payload, behind) = behind.split_at(mend::number(*length) as usize - 1);
                 joined.extend_from_slice(payload);
                 kinds.push(*command);
                 rest = behind;

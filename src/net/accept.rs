@@ -12,7 +12,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep};
 
 /// How long no connection is taken after the system refused one (no file descriptors, no memory).
@@ -37,6 +36,8 @@ pub struct Accepted {
     pub stream: Stream,
     /// The other side; none on a Unix socket.
     pub ip: Option<IpAddr>,
+    /// The user who runs the other side, on a Unix socket, as the system says.
+    pub uid: Option<u32>,
 }
 
 /// Takes the connections of a socket.
@@ -103,36 +104,12 @@ impl Acceptor {
                 let _ = socket.set_tcp_notsent_lowat(UNSENT);
                 let stream: Stream =
                     if self.is_prompt { Box::new(Prompt::new(stream)) } else { Box::new(stream) };
-                Ok(Accepted { stream, ip: Some(address.ip()) })
+                Ok(Accepted { stream, ip: Some(address.ip()), uid: None })
             }),
-            Socket::Unix(socket, _) => ready!(socket.poll_accept(cx))
-                .map(|(stream, _)| Accepted { stream: Box::new(stream), ip: None }),
+            Socket::Unix(socket, _) => ready!(socket.poll_accept(cx)).map(|(stream, _)| {
+                let uid = stream.peer_cred().ok().map(|peer| peer.uid());
+                Accepted { stream: Box::new(stream), ip: None, uid }
+            }),
         })
-    }
-}
-
-/// Has each connection served by a task of its own, so many at a time, until `end` is done. Those that are open then go on.
-pub async fn serve_each<F: Future<Output = ()> + Send + 'static>(
-    socket: Arc<Socket>,
-    most: usize,
-    end: impl Future<Output = ()>,
-    mut serve: impl FnMut(Accepted) -> F,
-) {
-    let (permits, mut acceptor) = (Arc::new(Semaphore::new(most)), Acceptor::new(socket));
-    let mut end = std::pin::pin!(end);
-    loop {
-        let next = async {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            (permit, std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await)
-        };
-        let (permit, accepted) = tokio::select! {
-            next = next => next,
-            () = &mut end => return,
-        };
-        let served = serve(accepted);
-        tokio::spawn(async move {
-            served.await;
-            drop(permit);
-        });
     }
 }

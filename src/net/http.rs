@@ -111,7 +111,7 @@ impl Open {
 }
 
 async fn connection(
-    Accepted { stream, ip }: Accepted,
+    Accepted { stream, ip, .. }: Accepted,
     member: Member,
     tls: Option<Arc<TlsKeys>>,
     router: Router,

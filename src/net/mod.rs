@@ -25,7 +25,7 @@ mod seated;
 mod socket;
 mod tls;
 
-pub use accept::{Accepted, Acceptor, Stream, serve_each};
+pub use accept::{Accepted, Acceptor, Stream};
 pub use activation::{Activation, ActivationError};
 pub use address::{Address, Endpoint};
 pub use body::{Budget, Gone, Sender, streamed};

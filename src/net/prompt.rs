@@ -124,7 +124,8 @@ mod tests {
             }
             for _ in 0..2 {
                 let mut wait = std::pin::pin!(stream.read(&mut buffer));
-                std::future::poll_fn(|cx| Poll::Ready(assert!(wait.as_mut().poll(cx).is_pending()))).await;
+                let waits = std::future::poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_pending())).await;
+                assert!(waits);
             }
             acknowledged.push(stream.inner.1.get());
         }

@@ -18,10 +18,10 @@ pub async fn serve_seated<F: Future<Output = ()> + Send + 'static>(
     let mut end = std::pin::pin!(end);
     loop {
         let next = async {
-            let Accepted { stream, ip } = std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await;
-            (stream, ip, crowd.enter(ip).await)
+            let Accepted { stream, ip, uid } = std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await;
+            (stream, (ip, uid), crowd.enter(ip).await)
         };
-        let (stream, ip, seat) = tokio::select! {
+        let (stream, (ip, uid), seat) = tokio::select! {
             next = next => next,
             () = &mut end => return,
         };
@@ -29,7 +29,7 @@ pub async fn serve_seated<F: Future<Output = ()> + Send + 'static>(
             log::debug!("no room for one more connection of {ip:?}");
             continue;
         };
-        let served = serve(Accepted { stream: seat.hear(stream), ip }, seat.member());
+        let served = serve(Accepted { stream: seat.hear(stream), ip, uid }, seat.member());
         tokio::spawn(async move {
             tokio::select! {
                 () = served => (),

@@ -11,13 +11,16 @@ use bulkmark_counts::{Asked, SaidOf};
 use bulkmark_ledger::now;
 use bulkmark_policy::Verdict;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 /// How old what the ledger and other servers say may be: each time costs the ledger some milliseconds, and other servers a question.
 const STATUS_AGE: Duration = Duration::from_secs(5);
+
+/// Pages that follow at a time: a half of all connections, so that the other half is for what is asked once.
+const FOLLOWERS: usize = 32;
 
 /// The part of the ledger's time that may go into telling what people say, which it looks for among all their words.
 const SHARE: u32 = 100;
@@ -39,6 +42,8 @@ pub(super) struct Snapshots {
     status: Mutex<Option<(Instant, Option<DaemonStatus>)>>,
     /// What people said, and from when on it is asked for again.
     people: Mutex<Option<(Instant, Value)>>,
+    /// Those who follow, the oldest first.
+    followers: parking_lot::Mutex<VecDeque<Arc<Notify>>>,
 }
 
 impl Snapshots {
@@ -47,7 +52,25 @@ impl Snapshots {
         threshold: Box<dyn Fn() -> u32 + Send + Sync>,
         config: Arc<ArcSwap<Value>>,
     ) -> Self {
-        Self { daemon, threshold, config, status: Mutex::new(None), people: Mutex::new(None) }
+        let followers = parking_lot::Mutex::default();
+        Self { daemon, threshold, config, status: Mutex::new(None), people: Mutex::new(None), followers }
+    }
+
+    /// One more who follows; what tells it that it should end. Of too many the oldest one ends: whoever opens as many as he can takes
+    /// neither the page nor metrics from others, and a browser comes back by itself.
+    fn follow(&self) -> Arc<Notify> {
+        let (end, mut followers) = (Arc::new(Notify::new()), self.followers.lock());
+        followers.push_back(Arc::clone(&end));
+        while followers.len() > FOLLOWERS {
+            if let Some(oldest) = followers.pop_front() {
+                oldest.notify_one();
+            }
+        }
+        end
+    }
+
+    fn leave(&self, end: &Arc<Notify>) {
+        self.followers.lock().retain(|other| !Arc::ptr_eq(other, end));
     }
 
     fn activity(&self) -> &Activity {
@@ -186,7 +209,14 @@ impl Snapshots {
 /// Sends all sections, and from then on those that changed, until nobody reads.
 pub(super) fn events(snapshots: Arc<Snapshots>) -> Body {
     let (sink, body) = streamed(Vec::new());
-    tokio::spawn(async move { send(&snapshots, &sink).await });
+    let end = snapshots.follow();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = send(&snapshots, &sink) => (),
+            () = end.notified() => (),
+        }
+        snapshots.leave(&end);
+    });
     body
 }
 

@@ -58,7 +58,8 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     // The same trap says so once, whatever it is told; another one for itself.
     assert_eq!(code(&rig, "b@sender.test", &["old@box.test"], &message("", NEWS)), 550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [1.0, 0.0]);
-    assert_eq!(code(&rig, "b@sender.test", &["any@trap.test"], &message("", NEWS)), 550);
+    let elsewhere = Origin { ip: "203.0.113.7", ..Origin::default() };
+    rig.from(elsewhere).send("b@sender.test", &["any@trap.test"], &message("", NEWS)).expect(550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [1.0, 1.0]);
 
     let words = |result: &str| {
@@ -83,8 +84,51 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     rig.reload(&half);
     assert_eq!(code(&rig, "a@sender.test", &["old@box.test"], &letter("half")), 250);
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 250);
+    // Nor are both together, told from one network; and names of one domain are one trap.
+    let from = |ip: &'static str, to: &[&str]| {
+        rig.from(Origin { ip, ..Origin::default() }).send("a@sender.test", to, &letter("half")).code
+    };
     assert_eq!(code(&rig, "a@sender.test", &["x@trap.test"], &letter("half")), 250);
+    rig.daemon
+        .log
+        .wait_for(0, "the trap @trap.test says nothing, since another one was told of this mailing");
+    assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 250);
+    for ip in ["203.0.113.7", "203.0.114.7", "203.0.115.7"] {
+        assert_eq!(from(ip, &["old@box.test"]), 250, "{ip}");
+    }
+    assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 250);
+    assert_eq!(from("203.0.116.7", &["x@trap.test"]), 250);
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 550);
+}
+
+/// Who knows a trap's domain writes to many names of it, several times: that is the word of one.
+#[test]
+fn all_names_of_a_domain_are_one_trap() {
+    let site = Site::new(
+        "[traps]\nrecipients = [\"@trap.test\", \".below.test\", \"old@\"]\n[actions]\nspam = \"reject\"\n",
+    );
+    let daemon = site.start();
+    let mail = Mail::text("the circular of a club");
+    for (n, domain) in (0..).zip(["@trap.test", "@a.below.test", "@b.below.test", "@trap.test"]) {
+        let mut client = Milter::connect(&daemon);
+        client.client("client.example.org", &format!("203.0.{n}.7"));
+        let recipients = (0..10).map(|i| format!("x{n}{i}{domain}")).collect();
+        assert_eq!(client.message(&Mail { recipients, ..mail.clone() }).reply, "c");
+    }
+    let mut club = Milter::connect(&daemon);
+    club.client("client.example.org", "198.51.100.7");
+    let answer = club.message(&mail);
+    assert_eq!((&*answer.reply, answer.header().starts_with("spam")), ("c", false), "{answer:?}");
+    let said = reported(&site);
+    assert_eq!(said, 2, "one word of each domain");
+}
+
+/// The reporters of the one mailing that somebody called spam.
+fn reported(site: &Site) -> usize {
+    let output =
+        Command::new(program()).args(["reports", "--json", "--config"]).arg(site.config()).output().unwrap();
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    all["reporters"].as_array().unwrap_or_else(|| panic!("{all}")).len()
 }
 
 /// Who reads mail of a trap's, and whoever is no stranger, is not called a spammer.

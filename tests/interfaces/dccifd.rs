@@ -4,9 +4,11 @@
 use crate::asking::{counts, dccifd, metrics, site, start};
 use bulkmark_testing::letters::{count, letter};
 use bulkmark_testing::milter::{Mail, session};
-use bulkmark_testing::wait_until;
+use bulkmark_testing::{Site, wait_until};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 
 const ENVELOPE: &str = "192.0.2.7\rh.example\nh.example\ns@example.org\nu@box.test\nv@box.test\n\n";
 
@@ -169,6 +171,35 @@ fn the_client_of_a_received_field() {
     );
 }
 
+/// A client can tell any name; so all names of one user of the machine are one reporter, and all that come by TCP.
+#[test]
+fn names_that_a_client_makes_up_are_nobody() {
+    for by_tcp in [false, true] {
+        let site =
+            if by_tcp { Site::new("[doors.dccifd]\nlisten = \"127.0.0.1:0\"\n") } else { site("", "", "") };
+        let daemon = start(&site);
+        for n in 0..12 {
+            let lines = format!("header spam\n192.0.2.7\nh\ns@example.org\nu@box.test\rname{n}\n\n");
+            if by_tcp {
+                let at = daemon.log.wait_for(0, "the door dccifd is at ");
+                let port = at.rsplit("127.0.0.1:").next().unwrap();
+                let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+                let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+                stream.write_all(&[lines.as_bytes(), &letter(1)].concat()).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+            } else {
+                dccifd(&site, &lines, &letter(1));
+            }
+        }
+        let mut command = std::process::Command::new(bulkmark_testing::program());
+        command.args(["reports", "--json", "--control"]).arg(site.path("control.sock"));
+        let reports: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        assert_eq!(reports["reporters"].as_array().unwrap().len(), 1, "{reports}");
+    }
+}
+
 /// `spam` nominates, and `many` is what people called spam; where it is configured, bulk, too.
 #[test]
 fn spam_nominates() {
@@ -199,10 +230,8 @@ fn spam_nominates() {
     assert_eq!(counts(&metrics(&first, "query", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
     assert_eq!(counts(&metrics(&first, "query", &letter(2))), "Body=0 Fuz1=0 Fuz2=0");
     let second = site_of("many = \"bulk\"\n");
-    let second = bulkmark_testing::Site {
-        extra: second.extra.replace("spam = 1", "body = 3\nnear = 9\nmin-sources = 1"),
-        ..second
-    };
+    let second =
+        Site { extra: second.extra.replace("spam = 1", "body = 3\nnear = 9\nmin-sources = 1"), ..second };
     let _daemon = start(&second);
     for told in ["Body=1 Fuz1=1 Fuz2=1", "Body=2 Fuz1=2 Fuz2=2", "bulk Body=many Fuz1=3 Fuz2=3"] {
         assert_eq!(counts(&metrics(&second, "", &letter(1))), told);

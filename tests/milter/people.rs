@@ -54,6 +54,48 @@ fn wait_for_header(
     panic!("{last}");
 }
 
+/// A folder may hold what is no file, and files with names that somebody else made up.
+#[test]
+fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
+    let site = Site::new("");
+    let _daemon = site.start();
+    let folder = site.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.join("a-pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink(folder.join("a-pipe"), folder.join("b-link")).unwrap();
+    std::fs::write(folder.join("c\u{1b}[2J.eml"), offer("Anna")).unwrap();
+    std::fs::write(folder.join("d\u{1b}]0;x"), b"\0\0\0").unwrap();
+    let output = Command::new(program())
+        .args(["report", "--user", "anna", "--control"])
+        .arg(site.path("control.sock"))
+        .arg(&folder)
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("c\\u{1b}[2J.eml: counted as spam"), "{out} {err}");
+    for pipe in ["a-pipe", "b-link"] {
+        assert!(err.contains(&format!("{pipe}: it is no regular file")), "{err}");
+    }
+    assert!(err.contains("d\\u{1b}]0;x: it is no mail"), "{err}");
+    for arguments in [["signature"], ["check"], ["explain"]] {
+        for name in ["c\u{1b}[2J.eml", "no\u{1b}[2J.eml"] {
+            let mut command = Command::new(program());
+            if arguments != ["signature"] {
+                command.args(arguments).arg("--config").arg(site.config());
+            } else {
+                command.args(arguments);
+            }
+            let output = command.arg(folder.join(name)).output().unwrap();
+            let both = [output.stdout, output.stderr].concat();
+            assert!(
+                !both.contains(&0x1b) && !both.is_empty(),
+                "{arguments:?}: {}",
+                String::from_utf8_lossy(&both)
+            );
+        }
+    }
+}
+
 fn weighing(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
     site.extra += &format!("{lines}[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n");

@@ -104,6 +104,19 @@ fn networks_are_those_of_ipv4_and_ipv6() {
     assert!(told.starts_with("; sources=1; ") && told.ends_with("; held=sources"), "{told}");
 }
 
+/// A customer of an IPv6 provider has more than one /48; to others they are one network, as those of an IPv4 /24 are.
+#[test]
+fn networks_of_one_ipv6_provider_are_one() {
+    let site = Site::new(REFUSING);
+    let daemon = site.start();
+    for n in 0..40 {
+        let answer = send(&daemon, &format!("2001:db8:{:x}::{:x}", n % 16, n + 1), &letter(2), 1);
+        assert_eq!(answer.reply, "c", "copy {n}");
+    }
+    let told = told(&send(&daemon, "198.51.100.7", &letter(2), 1)).to_owned();
+    assert!(told.starts_with("; sources=1; ") && told.ends_with("; held=sources"), "{told}");
+}
+
 #[test]
 fn a_client_without_an_address_is_no_network() {
     let site = Site::new(&format!("exempt-loopback = false\n{REFUSING}"));

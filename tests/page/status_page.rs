@@ -178,6 +178,28 @@ fn a_reload_is_shown() {
     assert_eq!((&config["thresholds"]["body"], &config["max-connections"]), (&5.into(), &1000.into()));
 }
 
+/// Whoever opens as many streams as he can, and more, takes nothing from others; the oldest of them end.
+#[test]
+fn streams_leave_room() {
+    let site = site("");
+    let daemon = site.start();
+    let open = || {
+        let stream = http::connect(port(&daemon));
+        (&stream).write_all(b"GET /events HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line == "event: people"), "it is answered");
+        lines
+    };
+    let mut streams: Vec<_> = (0..80).map(|_| open()).collect();
+    assert!(metrics(&daemon)["bulkmark_connections"] >= 0.0);
+    assert!(status(&daemon)["overview"].is_object());
+    // 48 of them come to an end.
+    for stream in &mut streams[..48] {
+        assert!(stream.last().is_some());
+    }
+    assert!(open().any(|line| line.starts_with("event: ")), "the newest one goes on");
+}
+
 /// Values come by themselves, and only those that changed.
 #[test]
 fn changes_stream_in() {

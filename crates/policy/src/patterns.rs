@@ -107,6 +107,19 @@ impl Patterns {
             .or_else(|| by_table().map(|(_, at)| at))
     }
 
+    /// The broadest pattern without a table that matches `name`, as it is written.
+    pub(super) fn broadest(&self, name: &str) -> Option<String> {
+        let name = Name::of(name);
+        let below = || name.domains().filter(|domain| self.below.contains_key(*domain)).last();
+        let domain = || Some(name.domain()).filter(|domain| self.exact.contains_key(*domain));
+        let user = || name.user().filter(|user| self.exact.contains_key(*user));
+        let whole = || Some(name.whole()).filter(|whole| self.exact.contains_key(*whole));
+        below()
+            .map(|domain| format!(".{domain}"))
+            .or_else(|| domain().map(|domain| format!("@{domain}")))
+            .or_else(|| user().or_else(whole).map(str::to_owned))
+    }
+
     /// The places of all.
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
         self.exact.values().chain(self.below.values()).chain(self.tables.iter().map(|(_, source)| source))

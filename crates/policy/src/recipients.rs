@@ -96,6 +96,19 @@ impl Recipients {
         !self.is_some
     }
 
+    /// The broadest entry that has this address, as it is written: of an address the mailbox.
+    pub(super) fn entry(&self, address: &str, mailboxes: &Mailboxes) -> Option<String> {
+        let mailbox = mailboxes.mailbox(address);
+        let user = mailbox.rsplit_once('@').map_or(&*mailbox, |(user, _)| user).to_lowercase();
+        let by_pattern = || self.addresses.broadest(&mailbox).or_else(|| self.addresses.broadest(address));
+        match by_pattern() {
+            Some(entry) if entry.starts_with(['@', '.']) => Some(entry),
+            _ if self.users.contains(&user) => Some(user + "@"),
+            Some(_) => Some(mailbox),
+            None => None,
+        }
+    }
+
     /// Whether it has this address, as it came or as the mailbox that it leads to.
     pub(super) fn has(&self, address: &str, mailboxes: &Mailboxes) -> bool {
         let mailbox = mailboxes.mailbox(address);
@@ -138,6 +151,30 @@ mod tests {
             "postmaster2@a.b",
         ] {
             assert!(!has(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_broadest_entry_counts() {
+        let recipients = of(&[
+            "old@",
+            "anna@box.example",
+            "x@trap.example",
+            "@trap.example",
+            ".below.example",
+            "@a.below.example",
+        ]);
+        let entry = |address: &str| recipients.entry(address, &Mailboxes::default());
+        for (address, is) in [
+            ("Old@any.example", Some("old@")),
+            ("old+x@trap.example", Some("@trap.example")),
+            ("Anna+news@BOX.example", Some("anna@box.example")),
+            ("x@trap.example", Some("@trap.example")),
+            ("y@trap.example", Some("@trap.example")),
+            ("y@a.below.example", Some(".below.example")),
+            ("ben@box.example", None),
+        ] {
+            assert_eq!(entry(address).as_deref(), is, "{address}");
         }
     }
 

@@ -128,6 +128,12 @@ impl Traps {
         !recipients.is_everybody() && recipients.has(address, mailboxes)
     }
 
+    /// The entry by which this address is one: all names of a domain are one trap.
+    #[must_use]
+    pub fn entry(&self, address: &str, mailboxes: &Mailboxes) -> Option<String> {
+        self.recipients.load().entry(address, mailboxes)
+    }
+
     /// What the word of one weighs.
     #[must_use]
     pub const fn weight(&self) -> Fraction {

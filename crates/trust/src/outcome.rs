@@ -4,7 +4,7 @@
 use super::case::Case;
 use super::standing::{EVIDENCE, Standing};
 use super::voice::{Side, Voice};
-use bulkmark_types::{ReporterId, UNIT};
+use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 
 /// When a signature is judged, in seconds after the first word on it: most people have read their mail by then.
 pub const JUDGED_AFTER: u64 = 2 * 86_400;
@@ -59,6 +59,9 @@ impl Case<'_> {
     /// weigh; but only who told what was not known, since repeating the verdict is no merit. Who was on the other side is
     /// charged with as much.
     ///
+    /// Whoever reports by a door is charged, and never credited: programs stand between the door and the people, and many of them
+    /// let anybody make up a name.
+    ///
     /// A trap is charged only by what users weigh whom one trusts, and is never credited: its word is no merit.
     #[must_use]
     pub fn judge(&self) -> (Outcome, Vec<Judgement>) {
@@ -76,7 +79,8 @@ impl Case<'_> {
             on_side.map(|voice| u64::from(voice.units)).sum::<u64>() + u64::try_from(beyond).unwrap_or(0);
         let judged = self.voices.iter().filter_map(|voice| {
             let agreed = voice.side? == side;
-            if voice.units == 0 || agreed && (!voice.told || voice.trap) || voice.trap && trusted == 0 {
+            let earns = voice.told && !voice.trap && voice.who.kind() != ReporterKind::Door;
+            if voice.units == 0 || agreed && !earns || voice.trap && trusted == 0 {
                 return None;
             }
             let all = if voice.trap { trusted } else { all };

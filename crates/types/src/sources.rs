@@ -53,10 +53,21 @@ impl ClientNetwork {
         }
     }
 
-    /// The number of its bucket, below [`BUCKETS`]: the same for all signatures, so that the buckets of several can be united.
+    /// As others see it: a network that is somebody's own. A customer of an IPv6 provider has a /48, or may have a /44, out of the
+    /// provider's /32; so all of a /32 is one, as all of a /24 of IPv4 is. One's own copies are told by the smaller one.
+    #[must_use]
+    pub fn provider(&self) -> &[u8] {
+        match self {
+            Self::V4(bytes) => bytes,
+            Self::V6([bytes @ .., _, _]) => bytes,
+        }
+    }
+
+    /// The number of the bucket of its [provider](Self::provider), below [`BUCKETS`]: the same for all signatures, so that the buckets of
+    /// several can be united.
     #[must_use]
     pub fn bucket(&self, key: &FederationKey) -> u8 {
-        key.network(self.bytes()) % BUCKETS
+        key.network(self.provider()) % BUCKETS
     }
 }
 
@@ -124,6 +135,13 @@ mod tests {
         assert_eq!(network("2001:db8:7:1::1"), "2001:db8:7::/48");
         assert_eq!(network("2001:db8:7:ffff:1::1"), "2001:db8:7::/48");
         assert_ne!(network("2001:db8:8::1"), network("2001:db8:7::1"));
+        // To others all of a provider's customers are one.
+        let of = |ip: &str| ClientNetwork::of(ip.parse().unwrap());
+        let key = FederationKey::public();
+        let buckets: HashSet<u8> = (0..64).map(|n| of(&format!("2001:db8:{n:x}::1")).bucket(&key)).collect();
+        assert_eq!(buckets.len(), 1);
+        let buckets: HashSet<u8> = (0..64).map(|n| of(&format!("2001:{n:x}::1")).bucket(&key)).collect();
+        assert!(buckets.len() > 30);
     }
 
     #[test]

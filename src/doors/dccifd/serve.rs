@@ -53,7 +53,7 @@ enum Failure {
 
 /// Answers on one connection.
 pub(in crate::doors) async fn connection(
-    Accepted { mut stream, ip }: Accepted,
+    Accepted { mut stream, ip, uid }: Accepted,
     member: Member,
     context: Arc<Context>,
 ) {
@@ -77,7 +77,7 @@ pub(in crate::doors) async fn connection(
     };
     // It is our turn, and it is not sent away; until it has to take the answer.
     let busy = member.busy();
-    let (done, answer) = Box::pin(answer(context, received)).await;
+    let (done, answer) = Box::pin(answer(context, received, uid)).await;
     drop(busy);
     doors.add(Door::Dccifd, done);
     let write = async {
@@ -168,7 +168,7 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     message
 }
 
-async fn answer(context: &Context, received: Received) -> (Done, Vec<u8>) {
+async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Done, Vec<u8>) {
     let Received { request, mut message, mut copy } = received;
     let service = &context.service;
     let is_nominated = match &mut copy {
@@ -180,9 +180,9 @@ async fn answer(context: &Context, received: Received) -> (Done, Vec<u8>) {
                     "dccifd: a message that was called spam is not nominated: there is no memory for it"
                 );
             }
-            has_room && nominate(service, &request, copy.bytes.clone()).await
+            has_room && nominate(service, uid, copy.bytes.clone()).await
         }
-        Some(copy) if request.spam => nominate(service, &request, std::mem::take(&mut copy.bytes)).await,
+        Some(copy) if request.spam => nominate(service, uid, std::mem::take(&mut copy.bytes)).await,
         _ => false,
     };
     let times = message.rules.times(&message.rules.parties(&message.envelope)) as usize;
@@ -215,10 +215,13 @@ fn host(rules: &Rules) -> &str {
 }
 
 /// Has a message nominated; whether it was.
-async fn nominate(service: &Service, request: &Request, raw: Vec<u8>) -> bool {
-    // Whoever asks here is not known by a name, and may tell any: so it is nobody whom users elsewhere are.
-    let user = request.user.as_deref().unwrap_or_default();
-    let reporter = [b"door:dccifd:", user.as_bytes()].concat();
+async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
+    // Whoever asks here may tell any name, so names are nobody. The system says who is behind a Unix socket; all who come by TCP are one.
+    let reporter = match uid {
+        Some(uid) => format!("door:dccifd:uid:{uid}"),
+        None => "door:dccifd:tcp".to_owned(),
+    };
+    let reporter = reporter.into_bytes();
     let word = Word { reporter, side: Side::Spam, force: false, only_back: false };
     match take_report(service, raw, word).await {
         Ok(_) => true,

@@ -45,7 +45,7 @@ enum End {
 
 /// Answers on one connection.
 pub(in crate::doors) async fn connection(
-    Accepted { mut stream, ip }: Accepted,
+    Accepted { mut stream, ip, .. }: Accepted,
     member: Member,
     context: Arc<Context>,
 ) {
