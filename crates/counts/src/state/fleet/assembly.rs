@@ -131,6 +131,9 @@ impl FleetAssembly {
                     return Ok(());
                 }
                 self.fleet.marks.restore(client, spool, known);
+                if self.fleet.marks.is_too_much() {
+                    return Err(junk("it has more marks of spools than any fleet"));
+                }
             }
             Entry::Bulk(section) => {
                 self.sections += 1;
