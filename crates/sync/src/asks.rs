@@ -201,7 +201,8 @@ mod tests {
         // It takes connections, and says nothing.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let upstream =
+            Upstream { url: url.clone(), token_file: None, ca_file: None, plain_http_anywhere: false };
         let links = Arc::new(Links::new(&[&url], false));
         let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
         let asks = Asks::of_fleet(vec![Arc::new(remote)], links, 10);
