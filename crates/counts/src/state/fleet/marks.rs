@@ -51,8 +51,8 @@ impl Marks {
     }
 
     /// Puts one back that was read.
-    pub fn restore(&mut self, client: String, spool: u64, known: KnownMark) {
-        self.insert(&client, spool, known);
+    pub fn restore(&mut self, client: &str, spool: u64, known: KnownMark) {
+        self.insert(client, spool, known);
     }
 
     fn insert(&mut self, client: &str, spool: u64, known: KnownMark) {
@@ -169,7 +169,7 @@ mod tests {
             all.set_all(&marks(&format!("made-up-{version}"), 0..1), version);
         }
         let kept = all.iter().count();
-        assert!(kept <= MOST / 16 && kept >= MOST / 16 / 8 * 7, "{kept}");
+        assert!((MOST / 16 / 8 * 7..=MOST / 16).contains(&kept), "{kept}");
         assert!(all.get("made-up-99999", 0).is_some() && all.get("made-up-1", 0).is_none());
         assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
         assert_eq!(all.clients.len(), kept, "nothing is left of those that are forgotten");
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
         let mut read = Marks::default();
         for spool in 0..1000 {
-            read.restore("sparse".to_owned(), spool, KnownMark { at: 1, mark: sparse.clone() });
+            read.restore("sparse", spool, KnownMark { at: 1, mark: sparse.clone() });
         }
         assert!(read.is_too_much() && !all.is_too_much());
     }
