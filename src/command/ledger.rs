@@ -124,6 +124,8 @@ impl Access {
             url: holder.to_owned(),
             token_file: self.token_file.clone(),
             ca_file: self.ca_file.clone(),
+            // Whoever asks without a token is asked for nothing that others must not see.
+            plain_http_anywhere: self.token_file.is_none(),
         };
         let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -33,24 +33,34 @@ async fn beat(ledger: Ledger, limit: Duration) {
     }
 }
 
-/// Says in the log that the disk does not answer, after a while and each time that this took twice as long, and when it does again.
+/// What does not answer where it is the disk's fault.
+const DISK: &str = "the ledger's disk";
+
+/// Says in the log that the disk, or the ledger itself, does not answer, after a while and each time that this took twice as long, and when it does again.
 async fn tell_of_disk(ledger: Ledger) {
     let (mut look, mut next, mut longest) = (tokio::time::interval(LOOK), DISK_PATIENCE, Duration::ZERO);
+    let mut whose = DISK;
     loop {
         look.tick().await;
         let busy = ledger.busy_for();
         if busy < longest {
-            log::warn!("the ledger's disk answers again, after {} s", longest.as_secs());
+            log::warn!("{whose} answers again, after {} s", longest.as_secs());
             (next, longest) = (DISK_PATIENCE, Duration::ZERO);
         }
         if busy >= DISK_PATIENCE {
+            whose = if ledger.is_busy_with_disk() { DISK } else { "the ledger" };
             longest = busy;
         }
         if busy >= next {
-            log::error!(
-                "the ledger's disk has not answered for {} s; nothing is counted until it does",
-                busy.as_secs()
-            );
+            let seconds = busy.as_secs();
+            if ledger.is_busy_with_disk() {
+                log::error!("{DISK} has not answered for {seconds} s; nothing is counted until it does");
+            } else {
+                log::error!(
+                    "the ledger has been counting what it was told for {seconds} s, which takes the processor's time and not the disk's; \
+                     nothing else is counted meanwhile"
+                );
+            }
             next *= 2;
         }
     }

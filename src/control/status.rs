@@ -251,7 +251,12 @@ impl Daemon {
             Ok(status) => status,
             Err(_) => {
                 let seconds = self.ledger.busy_for().as_secs();
-                Err(LedgerError::Unavailable(format!("the ledger's disk has not answered for {seconds} s")))
+                let why = if self.ledger.is_busy_with_disk() {
+                    format!("the ledger's disk has not answered for {seconds} s")
+                } else {
+                    format!("the ledger has been counting what it was told for {seconds} s")
+                };
+                Err(LedgerError::Unavailable(why))
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
 use bulkmark_types::{Signature, told};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,6 +106,14 @@ pub(super) struct Gate {
     changed: watch::Sender<()>,
 }
 
+/// Those of these names of whom something may still come, by when each was seen first. Of others nothing is remembered.
+fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instant) -> Vec<String> {
+    let known: HashSet<&String> = names.iter().collect();
+    since.retain(|name, _| known.contains(name));
+    let is_new = |name: &&String| now < *since.entry((*name).clone()).or_insert(now) + UNDER_WAY;
+    names.iter().filter(is_new).cloned().collect()
+}
+
 impl Gate {
     pub(super) fn new(settings: &Settings) -> Result<Self, ClientsError> {
         let Settings { state_dir: directory, anonymous_reading, limits, .. } = settings.clone();
@@ -136,12 +144,16 @@ impl Gate {
         *known = stamp;
         match Clients::load(&self.directory) {
             Ok(clients) => {
-                let known = |name: &String| clients.list().iter().any(|client| client.name == *name);
-                self.meters.lock().retain(|name, _| known(name));
-                self.activity.lock().retain(|name, _| known(name));
+                // Requests wait for these locks, and there may be many clients.
+                let known: HashSet<&str> = clients.list().iter().map(|client| &*client.name).collect();
+                self.meters.lock().retain(|name, _| known.contains(&**name));
+                self.activity.lock().retain(|name, _| known.contains(&**name));
                 let before = self.clients.load();
-                let of = |all: &Clients, name: &str| all.list().iter().find(|c| c.name == name).cloned();
-                self.made_up.keep(|name| of(&before, name) == of(&clients, name));
+                let all = |clients: &Clients| -> HashMap<String, Client> {
+                    clients.list().iter().map(|client| (client.name.clone(), client.clone())).collect()
+                };
+                let (before, after) = (all(&before), all(&clients));
+                self.made_up.keep(|name| before.get(name) == after.get(name));
                 log::info!("the clients were changed; there are {} now", clients.list().len());
                 self.clients.store(Arc::new(clients));
                 self.changed.send_replace(());
@@ -165,12 +177,7 @@ impl Gate {
     pub(super) fn withdrawn(&self) -> Vec<String> {
         self.refresh();
         let clients = self.clients.load();
-        let mut since = self.withdrawn.lock();
-        since.retain(|name, _| clients.withdrawn().contains(name));
-        let names = clients.withdrawn().iter();
-        let new =
-            |name: &&String| since.entry((*name).clone()).or_insert_with(Instant::now).elapsed() < UNDER_WAY;
-        names.filter(new).cloned().collect()
+        under_way(clients.withdrawn(), &mut self.withdrawn.lock(), Instant::now())
     }
 
     /// Whether any client is a server.
@@ -334,5 +341,24 @@ impl Gate {
         }
         let is_admitted = meter.limit.admits(&mut meter.paid, reports, Instant::now());
         if is_admitted { Ok(()) } else { Err(Refused::Rate) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For two minutes after it was removed something may come of a client, and it is said so; one that is removed again has them again.
+    #[test]
+    fn what_was_under_way_may_come_for_two_minutes() {
+        let (mut since, begin) = (HashMap::new(), Instant::now());
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(under_way(&names(&["a"]), &mut since, at(0)), ["a"]);
+        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(119)), ["a", "b"]);
+        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(120)), ["b"]);
+        assert_eq!(under_way(&names(&["b"]), &mut since, at(121)), ["b"]);
+        assert_eq!(since.len(), 1, "nothing is remembered of others");
+        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(240)), ["a"]);
     }
 }

@@ -40,7 +40,7 @@ fn a_milters_doubts_are_told_with_their_places() {
         ("milter.toml", &format!("{PLACES}exempt-networks = [\"198.51.100.0/24\", \"192.0.2.7/24\"]\n")),
         (
             "milter.d/10-counts.toml",
-            "[[upstream]]\nurl = \"http://counts.example.org:8721\"\ntoken-file = \"DIR/none\"\n\
+            "[[upstream]]\nurl = \"http://counts.example.org:8721\"\ntoken-file = \"DIR/none\"\nplain-http-anywhere = true\n\
              [[upstream]]\nurl = \"http://127.0.0.1:8721\"\ntoken-file = \"DIR/empty\"\nca-file = \"DIR/empty\"\n\
              [[upstream]]\nurl = \"http://[::1]\"\n[[upstream]]\nurl = \"http://localhost:1/\"\n",
         ),
@@ -64,9 +64,9 @@ fn a_milters_doubts_are_told_with_their_places() {
          on the way to counts.example.org can read them; use https://",
             "warning: milter.d/10-counts.toml:3:14: upstream[0].token-file: cannot read DIR/none: No such file or directory \
          (os error 2)",
-            "warning: milter.d/10-counts.toml:6:14: upstream[1].token-file: DIR/empty is empty, expected the token that \
+            "warning: milter.d/10-counts.toml:7:14: upstream[1].token-file: DIR/empty is empty, expected the token that \
          bulkmark client add printed",
-            "warning: milter.d/10-counts.toml:7:11: upstream[1].ca-file: DIR/empty: found no certificate in PEM, expected \
+            "warning: milter.d/10-counts.toml:8:11: upstream[1].ca-file: DIR/empty: found no certificate in PEM, expected \
          \"-----BEGIN CERTIFICATE-----\"",
             &format!("warning: DIR/list:2: {star}"),
             &format!("warning: DIR/more:1: {quotes}"),

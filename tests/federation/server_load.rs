@@ -196,7 +196,12 @@ async fn silent_connections_make_room() {
     let entry = authority.entry(&server, &https(&server), "mx");
     let _daemon = server.start();
     let file = |key: &str| Some(entry.split(key).nth(1)?.split('"').nth(1)?.into());
-    let upstream = Upstream { url: https(&server), token_file: file("token-file"), ca_file: file("ca-file") };
+    let upstream = Upstream {
+        url: https(&server),
+        token_file: file("token-file"),
+        ca_file: file("ca-file"),
+        plain_http_anywhere: false,
+    };
     let remote = Remote::new(&upstream, None, Arc::new(Link::new(&upstream.url))).unwrap();
     let silent: Vec<_> = (0..150).map(|_| connect(server.port)).collect();
     remote.status().await.unwrap();

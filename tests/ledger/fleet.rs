@@ -2,8 +2,8 @@
 //! A fleet's ledgers, over kills and checkpoints: what the log delivers is counted once at every holder, and kept.
 
 use bulkmark_counts::{
-    Applied, Batched, Drafted, Federation, FleetAssembly, Limits, MAX_STEP, Role, Settings, StepRefusal,
-    Terms, Update,
+    Applied, Batched, Chain, Drafted, Federation, FleetAssembly, Limits, MAX_STEP, Role, Settings, Step,
+    StepRefusal, Terms, Update,
 };
 use bulkmark_ledger::{FILE_NAME, Ledger};
 use bulkmark_testing::counts::{DAY, NOW, report, signature};
@@ -333,4 +333,57 @@ async fn updates_are_kept_for_others() {
     assert_eq!(mx1.ledger.fleet().version, 0);
     let mx1 = mx1.kill();
     assert_eq!((mx1.ledger.fleet().version, mx1.count(0).await), (0, 4));
+}
+
+/// What a client brought is taken back however often it was before, up to 64 times ago: an aggregator that did not know yet may have
+/// counted it. Nobody is further behind, and more would be looked for in vain with each step.
+#[tokio::test]
+async fn what_was_brought_under_an_older_number_is_taken_back() {
+    for (times, is_taken_back) in [(0, false), (1, true), (64, true), (65, false)] {
+        let (partner, aggregator) = (Member::new(Some("partner")), Member::new(None));
+        partner.ledger.report(report(0, 4, NOW)).await.unwrap();
+        let limits = Some(Limits { influence: 5, quota: 50_000 });
+        let drafted = aggregator.draft(partner.batches(1, "partner", limits).await).await;
+        assert_eq!(aggregator.apply(&drafted.bytes, 1).await, Ok(Applied::New));
+        assert_eq!(aggregator.count(0).await, 4);
+        let terms = Terms { withdrawn: vec![("partner".to_owned(), times)], ..terms() };
+        let drafted = aggregator.ledger.draft_step(Vec::new(), terms).await.unwrap();
+        assert_eq!(drafted.is_some(), is_taken_back, "{times}");
+        if let Some(drafted) = drafted {
+            assert_eq!(aggregator.apply(&drafted.bytes, 2).await, Ok(Applied::New));
+            assert_eq!(aggregator.count(0).await, 0);
+        }
+    }
+}
+
+/// A step begins the next epoch and no other, a snapshot stands where a chain can: nobody names numbers behind which there are none.
+#[tokio::test]
+async fn no_number_is_so_high_that_nothing_follows() {
+    let (mx1, aggregator) = (Member::new(Some("mx1")), Member::new(None));
+    mx1.ledger.report(report(0, 2, NOW)).await.unwrap();
+    let first = aggregator.draft(mx1.batches(1, "mx1", None).await).await;
+    for member in [&mx1, &aggregator] {
+        assert_eq!(member.apply(&first.bytes, 1).await, Ok(Applied::New));
+    }
+    let next = |change: &dyn Fn(&mut Step)| {
+        let mut step = Step::decode(&first.bytes).unwrap();
+        (step.head.version, step.head.before) = (2, Chain::of(&first.bytes));
+        (step.marks, step.updates) = Default::default();
+        change(&mut step);
+        step.encode()
+    };
+    for epoch in [0, 3, u64::MAX] {
+        let step = next(&|step| (step.head.epoch, step.head.covers) = (epoch, 1 << 62));
+        let refused = mx1.apply(&step, 2).await;
+        assert!(matches!(refused, Err(StepRefusal::Junk(_))), "{epoch}: {refused:?}");
+    }
+    let terms = |epoch| Terms { epoch, made: 6, ..terms() };
+    assert_eq!(
+        aggregator.ledger.draft_step(Vec::new(), terms(3)).await.unwrap(),
+        None,
+        "nobody would take it"
+    );
+    let drafted = aggregator.ledger.draft_step(Vec::new(), terms(2)).await.unwrap().unwrap();
+    assert_eq!(mx1.apply(&drafted.bytes, 2).await, Ok(Applied::New));
+    assert_eq!(mx1.ledger.fleet().epoch, 2);
 }

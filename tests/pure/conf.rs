@@ -161,7 +161,7 @@ fn examples_have_every_key_of_entries() {
             }
         }
     }
-    assert_eq!(found, 20, "three each of upstream, peer and twice fleet.ask, two of listen, six of policy");
+    assert_eq!(found, 24, "four each of upstream, peer and twice fleet.ask, two of listen, six of policy");
 }
 
 #[test]

@@ -248,7 +248,8 @@ async fn a_client_goes_by_codes() {
     ] {
         let stand_in = StandIn::new(0, move |_| Some(answer(status, fields, text.as_bytes())));
         let url = format!("http://127.0.0.1:{}", stand_in.port);
-        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let upstream =
+            Upstream { url: url.clone(), token_file: None, ca_file: None, plain_http_anywhere: false };
         let client = Remote::new(&upstream, None, Arc::new(Link::new(&url))).unwrap();
         let refused = client.status().await.unwrap_err();
         assert_eq!(refused.code(), expected, "{status}, {fields}");

@@ -309,6 +309,12 @@ impl Ledger {
         self.shared.busy.elapsed()
     }
 
+    /// Whether the present piece of work waits for the disk. Another one takes the processor's time: what was asked of it is long.
+    #[must_use]
+    pub fn is_busy_with_disk(&self) -> bool {
+        self.shared.busy.is_of_disk()
+    }
+
     /// How far each origin is counted and on disk.
     #[must_use]
     pub fn vector(&self) -> Arc<Vector> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A ledger that begins with counts from elsewhere.
 
+use crate::directory::StateDirectory;
 use crate::disk::errors::{Fault, OpenError};
 use crate::disk::load::Loaded;
 use crate::disk::{commit, open, schema};
@@ -13,6 +14,9 @@ use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::unwritten::Merged;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// The name of one that is not whole yet. One that a crash left is replaced the next time.
+const UNFINISHED: &str = "ledger.redb.begun";
 
 /// A new ledger cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +41,13 @@ pub(super) fn write(
     if path.exists() {
         return Err(NewLedgerError::Exists(path));
     }
+    // It gets its name when all is in it: whoever opened an empty one would count anew.
+    let unfinished = directory.join(UNFINISHED);
     let at = |fault: Fault| NewLedgerError::Open(fault.at(path.clone()));
     let io = |e| at(Fault::Io(e));
-    schema::create(&path, role, key_id).map_err(at)?;
+    schema::create(&unfinished, role, key_id).map_err(at)?;
     let ids = [random().map_err(io)?, random().map_err(io)?];
-    let (Loaded { db, mut state, .. }, _) = open::open_any(&path, ids)?;
+    let (Loaded { db, mut state, .. }, _) = open::open_any(&unfinished, ids)?;
     fill(&mut state).map_err(io)?;
     let counts = state.counts_mut();
     counts.merged = merged;
@@ -53,5 +59,39 @@ pub(super) fn write(
     let changes = std::mem::take(&mut state.counts_mut().changes);
     let written = commit::checkpoint(&db, &state, &changes, &Expired::default());
     written.map_err(|e| io(io::Error::other(e.to_string())))?;
-    Ok(path)
+    drop(db);
+    match StateDirectory::open(directory).and_then(|state| state.rename_new(UNFINISHED, schema::FILE_NAME)) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(NewLedgerError::Exists(path)),
+        renamed => renamed.map_err(io).map(|()| path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_counts::settings::Settings;
+
+    /// A crash, or an error, in the midst leaves nothing that could be taken for a ledger; the next one is whole.
+    #[test]
+    fn what_is_not_whole_has_not_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let counts = || MergedCounts::new(&Settings::default());
+        let ledger = directory.path().join(schema::FILE_NAME);
+        let begin = |fill: &dyn Fn() -> io::Result<()>| {
+            write(directory.path(), (Role::Server, 7), (counts(), &Vector::new()), |_| fill())
+        };
+        let crash = || {
+            assert!(!ledger.exists(), "it is not there before it is whole");
+            Err(io::Error::other("the machine stops"))
+        };
+        for _ in 0..2 {
+            assert!(matches!(begin(&crash), Err(NewLedgerError::Open(_))));
+            assert!(!ledger.exists());
+        }
+        assert_eq!(begin(&|| Ok(())).unwrap(), ledger);
+        assert!(matches!(begin(&|| Ok(())), Err(NewLedgerError::Exists(_))));
+        let others = std::fs::read_dir(directory.path()).unwrap();
+        let others: Vec<_> = others.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!others.iter().any(|name| name.to_string_lossy().contains("begun")), "{others:?}");
+    }
 }

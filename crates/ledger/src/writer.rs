@@ -48,6 +48,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// What is said when there is no better reason: a panic that the writer survived.
 pub(crate) const INTERNAL: &str = "internal error in the ledger";
 
+/// Whether so many reports in the journal, and bytes of steps, are to be replaced by a checkpoint.
+fn is_much(role: Role, journalled: u64, steps: usize) -> bool {
+    let most = if role == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
+    journalled >= most || steps >= CHECKPOINT_AFTER_STEPS
+}
+
 /// Something done to the state, if there is one.
 pub(crate) type Work = Box<dyn FnOnce(Option<&mut State>) -> Answer + Send>;
 
@@ -99,7 +105,7 @@ impl Writer {
                 Err(RecvTimeoutError::Disconnected) => return drop(self.shut_down()),
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
-            self.shared.busy.begin();
+            self.shared.busy.begin(false);
             // A panic must not end the only thread that counts: it is treated as a failure of the disk.
             let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
                 self.fail(INTERNAL);
@@ -196,7 +202,7 @@ impl Writer {
     }
 
     fn commit(&mut self) {
-        self.shared.busy.begin();
+        self.shared.busy.begin(true);
         self.commit_due = None;
         let shared = Arc::clone(&self.shared);
         let mut condition = shared.condition.blocking_write();
@@ -231,9 +237,7 @@ impl Writer {
                 let Loaded { state, checkpoint, .. } = &**loaded;
                 let counts = state.counts();
                 let journalled = counts.next - checkpoint;
-                let is_server = state.role() == Role::Server;
-                let most = if is_server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
-                let many = journalled >= most || counts.unwritten.steps >= CHECKPOINT_AFTER_STEPS;
+                let many = is_much(state.role(), journalled, counts.unwritten.steps);
                 (many || elapsed && (journalled > 0 || counts.merged_grew()), counts.clock)
             }
             Condition::Failed { .. } => return,
@@ -248,7 +252,7 @@ impl Writer {
 
     /// `time` is zero when no request told the time; then nothing expires.
     fn checkpoint(&mut self, time: u64) {
-        self.shared.busy.begin();
+        self.shared.busy.begin(true);
         let shared = Arc::clone(&self.shared);
         let mut condition = shared.condition.blocking_write();
         let Some(state) = condition.state_mut() else { return };
@@ -386,5 +390,19 @@ impl From<WrongRole> for LedgerError {
 impl From<WriteError> for LedgerError {
     fn from(error: WriteError) -> Self {
         Self::Unavailable(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a start has to read again is bounded, in reports and in bytes of steps.
+    #[test]
+    fn a_checkpoint_comes_before_there_is_too_much_to_read_again() {
+        for (role, most) in [(Role::Site, 20_000), (Role::Cache, 20_000), (Role::Server, 1_000_000)] {
+            assert!(!is_much(role, most - 1, 0) && is_much(role, most, 0), "{role:?}");
+            assert!(!is_much(role, 0, (32 << 20) - 1) && is_much(role, 0, 32 << 20), "{role:?}");
+        }
     }
 }

@@ -23,8 +23,10 @@ const MOST: usize = 1 << 16;
 /// With less time than this nobody is asked: an answer would hardly come in time, and says nothing of the server if it does not.
 const TOO_LATE: Duration = Duration::from_millis(20);
 
-/// How long a server that did not answer in time is left alone.
+/// How long a server that did not answer in time is left alone, and after how many such questions, one after the other: one answer may be
+/// late, and one question too many, while all others are answered.
 const QUIET: Duration = Duration::from_secs(5);
+const FAILURES: u32 = 3;
 
 /// Asks for counts.
 pub struct Asks {
@@ -35,16 +37,41 @@ pub struct Asks {
     /// The count from which on bulk is held here.
     bound: AtomicU32,
     known: Mutex<HashMap<Signature, (u32, Instant)>>,
+    trouble: Mutex<Trouble>,
+}
+
+/// How a server does not answer.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// Questions in vain since the last answer.
+    failures: u32,
     /// Until when nobody is asked.
-    quiet: Mutex<Option<Instant>>,
+    quiet: Option<Instant>,
+}
+
+impl Trouble {
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.quiet.is_some_and(|until| now < until)
+    }
+
+    /// One more question had no answer; true when nobody is asked any more for a while.
+    fn fails(&mut self, now: Instant) -> bool {
+        self.failures += 1;
+        let gives_up = self.failures >= FAILURES && !self.is_quiet(now);
+        if gives_up {
+            // Then one is enough, until there is an answer.
+            (self.failures, self.quiet) = (FAILURES - 1, Some(now + QUIET));
+        }
+        gives_up
+    }
 }
 
 impl Asks {
     /// Asks that of `servers` which is followed, as `links` tell. What has reached `bound` is held here.
     #[must_use]
     pub fn new(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
-        let (known, quiet) = (Mutex::default(), Mutex::default());
-        Self { servers, links, takes_turns: false, bound: bound.into(), known, quiet }
+        let (known, trouble) = (Mutex::default(), Mutex::default());
+        Self { servers, links, takes_turns: false, bound: bound.into(), known, trouble }
     }
 
     /// Asks the first of `servers`, whose connections these `links` are, and the next one when that does not answer: aggregators, whose
@@ -96,7 +123,7 @@ impl Asks {
 
     /// Asks for these, and remembers the answer.
     async fn ask(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
-        if self.quiet.lock().is_some_and(|until| Instant::now() < until) {
+        if self.trouble.lock().is_quiet(Instant::now()) {
             return None;
         }
         let active = self.links.active()?;
@@ -108,12 +135,16 @@ impl Asks {
         match server.counts(signatures, patience).await {
             Ok(counts) => {
                 self.remember(signatures, &counts);
+                *self.trouble.lock() = Trouble::default();
                 Some(counts)
             }
             Err(e) => {
+                if !self.trouble.lock().fails(Instant::now()) {
+                    log::debug!("{}: counts below {} were not told: {e}", server.url(), self.bound());
+                    return None;
+                }
                 let (url, seconds) = (server.url(), QUIET.as_secs());
                 log::warn!("{url}: counts below {} are not known for {seconds} s: {e}", self.bound());
-                *self.quiet.lock() = Some(Instant::now() + QUIET);
                 if self.takes_turns {
                     self.links.set_active(Some((active + 1) % self.servers.len()));
                 }
@@ -170,15 +201,31 @@ mod tests {
         // It takes connections, and says nothing.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let upstream =
+            Upstream { url: url.clone(), token_file: None, ca_file: None, plain_http_anywhere: false };
         let links = Arc::new(Links::new(&[&url], false));
         let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
         let asks = Asks::of_fleet(vec![Arc::new(remote)], links, 10);
         let signature = "00000000000000000000000000000001".parse().unwrap();
         assert_eq!(asks.counts(&[signature], Instant::now() + TOO_LATE / 2).await, None);
-        assert_eq!(*asks.quiet.lock(), None, "it was not asked");
+        assert_eq!(asks.trouble.lock().failures, 0, "it was not asked");
+        for _ in 1..FAILURES {
+            assert_eq!(asks.counts(&[signature], Instant::now() + 3 * TOO_LATE).await, None);
+            assert_eq!(asks.trouble.lock().quiet, None, "one late answer is no silence");
+        }
         assert_eq!(asks.counts(&[signature], Instant::now() + 3 * TOO_LATE).await, None);
-        assert!(asks.quiet.lock().is_some());
+        assert!(asks.trouble.lock().is_quiet(Instant::now()));
+    }
+
+    /// A server that does not answer is left alone for five seconds, and after these one question is enough to see that it still does not.
+    #[test]
+    fn who_does_not_answer_is_left_alone_for_a_while() {
+        let (mut trouble, begin) = (Trouble::default(), Instant::now());
+        assert_eq!([(); 3].map(|()| trouble.fails(begin)), [false, false, true]);
+        assert!(!trouble.fails(begin), "it was asked before");
+        let at = |millis| begin + Duration::from_millis(millis);
+        assert!(trouble.is_quiet(at(4999)) && !trouble.is_quiet(at(5000)));
+        assert!(trouble.fails(at(5000)) && trouble.is_quiet(at(9999)) && !trouble.is_quiet(at(10_000)));
     }
 
     /// What is known when it is asked for is not forgotten for the sake of what is learnt with it.

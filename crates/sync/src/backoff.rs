@@ -35,6 +35,12 @@ impl Backoff {
     }
 }
 
+/// This time, and a random part of a third of it: so those whom the same server served do not all turn to the next one at once.
+pub(super) fn apart(time: Duration) -> Duration {
+    let [byte] = random_bytes().unwrap_or([0]);
+    time + time / 3 * u32::from(byte) / 255
+}
+
 /// For how long a server is left alone that is alive and brings nothing of use, while another serves; twice as long after each time.
 const FIRST_ALONE: Duration = Duration::from_secs(60);
 const LAST_ALONE: Duration = Duration::from_secs(1800);
@@ -67,6 +73,16 @@ impl Left {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn not_all_turn_away_at_once() {
+        let time = Duration::from_secs(30);
+        let mut all: Vec<_> = (0..100).map(|_| apart(time)).collect();
+        assert!(all.iter().all(|one| (time..=time / 3 * 4).contains(one)), "{all:?}");
+        all.sort_unstable();
+        all.dedup();
+        assert!(all.len() > 20, "{all:?}");
+    }
 
     #[test]
     fn it_is_left_for_longer_each_time_until_it_served_for_long() {

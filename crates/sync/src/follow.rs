@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Keeps a ledger in step with a server.
 
-use super::backoff::{Backoff, Left};
+use super::backoff::{Backoff, Left, apart};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
@@ -97,7 +97,7 @@ async fn better_one_answers(
     way: &Way,
 ) {
     loop {
-        tokio::time::sleep(LOOK_BACK).await;
+        tokio::time::sleep(apart(LOOK_BACK)).await;
         for (i, remote) in remotes.iter().enumerate() {
             if i == followed || left[i].is_alone() || i > followed && !remote.link.is_failing(Flow::Updates) {
                 continue;

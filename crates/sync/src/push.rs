@@ -187,7 +187,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let links = Arc::new(Links::new(&[&url], false));
-        let upstream = Upstream { url, token_file: None, ca_file: None };
+        let upstream = Upstream { url, token_file: None, ca_file: None, plain_http_anywhere: false };
         let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
         let sending = tokio::spawn({
             let (ledger, links) = (ledger.clone(), Arc::clone(&links));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks one server.
 
+use super::backoff::apart;
 use super::clock;
 use super::code::{self, Code};
 use super::parameters::{self, Parameters};
@@ -360,11 +361,14 @@ pub struct Stream {
     link: Arc<Link>,
     /// When it brought something of use last.
     progress: Instant,
+    /// How long it may bring nothing of use; another time for each stream.
+    patience: Duration,
 }
 
 impl Stream {
     fn new(response: Response, magic: &'static [u8; 5], link: &Arc<Link>) -> Self {
-        Self { response, frames: Frames::new(magic), link: Arc::clone(link), progress: Instant::now() }
+        let (link, patience) = (Arc::clone(link), apart(PROGRESS));
+        Self { response, frames: Frames::new(magic), link, progress: Instant::now(), patience }
     }
 
     /// The content of the next frame; none at the end.
@@ -375,7 +379,7 @@ impl Stream {
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         loop {
             let seconds = (self.frames.waiting() / BYTES_A_SECOND) as u64;
-            let deadline = self.progress + PROGRESS + Duration::from_secs(seconds);
+            let deadline = self.progress + self.patience + Duration::from_secs(seconds);
             if Instant::now() >= deadline {
                 return Err(RemoteError::Stuck);
             }

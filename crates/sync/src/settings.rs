@@ -16,6 +16,21 @@ pub struct Upstream {
     pub token_file: Option<PathBuf>,
     /// The authority that signed the server's certificate, if the system does not trust it.
     pub ca_file: Option<PathBuf>,
+    /// Whether `http://` may go to another machine, where something else encrypts the way.
+    #[serde(default)]
+    pub plain_http_anywhere: bool,
+}
+
+/// Whether an address is of this machine.
+fn is_here(url: &reqwest::Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => {
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
+    }
 }
 
 impl Upstream {
@@ -41,6 +56,18 @@ impl Upstream {
         match url {
             Ok(url) if url.query().is_some() || url.fragment().is_some() => {
                 Err(format!("found an address with \"?\" or \"#\", {EXPECTED}"))
+            }
+            Ok(url)
+                if url.scheme() == "http"
+                    && url.has_host()
+                    && !is_here(&url)
+                    && !self.plain_http_anywhere =>
+            {
+                Err(format!(
+                    "http:// sends the token and all counts so that anybody on the way to {} can read them; use https://, or write \
+                     plain-http-anywhere = true where something else encrypts",
+                    url.host_str().unwrap_or_default()
+                ))
             }
             Ok(url) if url.has_host() && ["http", "https"].contains(&url.scheme()) => Ok(()),
             _ => Err(format!("found {:?}, {EXPECTED}", self.url)),
@@ -105,7 +132,24 @@ mod tests {
 
     #[test]
     fn addresses_are_checked_and_passwords_not_repeated() {
-        let check = |url: &str| Upstream { url: url.to_owned(), token_file: None, ca_file: None }.check();
+        let new = |url: &str, plain_http_anywhere| {
+            let url = url.to_owned();
+            Upstream { url, token_file: None, ca_file: None, plain_http_anywhere }.check()
+        };
+        let check = |url: &str| new(url, false);
+        for here in ["http://127.0.0.1:1", "http://127.3.2.1", "http://localhost:8721", "http://[::1]:8721"] {
+            assert_eq!(check(here), Ok(()), "{here}");
+        }
+        for elsewhere in [
+            "http://192.0.2.1:8721",
+            "http://counts.example.org",
+            "http://localhost.example.org",
+            "http://[2001:db8::1]",
+        ] {
+            let told = check(elsewhere).unwrap_err();
+            assert!(told.contains("plain-http-anywhere = true"), "{elsewhere}: {told}");
+            assert_eq!(new(elsewhere, true), Ok(()), "{elsewhere}");
+        }
         for good in
             ["https://counts.example.org:8721", "http://[::1]:8721/", "https://a/at@path", "unix:/run/s@1"]
         {

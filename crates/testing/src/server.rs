@@ -108,7 +108,7 @@ impl Server {
     pub fn report_until_checkpoint(&self, name: &str) {
         self.entry(name, "report");
         let token_file = Some(self.site.path(name));
-        let upstream = Upstream { url: self.url(), token_file, ca_file: None };
+        let upstream = Upstream { url: self.url(), token_file, ca_file: None, plain_http_anywhere: false };
         let _ = rustls::crypto::ring::default_provider().install_default();
         let remote = Remote::new(&upstream, None, Arc::new(Link::new(&self.url()))).unwrap();
         let signature = |n: u64| Signature::from_bytes(super::random::element(n).to_be_bytes());

@@ -50,6 +50,11 @@ impl SpoolMark {
         (self.above.last().copied().unwrap_or(below), self.above.is_empty())
     }
 
+    /// How many batches are counted above the lowest that is not: what it takes in memory.
+    pub fn len_above(&self) -> usize {
+        self.above.len()
+    }
+
     /// Marks a batch as counted, of a spool whose lowest open number is `lowest`.
     pub fn take(&mut self, number: u64, lowest: u64) -> Taken {
         self.lowest = self.lowest.max(lowest);
@@ -57,7 +62,8 @@ impl SpoolMark {
         if self.has(number) {
             return Taken::Repeated;
         }
-        if number - self.lowest >= REACH {
+        // Behind the last number there is none that could be open. No spool comes that far.
+        if number - self.lowest >= REACH || number == u64::MAX {
             return Taken::TooFar;
         }
         self.above.insert(number);
@@ -110,6 +116,17 @@ impl SpoolMark {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A number that only a liar reaches does not begin the spool anew.
+    #[test]
+    fn the_last_number_is_no_batch() {
+        let mut mark = SpoolMark::default();
+        assert_eq!(mark.take(5, 5), Taken::New);
+        let before = mark.clone();
+        assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), Taken::New);
+        assert_eq!(mark.take(u64::MAX, u64::MAX), Taken::TooFar);
+        assert!(mark.follows(&before) && mark.has(6) && mark.has(u64::MAX - 1));
+    }
 
     proptest! {
         /// In whatever order batches come, and however often, each is new once; and what is told of them is read again.

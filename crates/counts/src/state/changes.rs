@@ -74,18 +74,37 @@ pub struct Changes {
 impl Changes {
     /// Whether a commit would write nothing.
     pub fn is_empty(&self) -> bool {
-        self.begun.is_empty()
-            && self.entries.is_empty()
-            && self.receipts.is_empty()
-            && self.refused.is_empty()
-            && self.spool.is_empty()
-            && self.updates.is_empty()
-            && self.notes.is_empty()
-            && self.steps.is_empty()
-            && self.clients.is_empty()
-            && self.voices.is_empty()
-            && self.cases.is_empty()
-            && self.standings.is_empty()
+        // A field that is new is missed here by the compiler.
+        let Self {
+            begun,
+            entries,
+            receipts,
+            refused,
+            spool,
+            updates,
+            notes,
+            steps,
+            clients,
+            past,
+            voices,
+            cases,
+            standings,
+            over,
+        } = self;
+        begun.is_empty()
+            && entries.is_empty()
+            && receipts.is_empty()
+            && refused.is_empty()
+            && spool.is_empty()
+            && updates.is_empty()
+            && notes.is_empty()
+            && steps.is_empty()
+            && clients.is_empty()
+            && past.is_empty()
+            && voices.is_empty()
+            && cases.is_empty()
+            && standings.is_empty()
+            && over.is_empty()
     }
 
     /// Whether something of it was promised to be on disk when it is answered, however relaxed all else is.
@@ -100,5 +119,19 @@ impl Changes {
             + self.updates.len()
             + self.notes.len()
             + self.steps.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changed_is_to_be_written() {
+        assert!(Changes::default().is_empty());
+        let over = vec![Window { start: 0, length: 60 }];
+        assert!(!Changes { over, ..Changes::default() }.is_empty());
+        let spool = SpoolChanges { renumbered: Some(0), ..SpoolChanges::default() };
+        assert!(!Changes { spool, ..Changes::default() }.is_empty());
     }
 }

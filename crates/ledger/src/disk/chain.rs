@@ -152,7 +152,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     for row in txn.open_table(MARKS)?.range::<(&str, u64)>(..)? {
         let (key, row) = row?;
         let (client, spool) = key.value();
-        fleet.marks.restore(client.to_owned(), spool, decode_mark(client, spool, row.value())?);
+        fleet.marks.restore(client, spool, decode_mark(client, spool, row.value())?);
     }
     counts.fleet = fleet;
     counts.mark_bulk();

@@ -71,6 +71,7 @@ async fn tells_how_long_its_writer_is_busy() {
         let mut longest = Duration::ZERO;
         while longest < Duration::from_millis(5) {
             assert!(ledger.busy_for() >= longest, "it began anew");
+            assert!(!ledger.is_busy_with_disk(), "it is the processor's");
             longest = ledger.busy_for();
             tokio::task::yield_now().await;
         }

@@ -3,10 +3,12 @@
 
 use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::StepRefusal;
+use crate::history::row::Row;
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::fleet::fold::{Fleet, check_parameters};
 use crate::state::fleet::keeps::Keeps;
+use crate::state::fleet::marks::KnownMark;
 use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
 use crate::state::held::Held;
 use crate::state::merged::MergedCounts;
@@ -99,43 +101,9 @@ impl FleetAssembly {
             return Err(junk("its entries are not in their order"));
         }
         match entry {
-            Entry::Head(head) => {
-                if !head.mark.is_possible() {
-                    return Err(junk("no chain of steps can stand where it says"));
-                }
-                if let Some((key_id, window)) = self.like {
-                    // All that follows would be read in vain.
-                    check_parameters((key_id, head.key_id), (window, head.window))?;
-                }
-                (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
-                if !self.skims {
-                    head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
-                }
-                self.head = Some(head);
-            }
-            Entry::Row(row) => {
-                self.rows += 1;
-                self.allowance.take(&row).map_err(|e| junk(&e))?;
-                if self.skims {
-                    return Ok(());
-                }
-                let fits = match row.client {
-                    Some(origin) => self.merged.layers_mut().add_row(origin, &row, &mut self.allowance),
-                    None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
-                        self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
-                    }),
-                };
-                if !fits.map_err(|e| junk(&e))? {
-                    return Err(junk("a row does not fit its place"));
-                }
-            }
-            Entry::Mark { client, spool, known } => {
-                self.marks += 1;
-                if self.skims {
-                    return Ok(());
-                }
-                self.fleet.marks.restore(client, spool, known);
-            }
+            Entry::Head(head) => self.begin(head)?,
+            Entry::Row(row) => self.row(&row)?,
+            Entry::Mark { client, spool, known } => self.mark_spool(&client, spool, known)?,
             Entry::Bulk(section) => {
                 self.sections += 1;
                 if self.keeps.list {
@@ -156,6 +124,52 @@ impl FleetAssembly {
                 }
                 self.complete = true;
             }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, head: Head) -> Result<(), StepRefusal> {
+        if !head.mark.is_possible() {
+            return Err(junk("no chain of steps can stand where it says"));
+        }
+        if let Some((key_id, window)) = self.like {
+            // All that follows would be read in vain.
+            check_parameters((key_id, head.key_id), (window, head.window))?;
+        }
+        (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
+        if !self.skims {
+            head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
+        }
+        self.head = Some(head);
+        Ok(())
+    }
+
+    fn row(&mut self, row: &Row) -> Result<(), StepRefusal> {
+        self.rows += 1;
+        self.allowance.take(row).map_err(|e| junk(&e))?;
+        if self.skims {
+            return Ok(());
+        }
+        let fits = match row.client {
+            Some(origin) => self.merged.layers_mut().add_row(origin, row, &mut self.allowance),
+            None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
+                self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
+            }),
+        };
+        if !fits.map_err(|e| junk(&e))? {
+            return Err(junk("a row does not fit its place"));
+        }
+        Ok(())
+    }
+
+    fn mark_spool(&mut self, client: &str, spool: u64, known: KnownMark) -> Result<(), StepRefusal> {
+        self.marks += 1;
+        if self.skims {
+            return Ok(());
+        }
+        self.fleet.marks.restore(client, spool, known);
+        if self.fleet.marks.is_too_much() {
+            return Err(junk("it has more marks of spools than any fleet"));
         }
         Ok(())
     }

@@ -15,10 +15,21 @@ pub struct KnownMark {
     pub mark: SpoolMark,
 }
 
+/// What all marks may take: those of 32,768 spools, in about 20 MB. A fleet has a spool for each of its milters, and one for each time that one
+/// began anew; so more come only from steps of one who makes them up.
+const MOST: usize = 1 << 19;
+
+/// What a spool's mark takes: its place, and a number for each batch that overtook others.
+fn weight(known: &KnownMark) -> usize {
+    16 + known.mark.len_above()
+}
+
 /// By client, which the log proves, and then by spool. So nobody can speak for another one's spool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     clients: BTreeMap<String, BTreeMap<u64, KnownMark>>,
+    /// What all of them take, as [`weight`] has it.
+    weight: usize,
     /// Those that are not on disk as they are.
     dirty: BTreeSet<(String, u64)>,
 }
@@ -40,8 +51,32 @@ impl Marks {
     }
 
     /// Puts one back that was read.
-    pub fn restore(&mut self, client: String, spool: u64, known: KnownMark) {
-        self.clients.entry(client).or_default().insert(spool, known);
+    pub fn restore(&mut self, client: &str, spool: u64, known: KnownMark) {
+        self.insert(client, spool, known);
+    }
+
+    fn insert(&mut self, client: &str, spool: u64, known: KnownMark) {
+        self.weight += weight(&known);
+        let before = match self.clients.get_mut(client) {
+            Some(spools) => spools.insert(spool, known),
+            None => self.clients.entry(client.to_owned()).or_default().insert(spool, known),
+        };
+        self.weight -= before.as_ref().map_or(0, weight);
+    }
+
+    /// A client without spools is forgotten with the last of them.
+    fn remove(&mut self, client: &str, spool: u64) {
+        let Some(spools) = self.clients.get_mut(client) else { return };
+        self.weight -= spools.remove(&spool).as_ref().map_or(0, weight);
+        if spools.is_empty() {
+            self.clients.remove(client);
+        }
+        self.dirty.insert((client.to_owned(), spool));
+    }
+
+    /// Whether it is more than any ledger keeps.
+    pub(crate) const fn is_too_much(&self) -> bool {
+        self.weight > 2 * MOST
     }
 
     /// Whether these say of no batch that it is open again.
@@ -53,21 +88,36 @@ impl Marks {
     }
 
     /// Takes the marks of the step that makes this version. A client's spools beyond a thousand are forgotten, those first that were
-    /// silent for longest.
+    /// silent for longest; and so are all spools beyond [`MOST`].
     pub fn set_all(&mut self, marks: &SpoolMarks, version: u64) {
         for (client, new) in marks {
-            let spools = self.clients.entry(client.clone()).or_default();
             for (&spool, mark) in new {
-                spools.insert(spool, KnownMark { at: version, mark: mark.clone() });
+                self.insert(client, spool, KnownMark { at: version, mark: mark.clone() });
                 self.dirty.insert((client.clone(), spool));
             }
-            let mut oldest: Vec<_> = spools.iter().map(|(&spool, known)| (known.at, spool)).collect();
-            oldest.sort_unstable();
-            oldest.truncate(oldest.len().saturating_sub(MAX_SPOOLS));
-            for (_, spool) in oldest {
-                spools.remove(&spool);
-                self.dirty.insert((client.clone(), spool));
+            let spools = self.clients.get(client).into_iter().flatten();
+            let mut oldest: Vec<_> = spools.map(|(&spool, known)| (known.at, spool)).collect();
+            if oldest.len() > MAX_SPOOLS {
+                oldest.sort_unstable();
+                oldest.truncate(oldest.len() - MAX_SPOOLS);
+                oldest.into_iter().for_each(|(_, spool)| self.remove(client, spool));
             }
+        }
+        if self.weight > MOST {
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets as many as there are too many, and an eighth more, so that it need not be done again at once.
+    fn forget_oldest(&mut self) {
+        let mut oldest: Vec<_> =
+            self.iter().map(|(client, spool, known)| (known.at, client.to_owned(), spool)).collect();
+        oldest.sort_unstable();
+        for (_, client, spool) in oldest {
+            if self.weight <= MOST / 8 * 7 {
+                break;
+            }
+            self.remove(&client, spool);
         }
     }
 
@@ -109,6 +159,34 @@ mod tests {
         assert_eq!(all.get("bad", 2 * most), None, "the one that is silent for longest");
         let gone = all.dirty().filter(|(_, _, known)| known.is_none()).count();
         assert_eq!(gone, 2 * MAX_SPOOLS);
+    }
+
+    /// Neither do made-up names, nor batches that overtook many others.
+    #[test]
+    fn spools_of_all_are_bounded() {
+        let mut all = Marks::default();
+        for version in 1..100_000 {
+            all.set_all(&marks(&format!("made-up-{version}"), 0..1), version);
+        }
+        let kept = all.iter().count();
+        assert!((MOST / 16 / 8 * 7..=MOST / 16).contains(&kept), "{kept}");
+        assert!(all.get("made-up-99999", 0).is_some() && all.get("made-up-1", 0).is_none());
+        assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
+        assert_eq!(all.clients.len(), kept, "nothing is left of those that are forgotten");
+        // One number in two.
+        let mut sparse = SpoolMark::default();
+        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), Taken::New));
+        for spool in 0..1000 {
+            let mark: SpoolMarks = [("sparse".to_owned(), [(spool, sparse.clone())].into())].into();
+            all.set_all(&mark, 100_000 + spool);
+            assert!(all.weight <= MOST);
+        }
+        assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
+        let mut read = Marks::default();
+        for spool in 0..1000 {
+            read.restore("sparse", spool, KnownMark { at: 1, mark: sparse.clone() });
+        }
+        assert!(read.is_too_much() && !all.is_too_much());
     }
 
     #[test]

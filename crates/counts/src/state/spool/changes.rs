@@ -20,6 +20,7 @@ pub struct SpoolChanges {
 impl SpoolChanges {
     /// Whether a commit would write nothing of it.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.batches.is_empty() && !self.settled
+        let Self { waiting, batches, settled, renumbered } = self;
+        waiting.is_empty() && batches.is_empty() && !settled && renumbered.is_none()
     }
 }

@@ -9,7 +9,9 @@ use crate::log::settings::{Host, Settings};
 use crate::log::tls::client_tls;
 use crate::log::types::{LogError, MAX_BYTES};
 use crate::state::Link;
-use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, ServerAddr, StatusCode, Subscriber};
+use async_nats::{
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, ServerAddr, StatusCode, Subscriber,
+};
 use bulkmark_ledger::random_bytes;
 use bulkmark_types::told;
 use bytes::Bytes;
@@ -66,7 +68,21 @@ struct Shared {
     /// Grows when messages may have been missed.
     stirred: watch::Sender<u64>,
     /// Why there is no connection; none while there is.
-    trouble: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Default)]
+struct Trouble {
+    text: String,
+    /// Whether a server does not let this account in.
+    denied: bool,
+}
+
+impl Trouble {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), denied: false }
+    }
 }
 
 struct Waiting {
@@ -84,7 +100,7 @@ impl Connection {
             next: AtomicU64::new(0),
             waiting: Mutex::default(),
             stirred: watch::Sender::new(0),
-            trouble: Mutex::new(Some("it is not connected yet".to_owned())),
+            trouble: Mutex::new(Some(Trouble::new("it is not connected yet"))),
         });
         let servers = servers(settings)?;
         let options = options(settings, &shared, servers.len())?;
@@ -157,19 +173,20 @@ impl Connection {
         loop {
             let Some(trouble) = self.shared.trouble.lock().clone() else { return Ok(()) };
             // Nothing is better tomorrow: somebody must see to it.
-            if trouble.contains("authorization violation") {
-                return Err(LogError::Denied(format!("the log does not let this account in: {trouble}")));
+            if trouble.denied {
+                let told = format!("the log does not let this account in: {}", trouble.text);
+                return Err(LogError::Denied(told));
             }
             if timeout_at(deadline, stirred.changed()).await.is_err() {
                 let trouble = self.shared.trouble.lock().clone().unwrap_or(trouble);
-                return Err(LogError::Unavailable(format!("no connection to the log: {trouble}")));
+                return Err(LogError::Unavailable(format!("no connection to the log: {}", trouble.text)));
             }
         }
     }
 
     fn silent(&self, subject: &str) -> LogError {
         LogError::Unavailable(match self.shared.trouble.lock().clone() {
-            Some(trouble) => format!("no connection to the log: {trouble}"),
+            Some(trouble) => format!("no connection to the log: {}", trouble.text),
             None => format!("the log does not answer to {subject} in time"),
         })
     }
@@ -199,7 +216,7 @@ impl Shared {
         match event {
             Event::Connected => *self.trouble.lock() = None,
             Event::Disconnected => {
-                self.trouble.lock().get_or_insert_with(|| "the connection broke".to_owned());
+                self.trouble.lock().get_or_insert_with(|| Trouble::new("the connection broke"));
                 // None of them is answered any more.
                 self.waiting.lock().clear();
             }
@@ -230,10 +247,18 @@ impl Shared {
         let failed: Vec<_> = failed.collect();
         if let (Some(trouble), false) = (&mut *self.trouble.lock(), failed.is_empty()) {
             // It may repeat what a certificate says.
-            *trouble = told(&failed.join("; "));
+            let denied = servers.iter().filter_map(|server| server.last_error.as_deref()).any(is_denied);
+            *trouble = Trouble { text: told(&failed.join("; ")), denied };
         }
         self.stirred.send_modify(|times| *times += 1);
     }
+}
+
+/// Whether it is the whole of an error that a server does not let this account in. Words of a certificate or a name of a server in it are not.
+fn is_denied(error: &str) -> bool {
+    // The library keeps errors of attempts as text alone: the kind, and behind a colon why.
+    let rest = error.strip_prefix(&ConnectErrorKind::AuthorizationViolation.to_string());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 /// Brings each answer to whoever waits for it.
@@ -308,4 +333,23 @@ fn pause(attempts: usize, servers: usize, alive: &Weak<Shared>) -> Duration {
     let longest = Duration::from_millis(50).saturating_mul(2_u32.saturating_pow(round)).min(LONGEST_PAUSE);
     let [byte] = random_bytes().unwrap_or([128]);
     longest * u32::from(byte) / 255
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What else has these words in it, as a certificate's name may, is a trouble that may pass.
+    #[test]
+    fn who_is_not_let_in_is_told_by_the_kind_of_the_error() {
+        let error = |kind, why: &str| async_nats::ConnectError::with_source(kind, why.to_owned()).to_string();
+        let said = "nats: authorization violation";
+        assert!(is_denied(&error(ConnectErrorKind::AuthorizationViolation, said)));
+        assert!(is_denied(&ConnectErrorKind::AuthorizationViolation.to_string()));
+        assert!(!is_denied(&error(
+            ConnectErrorKind::Tls,
+            "invalid peer certificate: authorization violation"
+        )));
+        assert!(!is_denied(&error(ConnectErrorKind::Io, said)) && !is_denied("authorization violations"));
+    }
 }

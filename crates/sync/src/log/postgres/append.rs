@@ -49,7 +49,7 @@ pub(super) async fn append(
     };
     if begin {
         // A task, so that whoever gives up waiting does not stop it for the others.
-        tokio::spawn(send(Arc::clone(database), Sender(Arc::clone(outbox))));
+        tokio::spawn(send(Arc::clone(database), Sender::new(outbox)));
     }
     answered.await.unwrap_or_else(|_| Err(LogError::Unavailable("it was not sent".to_owned())))
 }
@@ -64,12 +64,20 @@ pub(super) fn fits(bytes: &[u8], what: &str) -> Result<(), LogError> {
 }
 
 /// Whoever sends what waits. However it ends, another may begin.
-struct Sender(Arc<Mutex<Outbox>>);
+struct Sender {
+    outbox: Arc<Mutex<Outbox>>,
+    /// Whether it is the one that sends. Once it is not, another may be.
+    sends: bool,
+}
 
 impl Sender {
-    /// So many of those that wait as go together; none when no one waits, and then nobody sends any more.
-    fn take(&self) -> Vec<Waiting> {
-        let mut outbox = self.0.lock();
+    fn new(outbox: &Arc<Mutex<Outbox>>) -> Self {
+        Self { outbox: Arc::clone(outbox), sends: true }
+    }
+
+    /// So many of those that wait as go together; none when no one waits, and then it does not send any more.
+    fn take(&mut self) -> Vec<Waiting> {
+        let mut outbox = self.outbox.lock();
         outbox.waiting.retain(|one| !one.answer.is_closed());
         let mut bytes = 0;
         let fit = |one: &&Waiting| {
@@ -79,21 +87,23 @@ impl Sender {
         let many = outbox.waiting.iter().take(MOST_BATCHES).take_while(fit).count();
         let many = many.max(1).min(outbox.waiting.len());
         outbox.sending = many > 0;
+        self.sends = outbox.sending;
         outbox.waiting.drain(..many).collect()
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        let mut outbox = self.0.lock();
-        if std::mem::take(&mut outbox.sending) {
+        if self.sends {
             // Only a panic leaves it so. They are told by the end of their channel.
+            let mut outbox = self.outbox.lock();
+            outbox.sending = false;
             outbox.waiting.clear();
         }
     }
 }
 
-async fn send(database: Arc<Database>, sender: Sender) {
+async fn send(database: Arc<Database>, mut sender: Sender) {
     loop {
         let batches = sender.take();
         if batches.is_empty() {
@@ -140,4 +150,48 @@ async fn store(database: &Database, batches: &[Waiting]) -> Result<Vec<Place>, L
         return Err(LogError::Unavailable("it did not say where the batches are".to_owned()));
     }
     Ok(places.into_iter().map(|place| Place(unsigned(place))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting() -> (Waiting, oneshot::Receiver<Result<Place, LogError>>) {
+        let (answer, answered) = oneshot::channel();
+        (Waiting { id: Appending { spool: 1, number: 1, attempt: 0 }, bytes: vec![7], answer }, answered)
+    }
+
+    /// One that found nothing more to send has nothing to do with what comes before it is gone: another sends that.
+    #[test]
+    fn what_comes_while_a_sender_leaves_is_not_dropped() {
+        let outbox = Arc::new(Mutex::new(Outbox::default()));
+        outbox.lock().sending = true;
+        let mut leaves = Sender::new(&outbox);
+        assert!(leaves.take().is_empty() && !outbox.lock().sending);
+        let (one, mut answered) = waiting();
+        {
+            let mut outbox = outbox.lock();
+            outbox.waiting.push_back(one);
+            outbox.sending = true;
+        }
+        let mut next = Sender::new(&outbox);
+        drop(leaves);
+        assert!(outbox.lock().sending, "the next one sends");
+        assert_eq!(next.take().len(), 1);
+        assert!(answered.try_recv().is_err());
+    }
+
+    /// One that ends while it sends, as by a panic, leaves nobody waiting for ever.
+    #[test]
+    fn a_sender_that_panics_leaves_nobody_waiting() {
+        let outbox = Arc::new(Mutex::new(Outbox { sending: true, ..Outbox::default() }));
+        let mut sender = Sender::new(&outbox);
+        let ((first, _waits), (second, mut answered)) = (waiting(), waiting());
+        outbox.lock().waiting.push_back(first);
+        sender.take();
+        outbox.lock().waiting.push_back(second);
+        drop(sender);
+        assert!(!outbox.lock().sending && outbox.lock().waiting.is_empty());
+        assert!(matches!(answered.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+    }
 }

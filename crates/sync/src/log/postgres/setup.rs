@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Makes a database ready for a fleet, and lets its members in.
 
+mod obstacles;
+
 use super::database::{Database, FORMAT, all_of, shown};
 use super::engine::client;
-use super::error::{is_locked, is_unknown, meaning};
+use super::error::{is_unknown, meaning};
 use super::session::Session;
 use crate::log::members::{Duty, Member, SetUp};
 use crate::log::settings::{Host, Settings};
@@ -19,9 +21,6 @@ const SCHEMA: &str = include_str!("schema.sql");
 
 /// The state of the schema that this program makes: raised by each change of `schema.sql` that an older program can do without.
 const REVISION: i32 = 3;
-
-/// How often members are cut off that are in the way of one change of the schema.
-const OBSTACLES: u32 = 3;
 
 /// Connections of one role at most: one for each daemon, and some for commands and for those that the server does not know yet to
 /// be dead. So one machine cannot take all.
@@ -185,62 +184,6 @@ impl Work<'_> {
         Ok(!self.names(sql, &[column.to_owned()]).await?.is_empty())
     }
 
-    /// Changes the schema. Members who have a transaction open that is in the way are cut off, and it is done again.
-    async fn change(&self, sql: &str, optional: bool) -> Result<(), LogError> {
-        for _ in 0..OBSTACLES {
-            match self.session.run(sql).await {
-                Err(e) if optional && is_unknown(&e) => return Ok(()),
-                Err(e) if is_locked(&e) => self.cut_off_all().await?,
-                done => return done.map_err(|e| in_words(first_line(sql), meaning(&e))),
-            }
-        }
-        self.session.run(sql).await.map_err(|e| in_words(first_line(sql), meaning(&e)))
-    }
-
-    /// Ends the connections of members whose transaction is open.
-    async fn cut_off_all(&self) -> Result<(), LogError> {
-        let mut roles = BTreeSet::new();
-        for kind in Kind::ALL {
-            roles.append(&mut self.inside(kind).await?);
-        }
-        for role in &roles {
-            self.may_end_from_now_on(role).await?;
-        }
-        let sql = "select pg_terminate_backend(a.pid)::text from pg_catalog.pg_stat_activity a
-            where a.usename::text = any($1) and a.xact_start is not null and pg_has_role(current_user, a.usesysid, 'usage')";
-        match self.names(sql, &roles.into_iter().collect::<Vec<_>>()).await {
-            Err(why @ LogError::Denied(_)) => Err(why),
-            _ => Ok(()),
-        }
-    }
-
-    /// Makes the owner a member of a role, so that it may end what that has open; without a word, where the server does not let it.
-    async fn may_end_from_now_on(&self, role: &str) -> Result<(), LogError> {
-        if self.may_end(role).await? {
-            return Ok(());
-        }
-        match self
-            .session
-            .run(&format!("grant {} to current_user", quoted(role)))
-            .await
-            .map_err(|e| meaning(&e))
-        {
-            Err(LogError::Unavailable(told)) => Err(LogError::Unavailable(told)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Ends the connections of these roles, whose open transactions would keep all that follows waiting. Nothing where the database
-    /// has no such thing.
-    async fn cut_off(&self, roles: &[String]) -> Result<(), LogError> {
-        let sql = "select pg_terminate_backend(a.pid)::text from pg_catalog.pg_stat_activity a
-            where a.usename::text = any($1) and pg_has_role(current_user, a.usesysid, 'usage')";
-        match self.names(sql, roles).await {
-            Err(why @ LogError::Denied(_)) => Err(why),
-            _ => Ok(()),
-        }
-    }
-
     /// Signatures a second of those clients that have a bound.
     async fn rates(&self) -> Result<BTreeMap<String, i64>, LogError> {
         if !self.has("has_rates").await? {
@@ -354,13 +297,6 @@ impl Work<'_> {
             self.act(&format!("role {name} is a member of {group}"), &sql, "").await?;
         }
         Ok(())
-    }
-
-    /// Whether the owner may end what a role has open.
-    async fn may_end(&self, name: &str) -> Result<bool, LogError> {
-        let sql = "select rolname::text from pg_catalog.pg_roles
-            where rolname::text = any($1) and pg_has_role(current_user, oid, 'usage')";
-        Ok(!self.names(sql, &[name.to_owned()]).await?.is_empty())
     }
 
     /// Bounds the connections of a new role, where the database can do that.
