@@ -487,8 +487,12 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
 }
 
 /// What needs no panel of its own.
-const NOT_SHOWN: [&str; 3] =
-    ["bulkmark_ledger_version", "bulkmark_ledger_capacity_signatures", "process_start_time_seconds"];
+const NOT_SHOWN: [&str; 4] = [
+    "bulkmark_ledger_origins",
+    "bulkmark_ledger_version",
+    "bulkmark_ledger_capacity_signatures",
+    "process_start_time_seconds",
+];
 
 /// The queries of a dashboard or of alerts, one a line.
 fn queries(path: &str) -> String {
