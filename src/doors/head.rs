@@ -150,7 +150,7 @@ mod tests {
         }
         let mut alone = Head::default();
         assert!(alone.take(b"A: b\nC: d").is_empty() && !alone.is_whole);
-        assert_eq!(alone.bytes, b"A: b\nC: d");
+        assert_eq!([&*alone.bytes, &*alone.line].concat(), b"A: b\nC: d");
     }
 
     /// What is no field ends the header, as it does for mail servers, and is of the body.

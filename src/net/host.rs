@@ -10,10 +10,18 @@ use std::net::IpAddr;
 #[must_use]
 pub fn is_ours(host: Option<&str>, names: &[String]) -> bool {
     let Some(host) = host else { return false };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or(rest, |(ip, _)| ip),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+    // Behind the name there is a port or nothing: `[::1].evil.example` is a name of evil.example's.
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let Some((ip, port)) = rest.split_once(']') else { return false };
+            (ip, port)
+        }
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    if !(port.is_empty() || port.starts_with(':') && digits.bytes().all(|byte| byte.is_ascii_digit())) {
+        return false;
+    }
     let name = name.trim_end_matches('.');
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
@@ -35,12 +43,24 @@ mod tests {
             "LOCALHOST.",
             "MX1.example.org:443",
             "192.0.2.1:8722",
+            "[::1]",
         ] {
             assert!(is_ours(Some(good), &names), "{good}");
         }
-        for bad in
-            ["evil.example:8722", "127.0.0.1.evil.example", "localhost.evil.example", "", "x@127.0.0.1"]
-        {
+        for bad in [
+            "evil.example:8722",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "",
+            "x@127.0.0.1",
+            "[::1].evil.example",
+            "[::1]evil.example:8722",
+            "[::1",
+            "[evil.example]:8722",
+            "127.0.0.1:8722.evil.example",
+            "localhost:x.evil.example",
+            "::1",
+        ] {
             assert!(!is_ours(Some(bad), &names), "{bad}");
         }
         assert!(!is_ours(None, &names));

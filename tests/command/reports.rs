@@ -101,7 +101,7 @@ fn who_is_listed_is_undone_by_the_hash() {
     };
     assert_eq!(kind(&bert).as_deref(), Some("user"));
     let trap =
-        told(&site, &["--trap", "x@trap.test"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
+        told(&site, &["--trap", "@trap.test"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
     assert_eq!(kind(&trap).as_deref(), Some("trap"));
     let (code, list) = printed(&site, &[]);
     assert_eq!(code, Some(0));

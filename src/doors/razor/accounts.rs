@@ -3,18 +3,30 @@
 
 use super::request::LONGEST_NAME;
 use super::secret::{Secret, made_up};
+use crate::net::{Paid, Rate};
 use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_types::ClientNetwork;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Its name.
 pub(in crate::doors) const FILE: &str = "razor-accounts";
 
 /// Accounts at most: the file is a megabyte then.
 const MOST: usize = 10_000;
+
+/// New accounts of one network at once, and how many more it may make each hour: so nobody takes all of them in an hour or a night.
+const AT_ONCE: NonZeroU32 = NonZeroU32::new(20).unwrap();
+const AN_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
+
+/// Networks that are remembered.
+const NETWORKS: usize = 4096;
 
 /// Bytes of a password at least.
 const SHORTEST_PASSWORD: usize = 8;
@@ -26,6 +38,9 @@ pub(in crate::doors) struct Accounts {
     known: Mutex<BTreeMap<String, Secret>>,
     /// Held while the file is written, which nobody waits for who only looks.
     writing: Mutex<()>,
+    /// How often each network made one.
+    rate: Rate,
+    made: Mutex<HashMap<Option<ClientNetwork>, Paid>>,
 }
 
 /// Why there is no new account.
@@ -39,6 +54,8 @@ pub(super) enum NoAccount {
     Unfit,
     #[error("there are {MOST} accounts, which is the most")]
     Full,
+    #[error("its network made {AT_ONCE} accounts, and may make {AN_HOUR} an hour")]
+    TooMany,
     #[error("the accounts cannot be written: {0}")]
     Disk(#[from] io::Error),
 }
@@ -60,7 +77,9 @@ impl Accounts {
             };
             known.insert(user.to_owned(), secret);
         }
-        Ok(Self { directory: directory.to_owned(), known: Mutex::new(known), writing: Mutex::default() })
+        let rate = Rate::new(AN_HOUR, Duration::from_hours(1), AT_ONCE);
+        let (known, writing, made) = (Mutex::new(known), Mutex::default(), Mutex::default());
+        Ok(Self { directory: directory.to_owned(), known, writing, rate, made })
     }
 
     /// What is kept of a user's password.
@@ -68,11 +87,26 @@ impl Accounts {
         self.known.lock().get(user).cloned()
     }
 
-    /// Makes an account; what is not told is made up. Returns name and password once that is on disk. It waits for the disk.
+    /// Whether a client at this address may make one more; if so, notes it.
+    fn admits(&self, ip: Option<IpAddr>, now: Instant) -> bool {
+        let mut made = self.made.lock();
+        let network =
+            ip.map(|ip| if ip.to_canonical().is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
+        let network = network.map(ClientNetwork::of);
+        if made.len() >= NETWORKS && !made.contains_key(&network) {
+            made.retain(|_, paid| !self.rate.is_over(*paid, now));
+            if made.len() >= NETWORKS {
+                return false;
+            }
+        }
+        self.rate.admits(made.entry(network).or_default(), 1, now)
+    }
+
+    /// Makes an account for a client at this address; what is not told is made up. Returns name and password once that is on disk. It waits for the disk.
     pub(super) fn add(
         &self,
-        user: Option<String>,
-        password: Option<String>,
+        ip: Option<IpAddr>,
+        (user, password): (Option<String>, Option<String>),
     ) -> Result<(String, String), NoAccount> {
         let user = user.map_or_else(made_up, Ok)?;
         let password = password.map_or_else(made_up, Ok)?;
@@ -89,6 +123,9 @@ impl Accounts {
         }
         if known.len() >= MOST {
             return Err(NoAccount::Full);
+        }
+        if !self.admits(ip, Instant::now()) {
+            return Err(NoAccount::TooMany);
         }
         known.insert(user.clone(), Secret::of(&password));
         self.write(&known)?;
@@ -116,9 +153,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let read = || Accounts::read(directory.path()).unwrap();
         let accounts = read();
-        let (user, password) = accounts.add(None, None).unwrap();
+        let (user, password) = accounts.add(None, (None, None)).unwrap();
         assert!(user.len() >= 16 && password.len() >= 16 && user != password);
-        accounts.add(Some("anna".to_owned()), Some("a-password".to_owned())).unwrap();
+        accounts.add(None, (Some("anna".to_owned()), Some("a-password".to_owned()))).unwrap();
         let path = directory.path().join(FILE);
         let content = std::fs::read_to_string(&path).unwrap();
         assert!(content.contains("anna ") && !content.contains("a-password") && !content.contains(&password));
@@ -132,7 +169,9 @@ mod tests {
     fn what_cannot_be_an_account_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let accounts = Accounts::read(directory.path()).unwrap();
-        let add = |user: &str, password: &str| accounts.add(Some(user.to_owned()), Some(password.to_owned()));
+        let add = |user: &str, password: &str| {
+            accounts.add(None, (Some(user.to_owned()), Some(password.to_owned())))
+        };
         for (user, password) in
             [("an na", "a-password"), ("anna", "short"), ("a\nb", "a-password"), ("a", &"x".repeat(65))]
         {
@@ -147,5 +186,17 @@ mod tests {
         assert!(matches!(add("berta", "a-password"), Err(NoAccount::Full)));
         std::fs::write(directory.path().join(FILE), "anna\n").unwrap();
         assert!(Accounts::read(directory.path()).unwrap_err().to_string().contains("line 1"));
+    }
+
+    /// Whoever makes accounts as fast as they can leaves room for others.
+    #[test]
+    fn accounts_of_one_network_are_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let accounts = Accounts::read(directory.path()).unwrap();
+        let (now, at) = (Instant::now(), |ip: &str| Some(ip.parse().unwrap()));
+        let made = (0..100).filter(|n| accounts.admits(at(&format!("127.0.0.{}", n + 1)), now)).count();
+        assert_eq!(made, 20);
+        assert!(accounts.admits(at("192.0.2.7"), now));
+        assert!(accounts.admits(at("127.0.0.1"), now + Duration::from_secs(121)));
     }
 }

@@ -66,7 +66,8 @@ impl Session {
             return Answer::Forbidden;
         }
         let accounts = Arc::clone(accounts);
-        let added = tokio::task::spawn_blocking(move || accounts.add(user, password)).await;
+        let ip = self.ip;
+        let added = tokio::task::spawn_blocking(move || accounts.add(ip, (user, password))).await;
         match added {
             Ok(Ok((user, password))) => {
                 log::info!("razor: a new account: {}", bulkmark_types::told(&user));

@@ -19,6 +19,7 @@ mod guess;
 mod influence;
 mod log;
 mod pool;
+mod stranger;
 mod streams;
 mod upstream;
 
@@ -58,7 +59,7 @@ enum Scale {
 /// An attack: by which name it is asked for, whether it has a short form, and how it is made.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 31] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -83,6 +84,13 @@ const ROWS: [Row; 24] = [
     ("13f", true, log::imitated_fields),
     ("13g", false, files::modes),
     ("13i", false, pool::idle_connections),
+    ("14", true, stranger::header_shield),
+    ("14b", true, stranger::packets),
+    ("15", false, stranger::pictures),
+    ("16", true, stranger::trap_domain),
+    ("17", true, stranger::names),
+    ("18", true, stranger::one_provider),
+    ("19", true, stranger::page_streams),
 ];
 
 #[test]
