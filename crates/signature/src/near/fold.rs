@@ -182,7 +182,8 @@ fn is_letter(c: char) -> bool {
 
 /// Marks above and below Latin, Greek and Cyrillic letters. In other scripts marks are vowels.
 fn is_accent(c: char) -> bool {
-    ('\u{300}'..='\u{36F}').contains(&c)
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
+        | '\u{FE20}'..='\u{FE2F}')
 }
 
 fn push_read(byte: u8, out: &mut String) {
@@ -273,7 +274,18 @@ mod tests {
                     "Ⓥｉａｇｒａ",
                 ][..],
             ),
-            ("account", &["@ccount", "aссоunt", "Аccount", "àccöunt", "account\u{301}"][..]),
+            (
+                "account",
+                &[
+                    "@ccount",
+                    "aссоunt",
+                    "Аccount",
+                    "àccöunt",
+                    "account\u{301}",
+                    "a\u{1ab0}c\u{1dc0}c\u{20d0}o\u{fe20}unt",
+                    "ac\u{17b4}co\u{202e}u\u{2063}n\u{fe0f}t",
+                ][..],
+            ),
             ("sale", &["$ale", "$a1e", "5ALE"][..]),
             ("копия", &["КОПИЯ", "копия,", "«Копия»"][..]),
             ("copy", &["сору", "COPY"][..]),
