@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Charsets: decoded strictly, or as mail programs do.
 
+use super::legacy;
 use super::meta;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Encoding, ISO_2022_JP, REPLACEMENT, SHIFT_JIS, UTF_8, X_USER_DEFINED};
@@ -27,7 +28,7 @@ pub(super) fn exact<'a>(bytes: &'a [u8], declared: Option<&str>) -> (Cow<'a, str
             declared.is_some_and(is_known) || !text.is_ascii() || memchr::memchr(ESCAPE, bytes).is_none();
         return (Cow::Borrowed(text), is_sure);
     }
-    let decoded = charset_decoder(charset.as_bytes()).map(|decode| decode(bytes));
+    let decoded = decoded(charset, bytes);
     decoded.filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)).map_or_else(
         || (bytes.iter().map(|&b| char::from(b)).collect(), false),
         |text| (Cow::Owned(text), !is_ascii(charset)),
@@ -56,8 +57,8 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
             }
         }
         Some((label, None)) => {
-            if let Some(decode) = charset_decoder(label.as_bytes()) {
-                return Cow::Owned(decode(bytes));
+            if let Some(text) = decoded(label, bytes) {
+                return Cow::Owned(text);
             }
         }
         None => (),
@@ -72,6 +73,11 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
     let named = is_html.then(|| meta::charset(bytes)).flatten();
     let text = named.and_then(|label| encoding_of(&label)).map(|encoding| decode(encoding, bytes));
     text.filter(|text| fits(text)).unwrap_or_else(|| decode(guessed(bytes), bytes))
+}
+
+/// The text in a charset, with U+FFFD for what is not valid in it, if it is known.
+fn decoded(label: &str, bytes: &[u8]) -> Option<String> {
+    legacy::decode(label, bytes).or_else(|| charset_decoder(label.as_bytes()).map(|decode| decode(bytes)))
 }
 
 /// What a label stands for. Labels that say nothing of bytes above 127 stand for nothing.
@@ -95,9 +101,9 @@ fn encoding_of(label: &str) -> Option<&'static Encoding> {
 
 /// Whether a label stands for a charset, and one that has more than ASCII.
 fn is_known(label: &str) -> bool {
-    !is_ascii(label)
-        && (encoding_of(label).is_some() || charset_decoder(label.as_bytes()).is_some())
-        && Encoding::for_label(label.as_bytes()) != Some(REPLACEMENT)
+    let is_decoded = encoding_of(label).is_some() || charset_decoder(label.as_bytes()).is_some();
+    let is_replaced = Encoding::for_label(label.as_bytes()) == Some(REPLACEMENT);
+    legacy::is_known(label) || !is_ascii(label) && is_decoded && !is_replaced
 }
 
 fn is_ascii(label: &str) -> bool {
@@ -178,7 +184,7 @@ fn replaced(text: &str) -> usize {
 /// Whether ASCII bytes mean themselves in `charset`. Not so in those that use escapes or two bytes for everything.
 fn is_ascii_superset(charset: &str) -> bool {
     let name = charset.to_ascii_lowercase();
-    !["utf-7", "utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"]
+    !["utf-7", "utf7", "utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"]
         .iter()
         .any(|prefix| name.replace('_', "-").starts_with(prefix))
 }

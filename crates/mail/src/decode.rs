@@ -2,11 +2,11 @@
 //! Header fields: who sent a message, and how its parts are to be read.
 
 use super::authres::signing_domain;
+use super::structured::Structured;
 use super::transfer::Encoding;
-use mail_parser::{Header, HeaderName, HeaderValue, MessageParser};
+use mail_parser::{HeaderName, MessageParser};
 use std::sync::LazyLock;
 
-static MIME_PARSER: LazyLock<MessageParser> = LazyLock::new(|| MessageParser::new().with_mime_headers());
 static FIELD_PARSER: LazyLock<MessageParser> =
     LazyLock::new(|| MessageParser::new().header_address(HeaderName::From));
 static SUBJECT_PARSER: LazyLock<MessageParser> =
@@ -140,27 +140,20 @@ pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((field[..colon].trim_ascii(), field[colon + 1..].trim_ascii()))
 }
 
-/// Bytes of MIME fields of one part that are read; a long file name takes some hundreds.
-const MAX_MIME: usize = 16 << 10;
+/// Bytes of a MIME field that are read; a long file name takes some hundreds.
+const MAX_MIME: usize = 8 << 10;
 
 /// Bytes of a Content-ID, as long as a line may be (RFC 5322, 2.1.1).
 const MAX_ID: usize = 998;
 
-/// The fields that say how to read a part. The parser makes much of every field, of which a part may have millions.
-fn mime_fields(head: &[u8]) -> Vec<u8> {
-    let mut kept = Vec::new();
-    for field in fields_of(head) {
-        let Some((name, _)) = name_and_value(field) else { continue };
-        let wanted = ["content-type", "content-transfer-encoding", "content-disposition"];
-        if wanted.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes()))
-            && kept.len() + field.len() <= MAX_MIME
-        {
-            kept.extend_from_slice(field);
-            kept.extend_from_slice(b"\r\n");
-        }
-    }
-    kept.extend_from_slice(b"\r\n");
-    kept
+/// Fields of one name that are looked at.
+const MAX_SAME: usize = 4;
+
+/// The values of the first fields of that name.
+fn structured(head: &[u8], wanted: &str) -> impl Iterator<Item = Structured> {
+    let fields = fields_of(head).filter_map(name_and_value);
+    let values = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
+    values.take(MAX_SAME).map(|(_, value)| Structured::of(&value[..value.len().min(MAX_MIME)]))
 }
 
 /// The Content-ID without angle brackets. It is compared with what HTML calls it, and nobody writes a long one there.
@@ -179,46 +172,49 @@ pub(super) struct Mime {
     pub(super) boundary: Option<String>,
     pub(super) charset: Option<String>,
     pub(super) encoding: Encoding,
+    /// Whether the blank at the end of a line of text belongs to the line end alone (RFC 3676, 4.1).
+    pub(super) deletes_blanks: bool,
+    /// In a multipart: the Content-ID of the part that is shown first.
+    pub(super) start: Option<String>,
     /// The Content-ID without angle brackets.
     pub(super) id: Option<String>,
     pub(super) is_attachment: bool,
+    /// Whether it only belongs to the part that is shown.
+    pub(super) is_aside: bool,
 }
 
 impl Mime {
-    /// Reads the MIME fields of a header block.
+    /// Reads the MIME fields of a header block. Of several of a name the first one counts that says something.
     pub(super) fn of(head: &[u8]) -> Self {
         let mut mime = Self {
             media: None,
             boundary: None,
             charset: None,
             encoding: Encoding::Identity,
+            deletes_blanks: false,
+            start: None,
             id: None,
             is_attachment: false,
+            is_aside: false,
         };
         if head.is_empty() {
             return mime;
         }
         mime.id = content_id(head);
-        let head = mime_fields(head);
-        let message = MIME_PARSER.parse_headers(&head);
-        let headers: &[Header<'_>] = message.as_ref().map_or(&[], |m| m.headers());
-        for header in headers {
-            match (&header.name, &header.value) {
-                (HeaderName::ContentType, HeaderValue::ContentType(ct)) if mime.media.is_none() => {
-                    let subtype = ct.subtype().unwrap_or("").to_lowercase();
-                    mime.media = Some((ct.ctype().to_lowercase(), subtype));
-                    mime.boundary = ct.attribute("boundary").filter(|b| !b.is_empty()).map(str::to_owned);
-                    mime.charset = ct.attribute("charset").map(str::to_owned);
-                }
-                (HeaderName::ContentTransferEncoding, HeaderValue::Text(name)) => {
-                    mime.encoding = Encoding::named(name);
-                }
-                (HeaderName::ContentDisposition, HeaderValue::ContentType(d)) => {
-                    mime.is_attachment = d.is_attachment();
-                }
-                _ => (),
-            }
+        let content_type = structured(head, "content-type").find_map(|field| Some((field.media()?, field)));
+        if let Some((media, field)) = content_type {
+            mime.media = Some(media);
+            mime.boundary = field.parameter("boundary").filter(|boundary| !boundary.is_empty());
+            mime.charset = field.parameter("charset");
+            mime.start = field.parameter("start").map(|id| id.trim_matches(['<', '>']).to_owned());
+            let is_yes = |value: String| value.eq_ignore_ascii_case("yes");
+            mime.deletes_blanks = field.parameter("delsp").is_some_and(is_yes);
         }
+        let mut encodings = structured(head, "content-transfer-encoding");
+        mime.encoding =
+            encodings.find_map(|field| Encoding::named(&field.value)).unwrap_or(Encoding::Identity);
+        let disposition = structured(head, "content-disposition").find(|field| !field.value.is_empty());
+        mime.is_attachment = disposition.is_some_and(|field| field.value == "attachment");
         mime
     }
 }

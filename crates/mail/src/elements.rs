@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, as far as they say whether their text is seen.
 
-use super::names::{closes_its_like, holds_its_own, is_void};
+use super::names::{closes_its_like, holds_its_own, is_never_shown, is_void};
 use super::style::{Colour, Ink, PAGE, Sheet, Style, alike};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
@@ -23,6 +23,8 @@ pub(super) enum How {
 #[derive(Debug, Clone, Copy)]
 struct Look {
     hidden: bool,
+    /// It is shown once a reader opens what it stands in.
+    folded: bool,
     invisible: bool,
     tiny: bool,
     squeezed: bool,
@@ -33,6 +35,7 @@ struct Look {
 
 const START: Look = Look {
     hidden: false,
+    folded: false,
     invisible: false,
     tiny: false,
     squeezed: false,
@@ -98,7 +101,8 @@ impl<'a> Elements<'a> {
             let outer = self.look();
             let style = Style::of(tag, self.sheet);
             let look = Look {
-                hidden: outer.hidden || style.hidden,
+                hidden: outer.hidden || style.hidden || is_never_shown(tag),
+                folded: is_folded(tag).unwrap_or(outer.folded),
                 invisible: style.invisible.unwrap_or(outer.invisible),
                 tiny: style.tiny.unwrap_or(outer.tiny),
                 squeezed: style.squeezed.unwrap_or(outer.squeezed),
@@ -131,7 +135,7 @@ impl<'a> Elements<'a> {
             (Ink::Transparent, _) => false,
             _ => true,
         };
-        if look.hidden || look.invisible || look.tiny || look.squeezed || !is_drawn {
+        if look.hidden || look.folded || look.invisible || look.tiny || look.squeezed || !is_drawn {
             How::Hidden
         } else if look.quoted {
             How::Quoted
@@ -173,6 +177,17 @@ impl<'a> Elements<'a> {
                 None => self.innermost.remove(&name),
             };
         }
+    }
+}
+
+/// Whether an element is folded up, or what stays of one that is; none for all others.
+fn is_folded(tag: &Tag) -> Option<bool> {
+    match tag.name {
+        local_name!("details") => {
+            (!tag.attrs.iter().any(|a| a.name.local == local_name!("open"))).then_some(true)
+        }
+        local_name!("summary") => Some(false),
+        _ => None,
     }
 }
 
@@ -295,6 +310,12 @@ mod tests {
             "<p style='dis\\70lay:none'>x</p>",
             "<p style=\"font-family:'a;b';display:none\">x</p>",
             "<p style='display:block;display:none'>x</p>",
+            "<template>x<p>x</p></template>",
+            "<video src=u:>x<b>x</b></video><audio>x</audio><canvas>x</canvas>",
+            "<iframe src=u:><p>x</p></iframe><noframes>x</noframes><noembed>x</noembed>",
+            "<object data=u:>x</object><datalist><option>x</datalist><select><option>x</select>",
+            "<dialog>x</dialog><div popover>x</div><ruby><rp>x</rp></ruby>",
+            "<details><p>x</p></details>",
             "<div style='background:#123456 none'><p style='color:#123456'>x</p></div>",
         ] {
             assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
@@ -327,6 +348,10 @@ mod tests {
             "<div style='color:white'><a href=u:>x</a></div>",
             "<div style='background-image:url(x)'><b style='color:white'>x</b></div>",
             "<p style='color:hotpink;background:white'>x</p>",
+            "<dialog open>x</dialog>",
+            "<object>x</object>",
+            "<details open>x</details>",
+            "<details><summary>x</summary></details>",
             "<p style='transform:scale(1.5)'>x</p>",
             "<br style='display:none'>x",
             "</span></b></nonsense>x",

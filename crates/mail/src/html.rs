@@ -3,7 +3,7 @@
 
 use super::elements::{Elements, How};
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
-use super::names::is_inline;
+use super::names::ends_word;
 use super::piece::Piece;
 use super::style::Sheet;
 use html5ever::tendril::StrTendril;
@@ -217,8 +217,8 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    fn end_word(&self, name: &LocalName) {
-        if !is_inline(name) {
+    fn end_word(&self, tag: &Tag) {
+        if ends_word(tag) {
             (self.see.borrow_mut())(Piece::Break);
         }
     }
@@ -317,7 +317,7 @@ impl TokenSink for Sink<'_, '_> {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 self.end_text();
                 self.elements.borrow_mut().open(&tag);
-                self.end_word(&tag.name);
+                self.end_word(&tag);
                 self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
@@ -330,7 +330,7 @@ impl TokenSink for Sink<'_, '_> {
             Token::TagToken(tag) => {
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
-                self.end_word(&tag.name);
+                self.end_word(&tag);
                 (self.see.borrow_mut())(Piece::End(&tag.name));
                 *self.silent.borrow_mut() = None;
             }

@@ -16,9 +16,11 @@
 mod atoms;
 mod authres;
 mod charset;
+mod cms;
 mod decode;
 mod elements;
 mod html;
+mod legacy;
 mod lexer;
 pub mod mbox;
 mod meta;
@@ -31,6 +33,7 @@ mod raw;
 mod received;
 mod reference;
 mod stored;
+mod structured;
 mod style;
 mod transfer;
 

@@ -2,7 +2,8 @@
 //! The MIME tree of a message, walked within bounds.
 
 use super::charset;
-use super::decode::{Mime, fields_of, name_and_value};
+use super::cms;
+use super::decode::{Mime, exact_fields_of, fields_of, name_and_value};
 use super::part::{File, Text, begins_html};
 use memchr::memmem;
 
@@ -41,9 +42,30 @@ pub trait Visitor {
     fn alternatives_end(&mut self) {}
 }
 
-/// Shows the content of an entity: a whole message, or a part with its MIME header.
-pub(super) fn walk(entity: &[u8], visitor: &mut dyn Visitor) {
-    Walk { visitor, parts: 0 }.entity(entity, 0, false);
+/// Shows the content of a whole message.
+pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
+    let mut walk = Walk { visitor, parts: 0 };
+    // Line ends of old machines, which mail programs take as such where there are no others.
+    let (head, body) = split_entity(message);
+    if memchr::memchr(b'\n', body).is_none() && memchr::memchr(b'\r', body).is_some() {
+        let lines =
+            |part: &[u8]| part.iter().map(|&b| if b == b'\r' { b'\n' } else { b }).collect::<Vec<_>>();
+        return walk.entity(&[head, b"\n", &lines(body)].concat(), 0, Place::Message);
+    }
+    walk.entity(message, 0, Place::Message);
+}
+
+/// Where an entity stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is a message.
+    Message,
+    /// It is a part of a multipart.
+    Part,
+    /// It is a part whose type is that of a message where none is said (RFC 2046, 5.1.5).
+    Digest,
+    /// It is a part of one that belongs together, and not the one that is shown (RFC 2387, 3.2).
+    Aside,
 }
 
 struct Walk<'a> {
@@ -52,14 +74,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `in_digest`: parts without a type are messages there (RFC 2046, 5.1.5).
-    fn entity(&mut self, entity: &[u8], depth: usize, in_digest: bool) {
-        let (head, body) = split_entity(entity);
-        let mime = Mime::of(head);
-        let default = if in_digest { ("message", "rfc822") } else { ("text", "plain") };
-        let media = mime.media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
+    fn entity(&mut self, entity: &[u8], depth: usize, place: Place) {
+        let (head, body) = if place == Place::Message { split_entity(entity) } else { split_part(entity) };
+        let mut mime = Mime::of(head);
+        let default = if place == Place::Digest { ("message", "rfc822") } else { ("text", "plain") };
+        let media = mime.media.clone();
+        let media = media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
+        mime.is_aside = place == Place::Aside && media == ("text", "html");
         match (media, &mime.boundary) {
-            (("multipart" | "message", _), _) if depth >= MAX_DEPTH => self.visitor.file(bare(entity)),
+            (("multipart" | "message", _), _) if depth >= MAX_DEPTH => {
+                self.leaf(&mime, "text", "plain", body)
+            }
             (("multipart", sub), Some(boundary)) => {
                 let (alternative, report) = (sub == "alternative", sub == "report");
                 if alternative {
@@ -68,13 +93,19 @@ impl Walk<'_> {
                 if report {
                     self.visitor.report();
                 }
-                let has_parts = self.multipart(body, boundary, depth, sub);
+                let before = self.parts;
+                self.multipart(body, boundary, depth, &mime);
                 if report {
                     self.visitor.report_end();
                 }
-                if !has_parts {
-                    // Whatever it is called, it is shown as text.
-                    self.leaf(&mime, "text", "plain", body);
+                if self.parts == before {
+                    // Whatever it is called, it is shown as text: that before a delimiter that closes, or behind it.
+                    let closed = Delimiters::new(body, boundary, true).next();
+                    let text = closed.map_or(body, |closing| {
+                        let before = &body[..closing.before];
+                        if before.trim_ascii().is_empty() { &body[closing.after..] } else { before }
+                    });
+                    self.leaf(&mime, "text", "plain", text);
                 }
                 if alternative {
                     self.visitor.alternatives_end();
@@ -83,12 +114,22 @@ impl Walk<'_> {
             (("message", "rfc822" | "global"), _) => {
                 let message = mime.encoding.exact(body);
                 let (head, _) = split_entity(&message);
+                self.parts += 1;
                 self.visitor.message(&SHOWN.map(|wanted| first_value(head, wanted)));
-                self.entity(&message, depth + 1, false);
+                self.entity(&message, depth + 1, Place::Message);
                 self.visitor.message_end();
             }
             // Signatures over the message differ from copy to copy and are no content.
-            (("application", "pkcs7-signature" | "x-pkcs7-signature" | "pgp-signature"), _) => (),
+            (("application", "pkcs7-signature" | "x-pkcs7-signature" | "pgp-signature"), _) => {
+                self.parts += 1
+            }
+            (("application", "pkcs7-mime" | "x-pkcs7-mime"), _) => {
+                let bytes = mime.encoding.decoded(body);
+                match cms::signed(bytes.shown()).filter(|_| depth < MAX_DEPTH) {
+                    Some(signed) => self.entity(&signed, depth + 1, Place::Part),
+                    None => self.leaf(&mime, media.0, media.1, body),
+                }
+            }
             ((kind, sub), _) => self.leaf(&mime, kind, sub, body),
         }
     }
@@ -96,7 +137,7 @@ impl Walk<'_> {
     fn leaf(&mut self, mime: &Mime, kind: &str, sub: &str, body: &[u8]) {
         self.parts += 1;
         let bytes = mime.encoding.decoded(body);
-        let is_attachment = mime.is_attachment;
+        let is_attachment = mime.is_attachment || mime.is_aside;
         match (kind, sub) {
             // A multipart without a usable boundary is shown as text, as mail readers do.
             ("text" | "multipart", _) => {
@@ -106,8 +147,10 @@ impl Walk<'_> {
                     charset::shown(bytes.shown(), declared, sub == "html" || begins_html(bytes.shown()))
                 });
                 let shown = shown.as_deref().unwrap_or(&exact);
+                let joined = (mime.deletes_blanks && sub == "plain").then(|| join_lines(shown));
+                let shown = joined.as_deref().unwrap_or(shown);
                 let text = Text { exact: &exact, shown, subtype: sub, is_attachment };
-                if (kind, sub) == ("text", "html") && !is_attachment {
+                if (kind, sub) == ("text", "html") && !mime.is_attachment {
                     self.visitor.html(text);
                 } else {
                     self.visitor.text(text);
@@ -123,12 +166,14 @@ impl Walk<'_> {
         }
     }
 
-    /// False when no delimiter line is found at all.
-    fn multipart(&mut self, body: &[u8], boundary: &str, depth: usize, sub: &str) -> bool {
-        let mut delimiters = Delimiters::new(body, boundary).peekable();
-        if delimiters.peek().is_none() {
-            return false;
-        }
+    /// Shows the parts of a multipart; nothing where no delimiter begins one.
+    fn multipart(&mut self, body: &[u8], boundary: &str, depth: usize, mime: &Mime) {
+        let sub = mime.media.as_ref().map_or("", |(_, sub)| sub);
+        // Where no delimiter is right, those count that have text behind them.
+        let begins =
+            |is_strict| Delimiters::new(body, boundary, is_strict).any(|delimiter| !delimiter.closes);
+        let mut delimiters = Delimiters::new(body, boundary, begins(true)).peekable();
+        let mut first = true;
         while let Some(delimiter) = delimiters.next() {
             if delimiter.closes {
                 break;
@@ -141,10 +186,34 @@ impl Walk<'_> {
                 self.visitor.alternative();
             }
             let end = delimiters.peek().map_or(body.len(), |next| next.before);
-            self.entity(&body[delimiter.after..end.max(delimiter.after)], depth + 1, sub == "digest");
+            let part = &body[delimiter.after..end.max(delimiter.after)];
+            let is_first = std::mem::replace(&mut first, false);
+            let is_root = || {
+                mime.start
+                    .as_ref()
+                    .map_or(is_first, |start| Mime::of(split_part(part).0).id.as_ref() == Some(start))
+            };
+            let place = match sub {
+                "digest" => Place::Digest,
+                "related" if !is_root() => Place::Aside,
+                _ => Place::Part,
+            };
+            self.entity(part, depth + 1, place);
         }
-        true
     }
+}
+
+/// Joins lines that end with a blank, which is left out (RFC 3676, 4.1).
+fn join_lines(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\r', '\n']);
+        match bare.strip_suffix(' ') {
+            Some(flowed) if bare != "-- " => joined.push_str(flowed),
+            _ => joined.push_str(line),
+        }
+    }
+    joined
 }
 
 /// What is not looked into.
@@ -170,16 +239,19 @@ struct Delimiter {
 
 struct Delimiters<'a> {
     body: &'a [u8],
+    /// Whether nothing but blanks may stand behind a delimiter.
+    is_strict: bool,
     finder: memmem::Finder<'static>,
     needle: usize,
     at: usize,
 }
 
 impl<'a> Delimiters<'a> {
-    fn new(body: &'a [u8], boundary: &str) -> Self {
+    fn new(body: &'a [u8], boundary: &str, is_strict: bool) -> Self {
         let needle = format!("--{boundary}");
         Self {
             body,
+            is_strict,
             finder: memmem::Finder::new(needle.as_bytes()).into_owned(),
             needle: needle.len(),
             at: 0,
@@ -200,7 +272,12 @@ impl Iterator for Delimiters<'_> {
             }
             let (rest, closes) = rest.strip_prefix(b"--").map_or((rest, false), |rest| (rest, true));
             let line_end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
-            if !rest[..line_end].iter().all(u8::is_ascii_whitespace) {
+            let mut behind = rest[..line_end].iter();
+            let is_delimiter = match self.is_strict {
+                true => behind.all(u8::is_ascii_whitespace),
+                false => behind.next().is_none_or(u8::is_ascii_whitespace),
+            };
+            if !is_delimiter {
                 continue;
             }
             let before = self.body[..start]
@@ -213,17 +290,66 @@ impl Iterator for Delimiters<'_> {
     }
 }
 
-/// Header block and body of an entity. The block keeps the line end of its last field; the empty line goes to neither.
+/// Header block and body of an entity. The block keeps the line end of its last field; the empty line goes to neither. A line that is
+/// no field begins the body, too, unless fields of MIME follow it before the first empty line.
 pub(super) fn split_entity(entity: &[u8]) -> (&[u8], &[u8]) {
-    let mut at = 0;
+    let (end, after) = header_end(entity).unwrap_or((entity.len(), entity.len()));
+    (&entity[..end], &entity[after..])
+}
+
+/// The same of a part: one in which no line ends the header has its body behind the last field of MIME.
+fn split_part(part: &[u8]) -> (&[u8], &[u8]) {
+    let (end, after) = header_end(part).unwrap_or_else(|| {
+        let fields = exact_fields_of(part);
+        let mime = fields.scan(0, |at, field| {
+            *at += field.len();
+            Some(if is_of_mime(field) { *at } else { 0 })
+        });
+        let end = mime.max().unwrap_or(0);
+        (end, end)
+    });
+    (&part[..end], &part[after..])
+}
+
+/// Where the header ends and where the body begins; `None` where all lines are fields.
+fn header_end(entity: &[u8]) -> Option<(usize, usize)> {
+    let (mut at, mut ended) = (0, None);
     loop {
         let line = &entity[at..];
         match line {
-            [] => return (entity, &[]),
-            [b'\n', body @ ..] | [b'\r', b'\n', body @ ..] => return (&entity[..at], body),
-            _ => at = entity.len() - after_line(line).len(),
+            [] => return ended.map(|at| (at, at)),
+            [b'\n', ..] => return Some(ended.map_or((at, at + 1), |at| (at, at))),
+            [b'\r', b'\n', ..] => return Some(ended.map_or((at, at + 2), |at| (at, at))),
+            _ => (),
         }
+        let next = entity.len() - after_line(line).len();
+        if ended.is_none() && !is_field(&entity[at..next], at == 0) {
+            // Nothing is a field behind the delimiter of a part.
+            if line.starts_with(b"--") {
+                return Some((at, at));
+            }
+            ended = Some(at);
+        } else if ended.is_some() && is_of_mime(line) {
+            ended = None;
+        }
+        at = next;
     }
+}
+
+/// Whether a line begins or continues a field (RFC 5322, 2.2 and 4.5.8), or is a mark of mailbox files.
+fn is_field(line: &[u8], is_first: bool) -> bool {
+    if line.starts_with(b" ") || line.starts_with(b"\t") {
+        return !is_first;
+    }
+    let name = line.iter().position(|b| !b.is_ascii_graphic() || *b == b':').unwrap_or(line.len());
+    let is_named = name > 0 && line[name..].trim_ascii_start().starts_with(b":");
+    is_named || line.starts_with(b">From ") || line.starts_with(b"From ")
+}
+
+/// Whether a field says how to read a part.
+fn is_of_mime(field: &[u8]) -> bool {
+    field.get(..b"content-".len()).is_some_and(|name| name.eq_ignore_ascii_case(b"content-"))
+        && is_field(field, false)
 }
 
 /// What follows the first line.
@@ -244,7 +370,8 @@ mod tests {
             self.0.push(format!("text {}", text.exact));
         }
         fn html(&mut self, html: Text<'_>) {
-            self.0.push(format!("html {}", html.exact));
+            let aside = if html.is_attachment { " (aside)" } else { "" };
+            self.0.push(format!("html {}{aside}", html.exact));
         }
         fn file(&mut self, file: File<'_>) {
             self.0.push(format!("attachment {}", String::from_utf8_lossy(file.exact)));
@@ -295,6 +422,44 @@ mod tests {
         assert_eq!(script("Content-Type: multipart/mixed; boundary=b\n\none"), ["text one"]);
         assert_eq!(script("Content-Type: multipart/mixed; boundary=b\n\n--b\n\none"), ["text one"]);
         assert_eq!(script("Content-Type: multipart/mixed; boundary=b\n\n--b\n--b"), ["text ", "text "]);
+        assert_eq!(script("Content-Type: multipart/mixed; boundary=b\n\none\n--b--"), ["text one"]);
+        let parts =
+            |body: &str| script(&format!("Content-Type: multipart/mixed; boundary=b\n\n{body}\n--b--"));
+        assert_eq!(parts("--b x\n\none\n--b y"), ["text one", "text "]);
+        // A header that does not end.
+        let html = "Content-Type: text/html";
+        assert_eq!(parts(&format!("--b\n{html}\none two: three")), ["html one two: three"]);
+        assert_eq!(parts(&format!("--b\n{html}\nNote: one\nmore: two")), ["html Note: one\r\nmore: two"]);
+        assert_eq!(parts(&format!("--b\nno field\n{html}\n\none")), ["html one"]);
+        assert_eq!(
+            parts("--b\nContent-Type: message/rfc822\n\none, two\n\nthree"),
+            ["message ||||", "text one, two\r\n\r\nthree", "end"]
+        );
+        assert_eq!(
+            script("Content-Type: message/rfc822\n\nSubject: s\nFrom: f\n"),
+            ["message f|||s|", "text ", "end"]
+        );
+        let by_return = "Content-Type: multipart/mixed; boundary=b\n\n--b\n\none\n--b--";
+        let mut script = Script::default();
+        walk(by_return.replace('\n', "\r").replacen("b\r\r", "b\n\n", 1).as_bytes(), &mut script);
+        assert_eq!(script.0, ["text one"]);
+    }
+
+    #[test]
+    fn one_of_several_that_belong_together_is_shown() {
+        let related = |kind: &str, parts: &[&str]| {
+            let parts: String =
+                parts.iter().map(|part| format!("--b\nContent-Type: text/html\n{part}\n")).collect();
+            script(&format!("Content-Type: multipart/related; boundary=b{kind}\n\n{parts}--b--"))
+        };
+        assert_eq!(related("", &["\none", "\ntwo"]), ["html one", "html two (aside)"]);
+        let parts = ["\none", "Content-ID: <r>\n\ntwo"];
+        assert_eq!(related("; start=\"<r>\"", &parts), ["html one (aside)", "html two"]);
+    }
+
+    #[test]
+    fn lines_that_flow_are_joined() {
+        assert_eq!(join_lines("one tw \r\no \n-- \r\nx"), "one two-- \r\nx");
     }
 
     #[test]
@@ -302,7 +467,7 @@ mod tests {
         let nested = "Content-Type: message/rfc822\n\n".repeat(1000) + "\ntext";
         let shown = script(&nested);
         assert_eq!(shown.len(), 2 * MAX_DEPTH + 1);
-        assert!(shown[MAX_DEPTH].starts_with("attachment Content-Type"));
+        assert!(shown[MAX_DEPTH].starts_with("text Content-Type"));
 
         let many = "Content-Type: multipart/mixed; boundary=b\n\n".to_owned() + &"--b\n\nx\n".repeat(10_000);
         let shown = script(&many);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the elements of HTML are by their names.
 
+use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 
 /// Elements without content and end tag.
@@ -52,36 +53,112 @@ pub(super) fn holds_its_own(name: &LocalName) -> bool {
     )
 }
 
-/// Elements in the middle of a word.
-pub(super) fn is_inline(name: &LocalName) -> bool {
+/// Elements that are blocks by the style sheet of browsers (HTML standard, 15.3).
+pub(super) fn is_block(name: &LocalName) -> bool {
     matches!(
         *name,
-        local_name!("a")
-            | local_name!("abbr")
-            | local_name!("b")
-            | local_name!("bdo")
-            | local_name!("big")
-            | local_name!("code")
-            | local_name!("del")
-            | local_name!("em")
-            | local_name!("font")
-            | local_name!("i")
-            | local_name!("ins")
-            | local_name!("kbd")
-            | local_name!("label")
-            | local_name!("mark")
-            | local_name!("nobr")
-            | local_name!("s")
-            | local_name!("small")
-            | local_name!("span")
-            | local_name!("strike")
-            | local_name!("strong")
-            | local_name!("sub")
-            | local_name!("sup")
-            | local_name!("tt")
-            | local_name!("u")
-            | local_name!("wbr")
+        local_name!("address")
+            | local_name!("article")
+            | local_name!("aside")
+            | local_name!("blockquote")
+            | local_name!("body")
+            | local_name!("center")
+            | local_name!("dd")
+            | local_name!("details")
+            | local_name!("dialog")
+            | local_name!("dir")
+            | local_name!("div")
+            | local_name!("dl")
+            | local_name!("dt")
+            | local_name!("fieldset")
+            | local_name!("figcaption")
+            | local_name!("figure")
+            | local_name!("footer")
+            | local_name!("form")
+            | local_name!("frameset")
+            | local_name!("h1")
+            | local_name!("h2")
+            | local_name!("h3")
+            | local_name!("h4")
+            | local_name!("h5")
+            | local_name!("h6")
+            | local_name!("header")
+            | local_name!("hgroup")
+            | local_name!("hr")
+            | local_name!("html")
+            | local_name!("legend")
+            | local_name!("li")
+            | local_name!("listing")
+            | local_name!("main")
+            | local_name!("menu")
+            | local_name!("nav")
+            | local_name!("noframes")
+            | local_name!("ol")
+            | local_name!("optgroup")
+            | local_name!("option")
+            | local_name!("p")
+            | local_name!("plaintext")
+            | local_name!("pre")
+            | local_name!("section")
+            | local_name!("summary")
+            | local_name!("ul")
+            | local_name!("xmp")
     )
+}
+
+/// Elements that stand in a line like a large letter.
+fn is_replaced(name: &LocalName) -> bool {
+    matches!(
+        *name,
+        local_name!("audio")
+            | local_name!("button")
+            | local_name!("canvas")
+            | local_name!("embed")
+            | local_name!("iframe")
+            | local_name!("img")
+            | local_name!("input")
+            | local_name!("meter")
+            | local_name!("object")
+            | local_name!("progress")
+            | local_name!("select")
+            | local_name!("svg")
+            | local_name!("textarea")
+            | local_name!("video")
+    )
+}
+
+/// Whether a word ends at a tag. It goes on behind all that takes no place: tags that nobody knows, fields that are hidden, pictures of
+/// no size.
+pub(super) fn ends_word(tag: &Tag) -> bool {
+    let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
+    let is_none = |name| value(name).is_some_and(|v| v.strip_suffix("px").unwrap_or(v).parse() == Ok(0));
+    match tag.name {
+        local_name!("br") => true,
+        local_name!("img") => !is_none(local_name!("width")) && !is_none(local_name!("height")),
+        local_name!("input") => value(local_name!("type")).is_none_or(|v| !v.eq_ignore_ascii_case("hidden")),
+        _ => is_block(&tag.name) || is_of_table(&tag.name) || is_replaced(&tag.name),
+    }
+}
+
+/// Whether browsers never show the content of an element: it is for programs, or stands where something else is shown.
+pub(super) fn is_never_shown(tag: &Tag) -> bool {
+    let has = |name: LocalName| tag.attrs.iter().any(|a| a.name.local == name);
+    match tag.name {
+        local_name!("template")
+        | local_name!("video")
+        | local_name!("audio")
+        | local_name!("canvas")
+        | local_name!("iframe")
+        | local_name!("noframes")
+        | local_name!("noembed")
+        | local_name!("datalist")
+        | local_name!("select")
+        | local_name!("rp") => true,
+        // Without anything to show in their place, they are.
+        local_name!("object") => has(local_name!("data")),
+        local_name!("dialog") => !has(local_name!("open")),
+        _ => tag.attrs.iter().any(|a| &*a.name.local == "popover"),
+    }
 }
 
 /// Parts of a table, which are as large as what is in them.

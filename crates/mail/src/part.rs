@@ -12,7 +12,7 @@ pub struct Text<'a> {
     pub shown: &'a str,
     /// The second half of its type, in lower case: `plain`, `html`, `calendar`.
     pub subtype: &'a str,
-    /// Whether it is to be stored and not shown (Content-Disposition).
+    /// Whether it is not shown in its place: it is to be stored (Content-Disposition), or is HTML in a `multipart/related` and not its root.
     pub is_attachment: bool,
 }
 

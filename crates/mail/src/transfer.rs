@@ -11,6 +11,7 @@ pub(super) enum Encoding {
     Identity,
     QuotedPrintable,
     Base64,
+    Uuencode,
 }
 
 /// The bytes of a part.
@@ -34,12 +35,14 @@ impl Decoded<'_> {
 }
 
 impl Encoding {
-    /// By its name in the header.
-    pub(super) fn named(name: &str) -> Self {
-        match name.trim() {
-            n if n.eq_ignore_ascii_case("base64") => Self::Base64,
-            n if n.eq_ignore_ascii_case("quoted-printable") => Self::QuotedPrintable,
-            _ => Self::Identity,
+    /// By its name in the header, in lower case; none for one that nobody knows.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "base64" => Some(Self::Base64),
+            "quoted-printable" => Some(Self::QuotedPrintable),
+            "x-uuencode" | "uuencode" | "x-uue" | "uue" => Some(Self::Uuencode),
+            "7bit" | "8bit" | "binary" => Some(Self::Identity),
+            _ => None,
         }
     }
 
@@ -53,7 +56,7 @@ impl Encoding {
         let strict = self.strict(body);
         let lenient = match self {
             _ if strict.is_some() => None,
-            Self::Identity => None,
+            Self::Identity | Self::Uuencode => None,
             Self::QuotedPrintable => Some(quoted_printable(body)),
             // A body of none of its characters is no base64, whatever it is called.
             Self::Base64 => Some(base64(body)).filter(|bytes| !bytes.is_empty()),
@@ -66,12 +69,31 @@ impl Encoding {
             Self::Identity => None,
             Self::QuotedPrintable => quoted_printable_decode(body),
             Self::Base64 => base64_decode(body),
+            Self::Uuencode => uuencoded(body),
         }
     }
 }
 
+/// Decodes uuencode (POSIX, uuencode): lines from `begin` on, each with its number of bytes in front. None where there are none.
+fn uuencoded(body: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = body.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
+    lines.find(|line| line.starts_with(b"begin "))?;
+    let mut out = Vec::with_capacity(body.len() / 4 * 3);
+    for line in lines.take_while(|line| *line != b"end") {
+        let Some((&length, groups)) = line.split_first() else { continue };
+        let end = out.len() + usize::from(length.wrapping_sub(b' ') & 63);
+        for group in groups.chunks(4) {
+            let mut sextets = [0; 4];
+            group.iter().zip(&mut sextets).for_each(|(b, sextet)| *sextet = b.wrapping_sub(b' ') & 63);
+            end_group(&mut out, sextets, 4);
+        }
+        out.truncate(end);
+    }
+    Some(out).filter(|out| !out.is_empty())
+}
+
 /// The number that a character of base64 stands for.
-const fn sextet(byte: u8) -> Option<u8> {
+pub(super) const fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
@@ -213,6 +235,15 @@ mod tests {
         ] {
             assert_eq!(shown(Encoding::QuotedPrintable, body), text, "{body:?}");
         }
+    }
+
+    #[test]
+    fn uuencode_is_decoded() {
+        assert_eq!(shown(Encoding::Uuencode, "x\r\nbegin 644 f\r\n#0V%T\r\n`\r\nend\r\nfooter"), "Cat");
+        for body in ["", "begin ", "begin x\n", "begin x\n\u{ff}!\n#0", "Cat"] {
+            shown(Encoding::Uuencode, body);
+        }
+        assert_eq!(shown(Encoding::Uuencode, "Cat"), "Cat");
     }
 
     /// The lenient way differs from the strict one only where that one fails.

@@ -36,7 +36,7 @@ impl Guard {
     }
 
     /// Sees text of any origin. Words are runs of letters and digits, whatever their case; an address of a page is one
-    /// word; in scripts without spaces each character is one.
+    /// word, one of a person none: beside two words it says who wrote. In scripts without spaces each character is one.
     pub(super) fn visible(&mut self, text: &str) {
         for token in text.split_whitespace() {
             if self.is_satisfied() {
@@ -44,7 +44,7 @@ impl Guard {
             }
             if token.contains("://") || token.starts_with("www.") {
                 self.target(token);
-            } else {
+            } else if !is_address(token) {
                 self.words_of(token);
             }
         }
@@ -75,7 +75,7 @@ impl Guard {
 
     /// Sees the target of a link, which counts as one word.
     pub(super) fn target(&mut self, target: &str) {
-        if !self.is_satisfied() {
+        if !self.is_satisfied() && !is_address(target) {
             self.words.insert(target.to_owned());
         }
     }
@@ -98,6 +98,11 @@ impl Guard {
     }
 }
 
+/// Whether a token is an address of mail.
+fn is_address(token: &str) -> bool {
+    !token.contains("://") && token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +123,8 @@ mod tests {
             words("see http://www.example.org/a/long/path-of-many?words=here or www.example.net/x"),
             4
         );
+        assert_eq!(words("Looks good: Tim Tester <tim.tester@mail.example.org>, mailto:tim@example.org"), 4);
+        assert_eq!(words("https://example.org/@tim.tester tim@home"), 3);
         assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
     }
 }

@@ -72,7 +72,7 @@ impl Visitor for Both {
     }
 
     fn html(&mut self, html: Text<'_>) {
-        if !html.is_clean() {
+        if !html.is_clean() || html.is_attachment {
             self.body.html(html);
             self.near.html(html);
             return;

@@ -5,7 +5,7 @@ use super::cascade::{Cascade, Rank, Slot, Value};
 use super::colour::Colour;
 use super::declaration::{self, backdrop, ink};
 use super::sheet::Sheet;
-use crate::names::{is_inline, is_of_table};
+use crate::names::is_block;
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
@@ -93,7 +93,7 @@ fn is_hidden(cascade: &Cascade, tag: &Tag) -> bool {
         || hides(Slot::OutOfFlow)
         || match cascade.get(Slot::Block) {
             Some(value) => value == Value::Hides(true),
-            None => !is_inline(&tag.name) && !is_of_table(&tag.name),
+            None => is_block(&tag.name),
         };
     let sizes = [Slot::Height, Slot::MaxHeight, Slot::Width, Slot::MaxWidth, Slot::LineHeight];
     let is_flat = is_block && hides(Slot::Clips) && sizes.into_iter().any(hides);

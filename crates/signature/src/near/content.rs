@@ -31,10 +31,9 @@ pub(super) enum Shows {
 }
 
 impl Shows {
-    /// A text part of this subtype.
-    pub(super) fn text(subtype: &str, is_attachment: bool) -> Self {
-        let known = matches!(subtype, "plain" | "html" | "enriched" | "richtext");
-        if known && !is_attachment { Self::Text } else { Self::AsFile }
+    /// A text part of this subtype that a reader is shown where it stands.
+    pub(super) fn is_shown(subtype: &str) -> bool {
+        matches!(subtype, "" | "plain" | "html" | "enriched" | "richtext")
     }
 }
 
@@ -75,6 +74,8 @@ pub(super) struct Content {
     /// What it quotes, kept only while it has few words, and what stands behind rules, while it has none.
     pub(super) quoted: Option<Box<Self>>,
     pub(super) footer: Option<Box<Self>>,
+    /// The text of attached files.
+    pub(super) attached: Option<Box<Self>>,
 }
 
 impl Content {
@@ -96,17 +97,21 @@ impl Content {
         self.speaks |= other.speaks;
         append_kept(&mut self.quoted, other.quoted);
         append_kept(&mut self.footer, other.footer);
+        append_kept(&mut self.attached, other.attached);
     }
 
-    /// A message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
+    /// A message that has nearly no words of its own is what it quotes, or else the text that is attached, or what stands behind a rule.
     pub(super) fn whole(mut self) -> Self {
         let own = self.words.len();
         if self.speaks || own > NO_ANSWER {
             return self;
         }
-        let (quoted, footer) = (self.quoted.take(), self.footer.take());
+        let (quoted, footer, attached) = (self.quoted.take(), self.footer.take(), self.attached.take());
         if let Some(quoted) = quoted {
             self.append(*quoted);
+        }
+        if let Some(attached) = attached.filter(|_| self.words.len() < TOO_FEW) {
+            self.append(*attached);
         }
         // Who sends a file without a word may have a signature.
         let is_empty = own == 0 && self.words.len() < TOO_FEW && !self.has_files;
@@ -132,14 +137,18 @@ impl Content {
         self.add_files(std::mem::take(&mut next.files));
         if rank > Shows::Nothing && rank >= self.rank() {
             next.files = std::mem::take(&mut self.files);
-            *self = next;
+            std::mem::swap(self, &mut next);
         }
+        append_kept(&mut self.attached, next.attached.filter(|_| next.has_files));
         self.has_files = has_files;
     }
 
     /// How well mail programs can show it, if there is anything to be shown.
     fn rank(&self) -> Shows {
-        let has_words = !self.words.is_empty() || self.quoted.is_some() || self.footer.is_some();
+        let has_words = !self.words.is_empty()
+            || self.quoted.is_some()
+            || self.footer.is_some()
+            || self.attached.is_some();
         let is_empty = !has_words && self.page.is_empty() && !self.has_files;
         if is_empty { Shows::Nothing } else { self.shows }
     }

@@ -37,11 +37,28 @@ const fn read_as() -> [u8; 128] {
 
 /// Appends the folded form of a token, which is text without white space, to `out`. Nothing is appended for what is no word.
 pub(super) fn fold(token: &str, out: &mut String) {
-    if token.is_ascii() {
+    if let Some(class) = number_class(token) {
+        out.push_str(class);
+    } else if token.is_ascii() {
         fold_ascii(token.as_bytes(), out);
     } else if !fold_known(token, out) {
         fold_any(token, out);
     }
+}
+
+/// What numbers become, by how many digits they have: their values differ in each copy of a receipt.
+const CLASSES: [&str; 6] = ["01", "02", "03", "04", "05", "06"];
+
+/// Digits of a number with letters in it.
+const CODE: usize = 3;
+
+/// What a token becomes that has digits and no letters, or fewer letters than digits: an amount, a date, the number of an invoice.
+pub(super) fn number_class(token: &str) -> Option<&'static str> {
+    let is_digit = |c: char| if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() };
+    let digits = token.chars().filter(|&c| is_digit(c)).count();
+    let letters = || token.chars().filter(|&c| c.is_alphabetic()).count();
+    let is_number = digits > 0 && (digits >= CODE && letters() < digits || letters() == 0);
+    is_number.then(|| CLASSES[digits.min(CLASSES.len()) - 1])
 }
 
 /// Characters that are read of what NFKC makes of one, on average over a token: of one it makes a sentence of 18.
@@ -165,7 +182,8 @@ fn is_letter(c: char) -> bool {
 
 /// Marks above and below Latin, Greek and Cyrillic letters. In other scripts marks are vowels.
 fn is_accent(c: char) -> bool {
-    ('\u{300}'..='\u{36F}').contains(&c)
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
+        | '\u{FE20}'..='\u{FE2F}')
 }
 
 fn push_read(byte: u8, out: &mut String) {
@@ -177,8 +195,6 @@ fn push_read(byte: u8, out: &mut String) {
 
 fn fold_ascii(token: &[u8], out: &mut String) {
     if !token.iter().any(u8::is_ascii_alphabetic) {
-        // A number is one by its digits, however they are grouped.
-        out.extend(token.iter().filter(|b| b.is_ascii_digit()).map(|&b| char::from(b)));
         return;
     }
     // Punctuation around a word is not part of it; a sign for a letter is, where the word begins or ends with it.
@@ -258,7 +274,18 @@ mod tests {
                     "Ⓥｉａｇｒａ",
                 ][..],
             ),
-            ("account", &["@ccount", "aссоunt", "Аccount", "àccöunt", "account\u{301}"][..]),
+            (
+                "account",
+                &[
+                    "@ccount",
+                    "aссоunt",
+                    "Аccount",
+                    "àccöunt",
+                    "account\u{301}",
+                    "a\u{1ab0}c\u{1dc0}c\u{20d0}o\u{fe20}unt",
+                    "ac\u{17b4}co\u{202e}u\u{2063}n\u{fe0f}t",
+                ][..],
+            ),
             ("sale", &["$ale", "$a1e", "5ALE"][..]),
             ("копия", &["КОПИЯ", "копия,", "«Копия»"][..]),
             ("copy", &["сору", "COPY"][..]),
@@ -293,6 +320,19 @@ mod tests {
         for token in ["", "--", "…", "***"] {
             assert_eq!(folded(token), "", "{token}");
         }
-        assert_eq!(folded("$1,000.00"), "100000");
+        for (token, class) in [
+            ("$1,000.00", "06"),
+            ("2026-11-26", "06"),
+            ("#7", "01"),
+            ("INV-12345", "05"),
+            ("\u{20ac}1.250,00", "06"),
+            ("\u{ff11}\u{ff12}", "02"),
+            ("4111-1111XX", "06"),
+        ] {
+            assert_eq!(folded(token), class, "{token}");
+        }
+        for (token, word) in [("5ALE", "sale"), ("mp3", "mpe"), ("v14gr4", "vlagra")] {
+            assert_eq!(folded(token), word);
+        }
     }
 }

@@ -30,6 +30,9 @@ const FIELDS: usize = 8;
 /// Bytes of the name of such a field, in most languages.
 const FIELD: usize = 20;
 
+/// Bytes of the header of armour; what is longer is text.
+const HEADER: usize = 400;
+
 /// Levels of quoting and footers that are taken off.
 const LEVELS: usize = 16;
 
@@ -89,13 +92,17 @@ impl<'a> Lines<'a> {
                 paragraph = sorted.own.len();
                 in_quote = false;
             }
+            if let Some(length) = armour(line, lines.clone()) {
+                lines.by_ref().take(length).for_each(|(_, line)| before += line.len());
+                continue;
+            }
             let rest = length.saturating_sub(before);
             let is_most = rest > before && !sorted.own.is_empty() && line != "--";
             if rest <= FOOTER && is_rule(line) && (!is_most || gives_address(lines.clone())) {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            if rest <= FOOTER.min(before / 2) && leaves_list(line) {
+            if rest + line.len() <= FOOTER.min(before.saturating_sub(line.len()) / 2) && leaves_list(line) {
                 sorted.footer.push((number, line));
                 sorted.footer.extend(lines.filter_map(full));
                 break;
@@ -182,6 +189,34 @@ fn is_rule(line: &str) -> bool {
     let marks = line.bytes().filter(|b| b"-_=*~#<>".contains(b)).count();
     let blanks = line.bytes().filter(|&b| b == b' ').count();
     line == "--" || (marks >= RULE && 2 * marks >= line.len() - blanks)
+}
+
+/// How many lines belong to what begins with this line, if it is the armour of encrypted or signed data, a key or a certificate (RFC
+/// 4880, 6.2; RFC 7468): its header is a program's, and none of the rest is for people. Of a signed text, only its header.
+fn armour<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> Option<usize> {
+    let name = line.strip_prefix("-----BEGIN ")?.strip_suffix("-----")?;
+    let (mut lines, mut fields, mut in_header) = (0, 0, true);
+    for (_, line) in rest {
+        let line = line.trim();
+        lines += 1;
+        if in_header && (line.is_empty() || is_field(line)) {
+            in_header = !line.is_empty();
+            fields += line.len();
+            if !in_header && name == "PGP SIGNED MESSAGE" {
+                return Some(lines);
+            }
+        } else if let Some(end) = line.strip_prefix("-----END ") {
+            return end.strip_suffix("-----").filter(|end| *end == name).map(|_| lines);
+        } else if !line.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)) {
+            return None;
+        } else {
+            in_header = false;
+        }
+        if fields > HEADER {
+            return None;
+        }
+    }
+    None
 }
 
 /// Whether one of the lines of a footer says where to find or write to whoever put it there, as those of lists and services do. What
@@ -292,6 +327,10 @@ mod tests {
             own(&format!("{text}To unsubscribe, write to\nno@example.org\n")),
             format!("{LONG}|{LONG}")
         );
+        // A line is no footer of itself.
+        let one = format!("{LONG} {LONG} To unsubscribe, write to us.");
+        assert_eq!(own(&one), one);
+        assert_eq!(own(&format!("{LONG}\n{one}\n")), format!("{LONG}|{one}"));
         // What is long is no footer.
         let content = format!("{LONG}\n").repeat(50);
         assert_eq!(Lines::of(&format!("{LONG}\n-- \n{content}")).own.len(), 52);
@@ -338,6 +377,24 @@ mod tests {
         // Lines that are all short are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");
         assert_eq!(Lines::of(&format!("{LONG}\n{}", "item\n".repeat(11))).own.len(), 12);
+    }
+
+    #[test]
+    fn armour_is_not_own() {
+        let key = "hQEMA1\r\nx+/=\r\n";
+        for (header, name) in [("Version: x\r\nComment: no\r\n\r\n", "PGP MESSAGE"), ("", "CERTIFICATE")] {
+            let block = format!("-----BEGIN {name}-----\r\n{header}{key}-----END {name}-----\r\n");
+            assert_eq!(own(&block), "");
+            assert_eq!(own(&format!("{LONG}\r\n{block}{LONG}\r\n{block}")), format!("{LONG}|{LONG}"));
+            // Text that only stands between such lines.
+            let text = block.replace("x+", "Buy this, x+");
+            assert!(own(&text).contains("Buy this"), "{text}");
+            assert!(own(&block.replace("END", "The END")).contains("hQEMA1"));
+        }
+        let signed = format!(
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n{LONG}\n-----BEGIN PGP SIGNATURE-----\n\n{key}-----END PGP SIGNATURE-----\n"
+        );
+        assert_eq!(own(&signed), LONG);
     }
 
     #[test]

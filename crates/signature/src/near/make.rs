@@ -5,7 +5,7 @@ use super::content::{Content, Position};
 use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
-use super::sample::{Scheme, sample};
+use super::sample::{Scheme, one, sample};
 use super::slots::{Context, Near, Slot, Thing};
 use super::things::choose;
 use crate::payload::Found;
@@ -62,9 +62,7 @@ mod number {
 
 /// The signature of the text that is hidden, where there is enough: of its passage that comes first in one order.
 fn hidden(content: &Content, key: &FederationKey) -> Option<Signature> {
-    let one = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
-    let first = *sample(&content.hidden, &one).first()?.first()?;
-    Some(signature(key, number::HIDDEN, &first.hash.to_le_bytes()))
+    Some(signature(key, number::HIDDEN, &one(&content.hidden)?.to_le_bytes()))
 }
 
 /// The signatures of a message without text.

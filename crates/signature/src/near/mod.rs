@@ -18,6 +18,7 @@ mod picture;
 mod pixels;
 mod product;
 mod reader;
+mod records;
 mod runs;
 mod sample;
 mod slots;

@@ -9,10 +9,12 @@ use super::lines::{Line, Lines, unfold};
 use super::links;
 use super::pixels::Work;
 use super::product::WordKey;
+use super::records;
 use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Token, Word, Words};
 use crate::payload::{self, Found, Scanner};
 use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
+use std::borrow::Cow;
 
 /// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
 const SHORT: usize = 24;
@@ -80,7 +82,7 @@ impl Reader {
     }
 
     /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
-    fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) {
+    fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) -> Content {
         self.parts += 1;
         let mut lines = Lines::of(text);
         if !quoted.is_empty() {
@@ -107,7 +109,40 @@ impl Reader {
         if part.words.len() < FEW {
             part.page.text(text);
         }
-        self.keep(part);
+        part
+    }
+
+    /// A text that is attached is a file; it is read only where a message has nearly no words of its own.
+    fn attach(&mut self, text: Text<'_>) {
+        // Where there is text, files say nothing.
+        if self.read.words.len() >= FEW {
+            return;
+        }
+        let content = if records::is_record(text.subtype) {
+            self.read_text(&records::text(text.shown), "", Content::default())
+        } else if text.is_html() {
+            self.read_html(text)
+        } else {
+            self.read_text(text.shown, "", Content::default())
+        };
+        let attached = content.whole();
+        // One of several alternatives that no mail program shows is none.
+        let is_file = text.is_attachment || !matches!(self.open.last(), Some(Frame::Alternatives { .. }));
+        let file = Enclosed::of_text(&attached.words, text.shown.len()).filter(|_| is_file);
+        let attached = (!attached.words.is_empty()).then(|| Box::new(attached));
+        let files = file.into_iter().collect();
+        self.keep(Content {
+            files,
+            has_files: is_file,
+            attached,
+            shows: Shows::AsFile,
+            ..Content::default()
+        });
+    }
+
+    fn read_html(&mut self, html: Text<'_>) -> Content {
+        pieces(html.shown, &mut |piece| self.piece(piece));
+        self.read_page()
     }
 
     /// What is read of lines that are read only if a message has no others.
@@ -131,6 +166,7 @@ impl Reader {
         let start = part.words.len();
         let mut lengths = Lengths::default();
         let mut apart = Apart::default();
+        let mut numbers = Numbers::default();
         let (words, key) = (&mut self.words, self.key);
         let trace = Trace { part: self.parts, traced: self.traced };
         // Words have six bytes on average, with the blank behind them.
@@ -145,8 +181,9 @@ impl Reader {
             words.read(text, &mut |token| match token {
                 // A line may be a whole message long.
                 Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
-                Token::Word(Word { hash, folded, token }) => {
+                Token::Word(Word { hash, folded, token, digits }) => {
                     lengths.word(folded, token.len());
+                    let hash = numbers.read(hash, digits, &mut part.words);
                     if !apart.take(folded, part.words.len()) && !apart.is_empty() {
                         trace.join(key, &mut apart, line, part);
                     }
@@ -235,6 +272,11 @@ impl Reader {
 
     /// The HTML part ends whose pieces were shown.
     pub(crate) fn html_end(&mut self) {
+        let part = self.read_page();
+        self.keep(part);
+    }
+
+    fn read_page(&mut self) -> Content {
         let mut html = std::mem::take(&mut self.html);
         let mut quoted = std::mem::take(&mut self.html_quoted);
         let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());
@@ -244,10 +286,11 @@ impl Reader {
             found
         });
         let part = Content { page, hidden, payload, shows: Shows::Page, ..Content::default() };
-        self.read_text(&html, &quoted, part);
+        let part = self.read_text(&html, &quoted, part);
         html.clear();
         quoted.clear();
         (self.html, self.html_quoted) = (html, quoted);
+        part
     }
 
     /// The hidden words of the HTML part.
@@ -264,6 +307,26 @@ impl Reader {
         }
         self.html_hidden.clear();
         words
+    }
+}
+
+/// Numbers that stand in a row, as those of tables do, and say what their text says.
+#[derive(Default)]
+struct Numbers {
+    /// The hash of the digits of the last word, if it was a number.
+    last: Option<u64>,
+}
+
+impl Numbers {
+    /// The hash of a word: of a number in a row it is that of its digits. The words before it were read.
+    #[inline]
+    fn read(&mut self, hash: u64, digits: Option<u64>, words: &mut [u64]) -> u64 {
+        let before = std::mem::replace(&mut self.last, digits);
+        let (Some(digits), Some(before)) = (digits, before) else { return hash };
+        if let Some(last) = words.last_mut() {
+            *last = before;
+        }
+        digits
     }
 }
 
@@ -321,16 +384,26 @@ impl Visitor for Reader {
         if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
             return;
         }
+        if text.is_attachment || !Shows::is_shown(text.subtype) {
+            return self.attach(text);
+        }
         if text.is_html() {
             return self.html(text);
         }
-        let shows = Shows::text(text.subtype, text.is_attachment);
-        self.read_text(text.shown, "", Content { shows, ..Content::default() });
+        let shown = match text.subtype {
+            "enriched" | "richtext" => Cow::Owned(records::enriched(text.shown)),
+            _ => Cow::Borrowed(text.shown),
+        };
+        let part = self.read_text(&shown, "", Content { shows: Shows::Text, ..Content::default() });
+        self.keep(part);
     }
 
     fn html(&mut self, html: Text<'_>) {
-        pieces(html.shown, &mut |piece| self.piece(piece));
-        self.html_end();
+        if html.is_attachment {
+            return self.attach(html);
+        }
+        let part = self.read_html(html);
+        self.keep(part);
     }
 
     fn file(&mut self, file: File<'_>) {

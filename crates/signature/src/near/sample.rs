@@ -78,6 +78,12 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
     slots
 }
 
+/// The hash of the passage that comes first in one order, whatever stands around it.
+pub(super) fn one(words: &[u64]) -> Option<u64> {
+    let one = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
+    Some(sample(words, &one).first()?.first()?.hash)
+}
+
 /// Slots whose draws are made together.
 const GROUP: usize = 8;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From lines to words, and to the links among them.
 
-use super::fold::{READ_AS, fold};
+use super::fold::{READ_AS, fold, number_class};
 use super::product::{BLOCK, WordKey};
 use crate::text::stands_alone;
 
@@ -31,6 +31,8 @@ pub(super) struct Word<'a> {
     pub(super) folded: &'a [u8],
     /// The word as it stands.
     pub(super) token: &'a str,
+    /// Of a number, the hash of its digits.
+    pub(super) digits: Option<u64>,
 }
 
 /// What stands in a token, a bit for each.
@@ -109,7 +111,8 @@ impl Words {
             let token = &line[start..end];
             start = end + 1;
             if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
-                if has & class::DIGIT != 0 && is_random(token) {
+                if has & class::DIGIT != 0 && (is_random(token) || number_class(token).is_some()) {
+                    self.token(token, has, see);
                     continue;
                 }
                 if has & class::DOT != 0 && token.starts_with("www.") {
@@ -121,7 +124,7 @@ impl Words {
                     Some(block) if count <= BLOCK => self.key.add(count as u64, block),
                     _ => self.key.hash(folded),
                 };
-                see(Token::Word(Word { hash, folded, token }));
+                see(Token::Word(Word { hash, folded, token, digits: None }));
             } else if has & class::WIDE != 0 {
                 token.split_whitespace().for_each(|token| self.token(token, has, see));
             } else if has != 0 {
@@ -148,7 +151,7 @@ impl Words {
                 let token = &token[at..at + c.len_utf8()];
                 let entry = self.alone.entry(c, token, self.key);
                 if !entry.folded().is_empty() {
-                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token }));
+                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
                 }
             }
             return;
@@ -157,7 +160,9 @@ impl Words {
         fold(token, &mut self.folded);
         if !self.folded.is_empty() {
             let folded = self.folded.as_bytes();
-            see(Token::Word(Word { hash: self.key.hash(folded), folded, token }));
+            let digits = || token.bytes().filter(u8::is_ascii_digit).collect::<Vec<_>>();
+            let digits = folded.starts_with(b"0").then(|| self.key.hash(&digits()));
+            see(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
         }
     }
 }
@@ -244,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_a_word() {
-        assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 3 days");
+        assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 01 days");
         assert_eq!(seen("kx83jd92ks0 ab12cd34 windows2000 x86"), "wlndowszooo x86".replace("x86", "xb6"));
         assert_eq!(
             seen("see http://a.example/x or www.b.example"),

@@ -257,6 +257,154 @@ fn what_only_calls_itself_a_report_is_read() {
     reads(multi("multipart/mixed", &[&report, &message]));
 }
 
+/// A part that is attached.
+fn attached(kind: &str, text: &str) -> String {
+    format!("Content-Type: {kind}\nContent-Disposition: attachment; filename=x\n\n{text}")
+}
+
+#[test]
+fn attached_text_is_a_file() {
+    let mixed = |parts: &[&str]| multi("multipart/mixed", parts);
+    for kind in ["text/plain", "text/csv", "text/x-patch", "text/vcard", "text/calendar"] {
+        let file = attached(kind, OTHER);
+        reads(mixed(&[&text_part(TEXT), &file]));
+        reads(mixed(&[&file, &text_part(TEXT)]));
+        let file = attached(kind, TEXT);
+        for note in ["", "see attached"] {
+            assert!(shared(&near(mixed(&[&text_part(note), &file])), &near(plain(TEXT))) > 6, "{kind}");
+        }
+        // Beside a few words it is told by what these are.
+        let long = attached(kind, &format!("{TEXT}{OTHER}{LEGAL}"));
+        let beside = |note: &str| near(mixed(&[&text_part(note), &long]));
+        let (one, other) = (beside("Here is our list"), beside("As we said on Monday"));
+        assert!(matches!(one.things[..], [(Thing::File(0), _)]) && one.slots.is_empty(), "{kind}");
+        assert_eq!(one.things, other.things);
+        assert_ne!(one.rest, other.rest);
+    }
+    reads(mixed(&[&text_part(TEXT), &attached("text/html", &paragraphs(OTHER))]));
+    reads(mixed(&["Content-Type: text/plain\n\n", &attached("text/html", &paragraphs(TEXT))]));
+}
+
+#[test]
+fn a_calendar_is_what_somebody_wrote_in_it() {
+    let calendar = |method: &str| {
+        let text = TEXT.replace('\n', "\\n").replace(',', "\\,");
+        format!(
+            "Content-Type: text/calendar; method={method}\n\nBEGIN:VCALENDAR\nPRODID:A program of five words\nMETHOD:{method}\nBEGIN:VTIMEZONE\n\
+             TZID:Somewhere in the middle of Europe\nEND:VTIMEZONE\nBEGIN:VEVENT\nUID:x\nDESCRIPTION:{text}\nLOCATION:here\nEND:VEVENT\nEND:VCALENDAR\n"
+        )
+    };
+    let empty = "Content-Type: text/plain\n\n";
+    for kind in ["multipart/alternative", "multipart/mixed"] {
+        reads(multi(kind, &[empty, &calendar("REQUEST")]));
+        assert!(near(multi(kind, &[empty, &calendar("REPLY")])).is_empty());
+    }
+    reads(calendar("PUBLISH"));
+    assert!(near(calendar("reply")).is_empty());
+}
+
+#[test]
+fn encrypted_text_says_nothing() {
+    let lines: String = (0..40u64)
+        .map(|i| format!("{:0>60}\n", format!("{:X}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
+        .collect();
+    let block = |name: &str| {
+        format!(
+            "-----BEGIN {name}-----\nVersion: A program 1.2\nComment: that can be had from one of many places for no money\n\n{lines}-----END {name}-----\n"
+        )
+    };
+    for name in ["PGP MESSAGE", "PGP PUBLIC KEY BLOCK", "CERTIFICATE"] {
+        assert!(near(plain(&block(name))).is_empty());
+        assert!(near(plain(&format!("Here is my key.\n\n{}", block(name)))).is_empty());
+        reads(plain(&format!("{}{TEXT}", block(name))));
+    }
+}
+
+/// What differs by numbers of one length alone is one text, beside a file as well.
+#[test]
+fn numbers_are_alike() {
+    let with = |number: &str| near(plain(&TEXT.replace(" the ", &format!(" the {number} "))));
+    assert_eq!(with("70,319").slots, with("123.50").slots);
+    assert_ne!(with("70,319").slots, with("12").slots);
+    let file = format!("Content-Type: application/pdf\n\n{}", "0123456789abcdef".repeat(100));
+    let beside = |text: &str| near(multi("multipart/mixed", &[&text_part(text), &file]));
+    assert_eq!(beside("Invoice 123456 attached"), beside("Invoice INV-9900.17 attached"));
+}
+
+#[test]
+fn a_line_is_no_footer_of_itself() {
+    let line = TEXT.replace('\n', " ") + "To unsubscribe, write to us.";
+    assert_eq!(near(plain(&line)).slots.len(), 8);
+    assert_eq!(shared(&near(page(&line)), &near(plain(&line))), 8);
+}
+
+/// A message whose structure is broken is its text.
+#[test]
+fn no_text_is_lost_with_the_structure() {
+    let mixed = |body: &str| format!("Content-Type: multipart/mixed; boundary=b\n\n{body}");
+    for body in [
+        format!("--b\nContent-Type: text/plain\n{TEXT}--b--\n"),
+        format!("--b and more\n\n{TEXT}--b--\n"),
+        format!("--b\nContent-Type: message/rfc822\n\n{TEXT}--b--\n"),
+        format!("--b\nContent-Type: TEXT (none) / plain (none)\n\n{TEXT}"),
+        format!(
+            "--b\nContent-Type: text/enriched\n\n<bold>{}</bold>--b--",
+            TEXT.replace("the", "t<x>h</x>e")
+        ),
+    ] {
+        reads_with_some_words(&mixed(&body));
+    }
+    assert_eq!(shared(&near(mixed(&format!("{TEXT}--b--\n"))), &near(plain(TEXT))), 8);
+    assert_eq!(shared(&near(format!("Subject: x\n{TEXT}")), &near(plain(TEXT))), 8);
+    reads(format!("Subject: x\nContent-Type: multipart/mixed; boundary=b\n \n--b\n\n{TEXT}--b--"));
+    let nested = (0..40).fold(text_part(TEXT), |inner, n| multi(&format!("multipart/x{n}"), &[&inner]));
+    assert!(shared(&near(nested), &near(plain(TEXT))) > 2);
+    // In a file the header alone is no text, and one that fits no rule neither.
+    assert!(all(b"Subject: one two three four five six\nX: seven eight nine\n").is_empty());
+}
+
+#[test]
+fn words_go_on_behind_tags_that_take_no_place() {
+    for tag in [
+        "<x>",
+        "<x-y></x-y>",
+        "</zz>",
+        "<time>",
+        "<meta name=x>",
+        "<input type=hidden>",
+        "<img src=u: width=0>",
+        "<style>p{}</style>",
+        "<wbr>",
+    ] {
+        reads(page(&paragraphs(&TEXT.replace("th", &format!("t{tag}h")))));
+    }
+    assert_ne!(near(page(&paragraphs(&TEXT.replace("th", "t<br>h")))), near(plain(TEXT)));
+    let noise =
+        near(page(&format!("<template>{OTHER}</template>{}<video>{OTHER}</video>", paragraphs(TEXT))));
+    assert_eq!(shared(&noise, &near(plain(TEXT))), 7);
+}
+
+#[test]
+fn old_charsets_and_encodings_are_read() {
+    for (field, body) in [
+        ("Content-Type: text/plain; charset=cp437", TEXT.to_owned()),
+        ("Content-Type: text/plain; charset=hz-gb-2312", TEXT.to_owned()),
+        (
+            "Content-Type: text/plain; charset=utf-32be",
+            TEXT.chars().flat_map(|c| ['\0', '\0', '\0', c]).collect(),
+        ),
+        ("Content-Transfer-Encoding: quoted-printable (comment)", TEXT.replace('w', "=77")),
+        ("Content-Transfer-Encoding: Quoted-Printable;", TEXT.replace('w', "=77")),
+        (
+            "Content-Transfer-Encoding: \"quoted-printable\"\nContent-Transfer-Encoding: 7bit",
+            TEXT.replace('w', "=77"),
+        ),
+        ("Content-Type: text/plain; format=flowed; delsp=yes", TEXT.replace("the ", "th \ne ")),
+    ] {
+        reads(format!("{field}\n\n{body}"));
+    }
+}
+
 /// A letter in its place, whichever blanks are there.
 fn spread(text: &str, blank: impl Fn(usize) -> bool) -> String {
     let letters = text.chars().filter(|c| !c.is_whitespace()).enumerate();

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Calendars (RFC 5545) and cards (RFC 6350): the few properties in them that somebody wrote. All others are a program's, and alike in
+//! those of unrelated people.
+
+use std::fmt::Write;
+
+/// Components whose properties describe what is sent. In others stand time zones and alarms.
+const ENTRIES: [&str; 4] = ["VEVENT", "VTODO", "VJOURNAL", "VCARD"];
+
+/// Methods of an answer to an invitation (RFC 5546): a form that a program filled in.
+const ANSWERS: [&str; 4] = ["REPLY", "COUNTER", "REFRESH", "DECLINECOUNTER"];
+
+/// Bytes of a command of `text/enriched`.
+const COMMAND: usize = 62;
+
+/// Properties whose value is text.
+const TEXTS: [&str; 4] = ["SUMMARY", "DESCRIPTION", "NOTE", "TITLE"];
+
+/// Whether a part of this subtype of `text` is a calendar or card.
+pub(super) fn is_record(subtype: &str) -> bool {
+    matches!(subtype, "calendar" | "x-vcalendar" | "vcard" | "x-vcard" | "directory")
+}
+
+/// The text of a calendar or card: summary, description and organiser of its entries, a line each, or what a card says beside names
+/// and addresses; nothing for an answer to an invitation. What has no entry at all is text as it stands. One pass.
+pub(super) fn text(record: &str) -> String {
+    // A line that begins with a blank belongs to the one before.
+    let unfolded = record.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
+    let (mut text, mut component, mut has_entry) = (String::new(), "", false);
+    for line in unfolded.lines() {
+        let Some((head, value)) = split(line) else { continue };
+        let (name, parameters) = head.split_once(';').unwrap_or((head, ""));
+        // A card may put a group before the name.
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let is = |names: &[&str]| names.iter().any(|wanted| name.eq_ignore_ascii_case(wanted));
+        let has = |names: &[&str]| names.iter().any(|wanted| value.trim().eq_ignore_ascii_case(wanted));
+        if is(&["BEGIN"]) {
+            component = value.trim();
+            has_entry |= has(&ENTRIES);
+        } else if is(&["METHOD"]) && has(&ANSWERS) {
+            return String::new();
+        } else if is(&["END"]) {
+            // Alarms stand inside of entries.
+            component = if has(&["VALARM"]) { ENTRIES[0] } else { "" };
+        } else if ENTRIES.iter().any(|entry| component.eq_ignore_ascii_case(entry)) {
+            if is(&TEXTS) {
+                unescape(value, &mut text);
+            } else if is(&["ORGANIZER"]) {
+                let of_name = |(name, value): (&str, _)| name.eq_ignore_ascii_case("CN").then_some(value);
+                let organiser = parameters.split(';').find_map(|p| p.split_once('=').and_then(of_name));
+                let _ = writeln!(text, "{}", organiser.unwrap_or_default().trim_matches('"'));
+            }
+        }
+    }
+    if has_entry { text } else { record.to_owned() }
+}
+
+/// Name with parameters, and value: parted by the first colon that is in no quotes.
+fn split(line: &str) -> Option<(&str, &str)> {
+    let mut in_quotes = false;
+    let colon = line.bytes().position(|b| {
+        in_quotes ^= b == b'"';
+        b == b':' && !in_quotes
+    })?;
+    Some((&line[..colon], &line[colon + 1..]))
+}
+
+/// Appends a value, with a line end behind it.
+fn unescape(value: &str, out: &mut String) {
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        out.extend(match c {
+            '\\' => chars.next().map(|c| if matches!(c, 'n' | 'N') { '\n' } else { c }),
+            c => Some(c),
+        });
+    }
+    out.push('\n');
+}
+
+/// The text of `text/enriched` (RFC 1896) without its commands and their parameters. One pass.
+pub(super) fn enriched(text: &str) -> String {
+    let (mut plain, mut rest, mut in_parameter) = (String::with_capacity(text.len()), text, false);
+    while let Some((before, after)) = rest.split_once('<') {
+        if !in_parameter {
+            plain.push_str(before);
+        }
+        let command = after[..after.floor_char_boundary(COMMAND)]
+            .find('>')
+            .map(|end| (&after[..end], &after[end + 1..]));
+        let command = command.filter(|(name, _)| !name.contains('<'));
+        rest = match (after.strip_prefix('<'), command) {
+            (Some(after), _) => {
+                plain.push('<');
+                after
+            }
+            (None, Some((name, after))) => {
+                in_parameter = name.eq_ignore_ascii_case("param");
+                after
+            }
+            (None, None) => {
+                plain.push('<');
+                after
+            }
+        };
+    }
+    plain.push_str(rest);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invitation_is_summary_description_and_organiser() {
+        let record = "BEGIN:VCALENDAR\r\nPRODID:program\r\nMETHOD:REQUEST\r\nBEGIN:VTIMEZONE\r\nTZID:x\r\nDESCRIPTION:no\r\nEND:VTIMEZONE\r\n\
+            BEGIN:VEVENT\r\nORGANIZER;X=\"a:b\";CN=\"Tim Tester\":mailto:t@b.example\r\nBEGIN:VALARM\r\nDESCRIPTION:Reminder\r\n\
+            END:VALARM\r\nSUMMARY;LANGUAGE=en:Cheap\\, good\r\nDESCRIPTION:one\\n\r\n two\\\\\r\nLOCATION:x\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+        assert_eq!(text(record), "Tim Tester\nCheap, good\none\ntwo\\\n");
+        assert_eq!(text(&record.replace("REQUEST", "reply")), "");
+        assert_eq!(text("BEGIN:VCARD\nFN:x\nitem1.NOTE:about me\nEND:VCARD\n"), "about me\n");
+        assert_eq!(text("Buy this: now"), "Buy this: now");
+    }
+
+    #[test]
+    fn enriched_text_is_read_without_its_commands() {
+        let text = "<bold>mi</bold>llion <color><param>red</param>one</color> a << b <no end";
+        assert_eq!(enriched(text), "million one a < b <no end");
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        for record in
+            ["", "\\", ":", "BEGIN:VEVENT\nSUMMARY:\\", "\"", "BEGIN:VEVENT\nORGANIZER:\nORGANIZER;CN:"]
+        {
+            text(record);
+        }
+    }
+}
