@@ -30,6 +30,9 @@ const FIELDS: usize = 8;
 /// Bytes of the name of such a field, in most languages.
 const FIELD: usize = 20;
 
+/// Bytes of a line that does nothing but say how to leave a list.
+const LEAVE: usize = 200;
+
 /// Bytes of the header of armour; what is longer is text.
 const HEADER: usize = 400;
 
@@ -102,7 +105,12 @@ impl<'a> Lines<'a> {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            if rest + line.len() <= FOOTER.min(before.saturating_sub(line.len()) / 2) && leaves_list(line) {
+            // A line that is most of the text is not what stands below it.
+            let is_below = match line.len() {
+                ..=LEAVE => !sorted.own.is_empty(),
+                length => rest + length <= FOOTER.min(before.saturating_sub(length) / 2),
+            };
+            if is_below && rest <= FOOTER.min(before / 2) && leaves_list(line) {
                 sorted.footer.push((number, line));
                 sorted.footer.extend(lines.filter_map(full));
                 break;
@@ -328,7 +336,7 @@ mod tests {
             format!("{LONG}|{LONG}")
         );
         // A line is no footer of itself.
-        let one = format!("{LONG} {LONG} To unsubscribe, write to us.");
+        let one = format!("{}To unsubscribe, write to us.", format!("{LONG} ").repeat(5));
         assert_eq!(own(&one), one);
         assert_eq!(own(&format!("{LONG}\n{one}\n")), format!("{LONG}|{one}"));
         // What is long is no footer.

@@ -320,15 +320,15 @@ fn encrypted_text_says_nothing() {
     }
 }
 
-/// What differs by numbers of one length alone is one text, beside a file as well.
+/// What differs by long numbers alone is one text, beside a file as well.
 #[test]
 fn numbers_are_alike() {
     let with = |number: &str| near(plain(&TEXT.replace(" the ", &format!(" the {number} "))));
-    assert_eq!(with("70,319").slots, with("123.50").slots);
-    assert_ne!(with("70,319").slots, with("12").slots);
+    assert_eq!(with("70319").slots, with("INV-1234567").slots);
+    assert_ne!(with("70319").slots, with("12").slots);
     let file = format!("Content-Type: application/pdf\n\n{}", "0123456789abcdef".repeat(100));
     let beside = |text: &str| near(multi("multipart/mixed", &[&text_part(text), &file]));
-    assert_eq!(beside("Invoice 123456 attached"), beside("Invoice INV-9900.17 attached"));
+    assert_eq!(beside("Invoice 123456 attached"), beside("Invoice INV-99001 attached"));
 }
 
 #[test]
