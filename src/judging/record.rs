@@ -46,11 +46,7 @@ pub(super) fn record(
         }
     };
     let told = reason.unwrap_or_default();
-    let sender = envelope.sender.as_deref().unwrap_or_default();
-    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
-    if let (Finding::Counted(_), Some(client)) = (finding, envelope.client) {
-        activity.came_from(client, domain);
-    }
+    let domain = note_client(activity, finding, envelope);
     activity.judged(&Judged { verdict, action, reason: told, held, signatures: *reported, time, now });
     if !activity.is_recording() {
         return;
@@ -95,6 +91,16 @@ pub(super) fn record(
             .filter(|_| verdict == Verdict::Bulk),
     });
     activity.record(recent, seen.as_ref());
+}
+
+/// Counts where a message that is judged came from. The domain of its sender.
+fn note_client<'a>(activity: &Activity, finding: &Finding, envelope: &'a Envelope) -> &'a str {
+    let sender = envelope.sender.as_deref().unwrap_or_default();
+    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
+    if let (Finding::Counted(_), Some(client)) = (finding, envelope.client) {
+        activity.came_from(client, domain);
+    }
+    domain
 }
 
 /// Why it is only marked though it is bulk or spam, if so.

@@ -264,7 +264,8 @@ fn the_page_of_policies_does_what_it_says() {
     let daemon = site.start();
     let all: Vec<String> = (0..20).map(|n| format!("user{n}@strict.example.org")).collect();
     let all: Vec<&str> = all.iter().map(|recipient| &**recipient).collect();
-    let answer = all.chunks(7).map(|some| send(&daemon, some, "a")).last().unwrap();
+    let answers: Vec<Answer> = all.chunks(7).map(|some| send(&daemon, some, "a")).collect();
+    let answer = answers.last().unwrap();
     assert!(answer.reply.starts_with("550 5.7.1 bulk mail refused, ask +1 555 0100 (id "), "{answer:?}");
     for (recipient, verdict) in [
         ("postmaster@strict.example.org", "exempt; reason=policy; host=mx.test; policy=must-accept"),

@@ -181,9 +181,6 @@ async fn milter(
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);
-        traps::examine_relays(file, status, report);
-        traps::examine_people(status, report);
-        traps::examine_correspondents(file, status, report);
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }

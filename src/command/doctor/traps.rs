@@ -10,8 +10,16 @@ use bulkmark_counts::Rows;
 use bulkmark_policy::Authenticate;
 use bulkmark_types::told;
 
-/// Says which traps got mail that a white list wants.
+/// Says all of that.
 pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+    examine_traps(file, status, report);
+    examine_relays(file, status, report);
+    examine_people(status, report);
+    examine_correspondents(file, status, report);
+}
+
+/// Says which traps got mail that a white list wants.
+fn examine_traps(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "traps";
     let wanted = status.traps.iter().flat_map(|traps| &traps.wanted);
     let mut is_well = true;
@@ -30,7 +38,7 @@ pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Rep
 }
 
 /// Says which clients may be mail servers of one's own in front of this one.
-pub(super) fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "relays";
     for LikelyRelay { client, percent } in &status.likely_relays {
         report.warning(
@@ -46,7 +54,7 @@ pub(super) fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &
 }
 
 /// Says whether there is room for what people say.
-pub(super) fn examine_people(status: &DaemonStatus, report: &mut Report) {
+fn examine_people(status: &DaemonStatus, report: &mut Report) {
     let (rows, most) = (status.ledger.people, Rows::MOST_OF_USERS);
     let text = format!("{} of the {most} words of users for which there is room", rows.users);
     if rows.are_many() {
@@ -59,7 +67,7 @@ pub(super) fn examine_people(status: &DaemonStatus, report: &mut Report) {
 }
 
 /// Says by what mail is known to be from those to whom users wrote.
-pub(super) fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) else { return };
     let by = match file.authentication.authenticate {
         Authenticate::No => {
