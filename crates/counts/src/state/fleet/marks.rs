@@ -88,7 +88,7 @@ impl Marks {
     }
 
     /// Takes the marks of the step that makes this version. A client's spools beyond a thousand are forgotten, those first that were
-    /// silent for longest; and so are all spools beyond [`MOST`].
+    /// silent for longest; and so are all spools beyond `MOST`.
     pub fn set_all(&mut self, marks: &SpoolMarks, version: u64) {
         for (client, new) in marks {
             for (&spool, mark) in new {
