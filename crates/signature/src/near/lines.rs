@@ -105,10 +105,10 @@ impl<'a> Lines<'a> {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            // A line that is most of the text is not what stands below it.
+            // What stands above a long line is two fifths of all: with so much new text above it, it would not count as known either.
             let is_below = match line.len() {
                 ..=LEAVE => !sorted.own.is_empty(),
-                length => rest + length <= FOOTER.min(before.saturating_sub(length) / 2),
+                length => rest + length <= FOOTER.min(3 * before.saturating_sub(length) / 2),
             };
             if is_below && rest <= FOOTER.min(before / 2) && leaves_list(line) {
                 sorted.footer.push((number, line));
