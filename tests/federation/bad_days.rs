@@ -106,6 +106,7 @@ fn an_upstream_whose_name_is_not_known() {
     let server = Server::new("");
     let _daemon = server.start();
     let unknown = server.entry_by("http://counts.invalid:8721", "a", "report");
+    let unknown = unknown.replace(" }", ", plain-http-anywhere = true }");
     let a = milter(&[unknown, server.entry("a2", "report")]);
     let b = milter(&[server.entry("b", "report")]);
     let (at_a, _at_b) = (a.start(), b.start());
