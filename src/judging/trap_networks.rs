@@ -71,6 +71,7 @@ mod tests {
         for n in 0..2 * u32::try_from(MOST).unwrap() {
             heard.may_speak(&[signature(n + 10)], None, "@a.test");
         }
-        assert_eq!((heard.0.lock().order.len(), heard.0.lock().traps.len()), (MOST, MOST));
+        let heard = heard.0.lock();
+        assert_eq!((heard.order.len(), heard.traps.len()), (MOST, MOST));
     }
 }
