@@ -46,7 +46,8 @@ fn readers(number: usize) -> Vec<String> {
 }
 
 fn a_bank_s_letters_are_not_refused_for_one_transaction_of_a_stranger(kind: Kind) {
-    let Some(rig) = Rig::start(kind, REFUSING) else { return };
+    let config = format!("[thresholds]\nmin-messages = 1\n{REFUSING}");
+    let Some(rig) = Rig::start(kind, &config) else { return };
     let [bank, strangers @ ..] = &hosts(kind, 4)[..] else { unreachable!() };
     for (n, stranger) in strangers.iter().enumerate() {
         // To twenty-five recipients, so that it is bulk at once.
