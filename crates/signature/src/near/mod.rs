@@ -23,6 +23,7 @@ mod runs;
 mod sample;
 mod slots;
 mod things;
+mod trace;
 mod words;
 
 pub use content::Position;

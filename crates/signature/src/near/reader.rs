@@ -2,7 +2,7 @@
 //! What a reader gets of a message: its words, its links, and what is attached.
 
 use super::characters::{self, Apart, Lengths};
-use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Position, Shows};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
 use super::context::FEW_OWN;
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
@@ -11,6 +11,7 @@ use super::pixels::Work;
 use super::product::WordKey;
 use super::records;
 use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
+use super::trace::Trace;
 use super::words::{Token, Word, Words};
 use crate::payload::{self, Found, Scanner};
 use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
@@ -327,43 +328,6 @@ impl Numbers {
             *last = before;
         }
         digits
-    }
-}
-
-/// Writes words down.
-#[derive(Clone, Copy)]
-struct Trace {
-    /// The number of the part that is read.
-    part: usize,
-    /// Whether it is kept where each word stands.
-    traced: bool,
-}
-
-impl Trace {
-    /// A word of a line, by its hash and as it stands.
-    #[inline]
-    fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
-        if part.words.len() >= MAX_WORDS {
-            return;
-        }
-        part.words.push(hash);
-        if self.traced {
-            // It is shown to people; what would control their terminal is no part of a word.
-            let word = token.chars().filter(|c| !c.is_control()).collect();
-            part.positions.push(Position { part: self.part, line, word });
-        }
-    }
-
-    /// Letters that stood apart end; enough of them are read as one row.
-    fn join(self, key: WordKey, apart: &mut Apart, line: usize, part: &mut Content) {
-        if apart.letters >= characters::APART {
-            part.words.truncate(apart.start);
-            part.positions.truncate(apart.start);
-            characters::pieces_of(&apart.row, &mut |piece| {
-                self.push(key.hash(piece.as_bytes()), piece, line, part)
-            });
-        }
-        apart.clear();
     }
 }
 
