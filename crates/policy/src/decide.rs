@@ -77,7 +77,7 @@ impl Held {
         match self {
             Self::Sources => "only marked, since its count comes from too few networks",
             Self::Messages => {
-                "only marked, since its count is that of recipients, and too few messages had them"
+                "only marked, since its count is one of recipients, and it came in too few messages"
             }
             Self::Correspondent => {
                 "only marked, since a recipient wrote to whom it is from, and that is verified"
