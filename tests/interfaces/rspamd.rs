@@ -104,8 +104,11 @@ fn bulk_has_the_symbol() {
 #[test]
 fn what_the_policy_refuses_has_the_other_symbol() {
     for version in Version::all() {
-        let site =
-            site("[thresholds]\nbody = 2\nnear = 2\nmin-sources = 1\n[actions]\nbulk = \"reject\"\n", "", "");
+        let site = site(
+            "[thresholds]\nbody = 2\nnear = 2\nmin-sources = 1\nmin-messages = 1\n[actions]\nbulk = \"reject\"\n",
+            "",
+            "",
+        );
         let _daemon = start(&site);
         let Some(rspamd) = dcc(&version, &site, 20) else { continue };
         let refused = rspamd.symbols(&letter(1));

@@ -10,9 +10,6 @@ use crate::rows::Rows;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Blocks of a chunk.
-const CHUNK_BLOCKS: usize = HOMES;
-
 /// Chunks whose tables are of one length: in a full filter some 20 MB, enough for huge pages, and few enough to be spread
 /// anew in some 20 milliseconds when the length no longer does.
 const CHUNKS: usize = 2048;
@@ -20,6 +17,8 @@ const CHUNKS: usize = 2048;
 /// What cells hold beyond the most that they can, by cell. Blocks have at most 128 cells.
 pub struct Overflow {
     tables: Vec<Rows>,
+    /// Blocks of a chunk: the same for all, but for what is left for the last one, so that their tables fill alike.
+    chunk: usize,
     /// What does not fit an entry of a table, which has the largest value then.
     large: HashMap<Cell, u32>,
 }
@@ -31,20 +30,21 @@ struct Place<const N: usize> {
     keys: [u32; N],
 }
 
-#[inline]
-fn place<const N: usize>(block: usize, cells: [u8; N]) -> Place<N> {
-    let (chunk, home) = (block / CHUNK_BLOCKS, block % CHUNK_BLOCKS);
-    let first = u32::try_from(home).unwrap_or(0) << HOME_BITS;
-    Place { table: chunk / CHUNKS, row: chunk % CHUNKS, keys: cells.map(|cell| first | u32::from(cell)) }
-}
-
 impl Overflow {
     /// Nothing yet, for a filter of so many blocks.
     #[must_use]
     pub fn new(blocks: usize) -> Self {
-        let chunks = blocks.div_ceil(CHUNK_BLOCKS);
-        let tables = (0..chunks).step_by(CHUNKS).map(|first| Rows::new(CHUNKS.min(chunks - first)));
-        Self { tables: tables.collect(), large: HashMap::new() }
+        let chunk = blocks.div_ceil(blocks.div_ceil(HOMES).max(1)).max(1);
+        let chunks = blocks.div_ceil(chunk);
+        let tables = (0..chunks).step_by(CHUNKS).map(|first| Rows::new(CHUNKS.min(chunks - first), chunk));
+        Self { tables: tables.collect(), chunk, large: HashMap::new() }
+    }
+
+    #[inline]
+    fn place<const N: usize>(&self, block: usize, cells: [u8; N]) -> Place<N> {
+        let (chunk, home) = (block / self.chunk, block % self.chunk);
+        let first = u32::try_from(home).unwrap_or(0) << HOME_BITS;
+        Place { table: chunk / CHUNKS, row: chunk % CHUNKS, keys: cells.map(|cell| first | u32::from(cell)) }
     }
 
     /// Zero where there is nothing.
@@ -59,21 +59,21 @@ impl Overflow {
             let large = self.large.entry(at).or_default();
             *large = value.max(*large);
         }
-        let Place { table, row, keys: [key] } = place(at.block, [at.cell]);
+        let Place { table, row, keys: [key] } = self.place(at.block, [at.cell]);
         self.tables[table].raise(row, key, value.min(VALUE_MAX));
     }
 
     /// Asks the processor to fetch where the cells of a block are.
     #[inline]
     pub(crate) fn prefetch(&self, block: usize) {
-        let Place { table, row, keys: [key] } = place(block, [0]);
+        let Place { table, row, keys: [key] } = self.place(block, [0]);
         self.tables[table].prefetch(row, key);
     }
 
     /// The smallest value of these cells of a block.
     #[inline]
     pub(crate) fn least<const N: usize>(&self, block: usize, cells: [u8; N]) -> u32 {
-        let Place { table, row, keys } = place(block, cells);
+        let Place { table, row, keys } = self.place(block, cells);
         let values = self.tables[table].get(row, keys).into_iter().zip(cells);
         values.map(|(value, cell)| self.value(Cell { block, cell }, value)).min().unwrap_or(0)
     }
@@ -85,7 +85,7 @@ impl Overflow {
     /// Raises these cells of a block to their smallest value plus `times`; what is there already stays. Returns that.
     #[inline]
     pub(crate) fn add<const N: usize>(&mut self, block: usize, cells: [u8; N], times: u32) -> u32 {
-        let Place { table, row, keys } = place(block, cells);
+        let Place { table, row, keys } = self.place(block, cells);
         let small = |values: [u32; N]| {
             let least = values.into_iter().min()?;
             least.checked_add(times).filter(|&target| target < VALUE_MAX)
@@ -101,10 +101,10 @@ impl Overflow {
 
     /// All values of the blocks `range`, ascending.
     pub fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
-        let chunks = range.start / CHUNK_BLOCKS..range.end.div_ceil(CHUNK_BLOCKS);
+        let chunks = range.start / self.chunk..range.end.div_ceil(self.chunk);
         chunks.flat_map(move |chunk| {
-            let first = chunk * CHUNK_BLOCKS;
-            let Place { table, row, keys: [key] } = place(range.start.max(first), [0]);
+            let first = chunk * self.chunk;
+            let Place { table, row, keys: [key] } = self.place(range.start.max(first), [0]);
             let end = range.end;
             self.tables[table]
                 .entries(row, key)
@@ -146,6 +146,25 @@ mod tests {
 
     fn all(overflow: &Overflow, range: Range<usize>) -> Vec<((usize, u8), u32)> {
         overflow.entries(range).map(|(at, value)| ((at.block, at.cell), value)).collect()
+    }
+
+    /// Filters of any size fill their tables evenly: chance makes no crowd, which would take many times the memory.
+    #[test]
+    fn memory_follows_what_is_kept() {
+        let mut random = 1u64;
+        for blocks in [250, 1025, 3125, 68_360] {
+            let (mut overflow, entries) = (Overflow::new(blocks), blocks * 10);
+            for _ in 0..entries / 3 {
+                random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+                let (block, [cell, ..]) = ((random >> 24) as usize % blocks, (random >> 12).to_le_bytes());
+                overflow.add(block, [0, 40, 80].map(|further| cell.wrapping_add(further) % 128), 1);
+            }
+            assert!(
+                overflow.memory() < entries * 6 + 20_000,
+                "{blocks}: {} for {entries}",
+                overflow.memory()
+            );
+        }
     }
 
     proptest! {

@@ -19,7 +19,7 @@
 
 use crate::blocks::{Block, Blocks, prefetch};
 use crate::crowd::Crowd;
-use crate::placed::{HOME_BITS, HOMES, Placed, VALUE_BITS, VALUE_MAX};
+use crate::placed::{HOME_BITS, Placed, VALUE_BITS, VALUE_MAX};
 use crate::work::touch;
 use std::alloc::{Layout, handle_alloc_error};
 
@@ -65,6 +65,8 @@ pub(crate) struct Rows {
     /// None as long as there is no entry.
     lines: Option<Blocks>,
     rows: usize,
+    /// Homes of a row, so that entries which chance places are as dense anywhere.
+    homes: usize,
     /// Lines of a row.
     length: usize,
     used: usize,
@@ -82,21 +84,21 @@ const fn key(place: Place) -> u32 {
     entry(place) >> VALUE_BITS
 }
 
-/// Where in a row of so many places the entries of a key's home would best be.
-const fn home(places: usize, key: u32) -> usize {
-    places * (key >> HOME_BITS) as usize / HOMES
+/// Where in a row of so many places and homes the entries of a key's home would best be.
+const fn home(places: usize, homes: usize, key: u32) -> usize {
+    places * (key >> HOME_BITS) as usize / homes
 }
 
 /// Where the first entry is whose key is not smaller; or, when none of that home is, where it would be.
-fn begin(row: &[Place], wanted: u32) -> usize {
-    let mut at = home(row.len(), wanted);
+fn begin(row: &[Place], homes: usize, wanted: u32) -> usize {
+    let mut at = home(row.len(), homes, wanted);
     while at > 0 && row[at - 1] != FREE && key(row[at - 1]) >= wanted {
         at -= 1;
     }
     while row.get(at).is_some_and(|&place| place != FREE && key(place) < wanted) {
         at += 1;
     }
-    touch(home(row.len(), wanted).abs_diff(at) + 1);
+    touch(home(row.len(), homes, wanted).abs_diff(at) + 1);
     at
 }
 
@@ -107,17 +109,17 @@ fn placed(places: &[Place]) -> impl Iterator<Item = Placed> {
 }
 
 /// Where the window of a key begins, which is fetched at once. None in rows that are shorter.
-fn window(places: usize, key: u32) -> Option<usize> {
+fn window(places: usize, homes: usize, key: u32) -> Option<usize> {
     let last = places.checked_sub(WINDOW)?;
-    Some(last.min(home(places, key).saturating_sub(WINDOW / 4) / LINE * LINE))
+    Some(last.min(home(places, homes, key).saturating_sub(WINDOW / 4) / LINE * LINE))
 }
 
 /// Where these keys of one home have their entries.
 #[inline]
-fn locate<const N: usize>(row: &[Place], keys: [u32; N]) -> [Option<usize>; N] {
+fn locate<const N: usize>(row: &[Place], homes: usize, keys: [u32; N]) -> [Option<usize>; N] {
     let mut found = [None; N];
     if let (Some(&least), Some(&most)) = (keys.iter().min(), keys.iter().max()) {
-        let start = begin(row, least);
+        let start = begin(row, homes, least);
         let near = row[start..].iter().take_while(|&&place| place != FREE && key(place) <= most);
         for (at, &place) in (start..).zip(near) {
             for (found, &wanted) in found.iter_mut().zip(&keys) {
@@ -169,7 +171,7 @@ fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
 }
 
 /// Spreads the entries of a row over a longer one that is free. Returns how far from its home one is at most.
-fn spread(old: &[Place], new: &mut [Place]) -> usize {
+fn spread(old: &[Place], new: &mut [Place], homes: usize) -> usize {
     touch(old.len());
     let mut left = old.iter().filter(|&&place| place != FREE).count();
     let (mut next, mut farthest) = (0, 0);
@@ -177,7 +179,7 @@ fn spread(old: &[Place], new: &mut [Place]) -> usize {
         if left == 0 {
             break;
         }
-        let home = home(new.len(), key(place));
+        let home = home(new.len(), homes, key(place));
         let at = home.max(next).min(new.len() - left);
         // What is free is written, too, and then written over: a jump that nobody can foresee would take longer.
         new[at] = place;
@@ -189,8 +191,9 @@ fn spread(old: &[Place], new: &mut [Place]) -> usize {
 }
 
 impl Rows {
-    pub(crate) const fn new(rows: usize) -> Self {
-        Self { lines: None, rows, length: 0, used: 0, crowds: Vec::new(), crowds_memory: 0 }
+    /// So many rows, of [`HOMES`](crate::placed::HOMES) homes at most each.
+    pub(crate) const fn new(rows: usize, homes: usize) -> Self {
+        Self { lines: None, rows, homes, length: 0, used: 0, crowds: Vec::new(), crowds_memory: 0 }
     }
 
     /// The places of a row.
@@ -216,7 +219,7 @@ impl Rows {
     #[inline]
     pub(crate) fn prefetch(&self, row: usize, key: u32) {
         let row = self.row(row);
-        if let Some(start) = window(row.len(), key) {
+        if let Some(start) = window(row.len(), self.homes, key) {
             [start, start + LINE].iter().for_each(|&at| prefetch(&row[at]));
         }
     }
@@ -228,7 +231,7 @@ impl Rows {
             return keys.map(|key| crowd.get(key));
         }
         let places = self.row(row);
-        locate(places, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX))
+        locate(places, self.homes, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX))
     }
 
     /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
@@ -246,9 +249,10 @@ impl Rows {
             keys.iter().for_each(|&key| crowd.raise(key, target));
             return Some(target);
         }
+        let homes = self.homes;
         let row = self.row_mut(row);
         let mut places = [0; N];
-        for (place, found) in places.iter_mut().zip(locate(row, keys)) {
+        for (place, found) in places.iter_mut().zip(locate(row, homes, keys)) {
             *place = found?;
         }
         let target = target(places.map(|at| entry(row[at]) & VALUE_MAX))?;
@@ -270,15 +274,16 @@ impl Rows {
             }
             let places = self.rows * self.length * LINE;
             let crowded = places - self.used <= places / LEAST_FREE;
+            let homes = self.homes;
             let in_row = self.row_mut(row);
-            let at = begin(in_row, wanted);
+            let at = begin(in_row, homes, wanted);
             if let Some(place) = in_row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted)
             {
                 // Of two entries of one key the larger one has the larger value.
                 *place = new.max(entry(*place)).to_le_bytes();
                 return;
             }
-            let near = at.abs_diff(home(in_row.len(), wanted)) <= FAR;
+            let near = at.abs_diff(home(in_row.len(), homes, wanted)) <= FAR;
             if near && insert(in_row, at, new.to_le_bytes(), if crowded { REACH } else { FAR }) {
                 self.used += 1;
                 return;
@@ -302,7 +307,7 @@ impl Rows {
         };
         let mut crowds = Vec::new();
         for (row, new) in longer.chunks_exact_mut(length).enumerate() {
-            if spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0) > FARTHEST {
+            if spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0, self.homes) > FARTHEST {
                 crowds.push(row);
             }
         }
@@ -326,7 +331,7 @@ impl Rows {
     pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = Placed> {
         let places = self.row(row);
         let crowd = self.crowd(row).into_iter().flat_map(move |crowd| crowd.entries(first));
-        placed(&places[begin(places, first)..]).chain(crowd)
+        placed(&places[begin(places, self.homes, first)..]).chain(crowd)
     }
 
     /// Bytes, free places included.
@@ -340,6 +345,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placed::HOMES;
     use crate::work::touched;
 
     const ROWS: usize = 32;
@@ -361,7 +367,7 @@ mod tests {
     /// What is spread as signatures are leaves at most a fifth free, at any size.
     #[test]
     fn places_are_used() {
-        let mut rows = Rows::new(ROWS);
+        let mut rows = Rows::new(ROWS, HOMES);
         let mut random = 1u64;
         for n in 1..=40_000 {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
@@ -380,7 +386,7 @@ mod tests {
     /// The key zero is not the zeros of a free place.
     #[test]
     fn a_free_place_is_no_entry() {
-        let mut rows = Rows::new(ROWS);
+        let mut rows = Rows::new(ROWS, HOMES);
         for key in [1, 2] {
             rows.raise(0, key, 5);
         }
@@ -393,7 +399,7 @@ mod tests {
     /// Entries that somebody directs to a row become a crowd, found as they were; the others stay as short as they are.
     #[test]
     fn a_crowd_takes_its_row() {
-        let mut rows = Rows::new(ROWS);
+        let mut rows = Rows::new(ROWS, HOMES);
         let crowd = (400..440u32).flat_map(|home| (0..128).map(move |key| home << HOME_BITS | key));
         // Those of one kind fill the row, so that the others come between them.
         for even in [true, false] {
@@ -422,7 +428,7 @@ mod tests {
     /// Chance makes no crowd, in a table as large as that of a full filter.
     #[test]
     fn chance_makes_no_crowd() {
-        let mut rows = Rows::new(2048);
+        let mut rows = Rows::new(2048, HOMES);
         let mut random = 1u64;
         for n in 0..1_500_000 {
             let (row, key) = anywhere(&mut random, 2048);
@@ -445,7 +451,7 @@ mod tests {
             ("all homes of a row alike", |n| (n as usize >> 17, (n << 7 | (n >> 10 & 127)) & 0x1_FFFF)),
         ];
         for (aim, place) in aims {
-            let mut rows = Rows::new(ROWS);
+            let mut rows = Rows::new(ROWS, HOMES);
             // Honest ones, in the rows behind: so many that rows are full of them now and then.
             let mut random = 1u64;
             let mut honest = |rows: &mut Rows| {

@@ -162,6 +162,7 @@ impl Writer {
         if looks.is_empty() {
             return;
         }
+        self.shared.busy.begin(false);
         let condition = self.shared.condition.blocking_read();
         let readable = condition.readable();
         let outcome = if readable.is_some() { Ok(()) } else { condition.outcome() };

@@ -33,12 +33,13 @@ fn settings() -> impl Strategy<Value = Settings> {
     })
 }
 
+/// A user of the mail server.
 const fn id(n: u8) -> ReporterId {
-    ReporterId::from_bytes([n; 16])
+    numbered(n as u128)
 }
 
 const fn numbered(n: u128) -> ReporterId {
-    ReporterId::from_bytes(n.to_le_bytes())
+    ReporterId::from_bytes((n << 8 | 1).to_be_bytes())
 }
 
 /// A standing that was borne out on so many days.

@@ -10,7 +10,7 @@ use super::room::{MAX_OF_TRAPS, MAX_ROWS, Rows};
 use super::saying::{Said, Saying, Side};
 use super::server::Server;
 use super::spool::{Outgoing, Spool, Waiting, reopened};
-use super::voices_tests::{DAY, Ledger, NOW, counts, net, of, saying, server, site, small};
+use super::voices_tests::{DAY, Ledger, NOW, counts, net, of, saying, server, site, small, user};
 use super::words::{Own, Told, Word};
 use crate::history::vector::Origin;
 use crate::history::window::Calendar;
@@ -138,7 +138,7 @@ fn what_may_be_lost_takes_nothing_from_others() {
         assert_eq!([of(1), revocation(of(1))].map(|signature| milter.shown(signature, NOW)), [2, 0]);
         // Who says it again weighs no more than one, whatever became of the first.
         let row = |milter: &Ledger, who: u8| {
-            let row = milter.counts().voices.row(&(ReporterId::from_bytes([who; 16]), of(1)));
+            let row = milter.counts().voices.row(&(user(who), of(1)));
             row.unwrap().iter().map(|word| (word.units, word.told)).collect::<Vec<_>>()
         };
         assert_eq!(row(&milter, 1), [(2, Told::Void)]);
@@ -179,10 +179,10 @@ fn traps_take_no_room_from_users() {
         assert!(counted(site.say(&word(2, n, Side::Spam, NOW))), "{n}");
     }
     assert_eq!(site.counts().voices.taken(), Rows { users: 7, ..full });
-    assert_eq!(site.counts().voices.row(&(ReporterId::from_bytes([1; 16]), of(1))), None);
+    assert_eq!(site.counts().voices.row(&(user(1), of(1))), None);
     assert_eq!(site.counts().voices.own(of(1)), Own::default());
     assert_eq!((site.counts().cases.get(of(1)), net(&site, 1, NOW)), (None, 8));
-    assert!(site.counts().changes.voices.contains(&(ReporterId::from_bytes([1; 16]), of(1))));
+    assert!(site.counts().changes.voices.contains(&(user(1), of(1))));
 }
 
 /// One user may take a half of the room, and each other one has a part of the rest. When all is taken, who spoke before is heard all the
@@ -223,7 +223,7 @@ fn one_user_takes_no_room_from_others() {
 fn all_is_forgotten_that_can_be() {
     let mut site = site(&small());
     let window = Calendar::new(&small()).of_people(NOW).start;
-    let (who, many) = (ReporterId::from_bytes([1; 16]), 6000u16);
+    let (who, many) = (user(1), 6000u16);
     // In the order of their numbers.
     let nomination = |n: u16| {
         let [low, high] = n.to_le_bytes();
@@ -263,7 +263,7 @@ fn a_trap_that_errs_weighs_less() {
     assert_eq!(site.counts().trust.standings.established(), 12);
     let trap_says = |site: &mut Ledger, n, now| {
         let said = site.0.say(&saying(1, n, Side::Spam, UNIT, now)).unwrap();
-        (said.units, site.counts().trust.standings.of(&ReporterId::from_bytes([1; 16])).trap_trust(now))
+        (said.units, site.counts().trust.standings.of(&user(1)).trap_trust(now))
     };
     let mut weights = Vec::new();
     for n in 1..6 {
@@ -301,7 +301,5 @@ fn newcomers_take_no_trust_from_a_trap() {
     }
     site.0.judge(NOW + 20 * DAY);
     assert!(site.counts().trust.standings.iter().len() > 0, "users are judged");
-    assert!((1..5).all(|trap| {
-        site.counts().trust.standings.of(&ReporterId::from_bytes([trap; 16])).trap_units(8, NOW) == 8
-    }));
+    assert!((1..5).all(|trap| { site.counts().trust.standings.of(&user(trap)).trap_units(8, NOW) == 8 }));
 }

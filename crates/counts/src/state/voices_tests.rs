@@ -61,9 +61,16 @@ pub(super) fn of(n: u8) -> Signature {
     nomination(&FederationKey::public(), Signature::from_bytes([n; 16]))
 }
 
+/// A user of the mail server.
+pub(super) fn user(n: u8) -> ReporterId {
+    let mut bytes = [n; 16];
+    bytes[15] = 1;
+    ReporterId::from_bytes(bytes)
+}
+
 pub(super) fn saying(reporter: u8, n: u8, side: Side, units: u32, now: u64) -> Saying {
     let nominations = vec![Nominated { of: Signature::from_bytes([n; 16]), nomination: of(n), shared: true }];
-    let reporter = ReporterId::from_bytes([reporter; 16]);
+    let reporter = user(reporter);
     let weighing = Weighing { thousandths: 1000, ..Weighing::default() };
     Saying { reporter, side, nominations, trap: Some(units), weighing, now, ..Saying::default() }
 }
@@ -153,7 +160,7 @@ fn a_subject_is_kept_once() {
     let mut said = saying(1, 1, Side::Spam, UNIT, NOW);
     said.nominations.extend(saying(1, 2, Side::Spam, UNIT, NOW).nominations);
     site.say(&Saying { subject: "x".repeat(1000), ..said.clone() });
-    said.reporter = ReporterId::from_bytes([2; 16]);
+    said.reporter = user(2);
     said.nominations.reverse();
     site.say(&Saying { subject: "another".to_owned(), ..said });
     let subjects: Vec<&str> = site.counts().cases.iter().map(|(_, case)| &*case.subject).collect();
@@ -227,12 +234,12 @@ fn trust_grows_as_others_say_the_same() {
         site.say(&word(who, 3, NOW + 2 * DAY));
     }
     assert_eq!(net(&site, 3, NOW + 2 * DAY), 8);
-    let forgotten = site.0.forget(ReporterId::from_bytes([1; 16]), None, NOW + 3 * DAY);
+    let forgotten = site.0.forget(user(1), None, NOW + 3 * DAY);
     assert_eq!(forgotten, Ok(Forgotten { taken_back: 2, ..Forgotten::default() }));
     assert_eq!([1, 2].map(|n| net(&site, n, NOW + 3 * DAY)), [22, 2]);
     site.say(&word(1, 4, NOW + 3 * DAY));
     assert_eq!(net(&site, 4, NOW + 3 * DAY), 2);
-    assert_eq!(site.0.forget(ReporterId::from_bytes([99; 16]), None, NOW), Ok(Forgotten::default()));
+    assert_eq!(site.0.forget(user(99), None, NOW), Ok(Forgotten::default()));
 }
 
 /// What is known of a mailing leaves with the last word on it.
@@ -300,7 +307,7 @@ proptest! {
             let wanted = if only_back { -stands.signum() } else if is_spam { 1 } else { -1 };
             if said.counted + said.taken_back > 0 {
                 prop_assert!(stands.signum() != wanted && wanted != 0);
-                let key = (ReporterId::from_bytes([reporter; 16]), of(n));
+                let key = (user(reporter), of(n));
                 let last = site.counts().voices.row(&key).unwrap().last().unwrap().units;
                 let by = i64::from(last) * wanted;
                 let most = if stands == 0 { i64::from(units) } else { stands.abs() };
@@ -336,7 +343,7 @@ proptest! {
                 let mut voices = Voices::new(&settings);
                 for reporter in 0..4 {
                     for n in 0..3 {
-                        let key = (ReporterId::from_bytes([reporter; 16]), of(n));
+                        let key = (user(reporter), of(n));
                         let row: Option<Vec<Word>> = site.counts().voices.row(&key).map(<[Word]>::to_vec);
                         row.into_iter().for_each(|row| voices.restore(key, row, true));
                     }
