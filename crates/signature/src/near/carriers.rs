@@ -60,7 +60,8 @@ mod tests {
             passages: vec![(Passage { hash: n.into(), at: n.into() }, signature(n))],
             goes_round: false,
         };
-        Near { slots: slots.iter().map(slot).collect(), words: 100, ..Near::default() }
+        let slots = slots.iter().map(slot).collect();
+        Near { slots, payload: Some(signature(200)), words: 100, ..Near::default() }
     }
 
     fn carriers(near: &Near, seen: &[(u8, u32, u32)]) -> Vec<Signature> {

@@ -9,8 +9,12 @@ use bulkmark_types::Signature;
 /// Of the slots that say something, so many in ten must have been seen ...
 const COVERED: usize = 6;
 
-/// ... and fewer in ten of its words stand before and behind what was seen. Of the slots that must have been seen, each was ...
+/// ... and fewer in ten of its words stand before and behind what was seen, ...
 const NEW: usize = 4;
+
+/// ... or fewer still, where the message gives its reader nothing to answer to: copies without a payload are rare, and letters are not.
+/// Of the slots that must have been seen, each was ...
+const NEW_WITHOUT_PAYLOAD: usize = 2;
 
 /// ... at least one in so many times as often as the count says.
 pub(super) const QUARTER: u32 = 4;
@@ -169,7 +173,8 @@ impl Near {
         let new = self.contexts.iter().filter(|context| context.is_new(seen)).map(|context| context.words);
         let new = self.runs(seen).around + new.sum::<usize>();
         let beside = self.contexts.iter().filter(|context| !context.is_read).map(|context| context.words);
-        10 * new >= NEW * (self.words + beside.sum::<usize>())
+        let share = if self.payload.is_none() { NEW_WITHOUT_PAYLOAD } else { NEW };
+        10 * new >= share * (self.words + beside.sum::<usize>())
     }
 
     /// The same, as far as it tells that messages are alike and no more.

@@ -8,6 +8,10 @@ use super::slots::Near;
 /// New passages in a row that are new text. One or two may be new for a word that was put in.
 const ROW: usize = 3;
 
+/// The same around known text, of a message that gives its reader nothing to answer to. Whoever sends copies wants an answer: a link, a
+/// number, an account. Without one it is more likely that somebody wrote to somebody.
+const ROW_WITHOUT_PAYLOAD: usize = 1;
+
 /// New text of a message, in words. It is at least so long: a passage is new from its first new word on, eleven words before which it may
 /// begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,7 +20,8 @@ pub(super) struct Runs {
     pub(super) end: usize,
     /// The longest row anywhere.
     pub(super) any: usize,
-    /// All that stands before the first known passage and behind the last, as far as there is a row.
+    /// All that stands before the first known passage and behind the last, as far as there is a row; without a payload, one new passage
+    /// is enough.
     pub(super) around: usize,
 }
 
@@ -43,13 +48,23 @@ impl Near {
         let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
             return Runs::default();
         };
+        let least_around = if self.payload.is_none() { ROW_WITHOUT_PAYLOAD } else { ROW };
+        let known = |of: &(usize, bool)| of.1.then_some(of.0);
         let mut runs = Runs::default();
         for row in places.chunk_by(|(_, a), (_, b)| a == b) {
-            let [(begin, false), .., (end, _)] = *row else { continue };
+            let (Some(&(begin, false)), Some(&(end, _))) = (row.first(), row.last()) else { continue };
+            let (is_top, is_bottom) = (begin == first, end == last);
+            if row.len() >= least_around {
+                if is_top {
+                    runs.around += places.iter().find_map(known).unwrap_or(self.words);
+                } else if is_bottom {
+                    let last = places.iter().rev().find_map(known);
+                    runs.around += last.map_or(0, |at| self.words.saturating_sub(at + reach));
+                }
+            }
             if row.len() < ROW {
                 continue;
             }
-            let (is_top, is_bottom) = (begin == first, end == last);
             let words = match (is_top, is_bottom) {
                 (true, _) => end + 1,
                 (false, true) => self.words.saturating_sub(begin + reach - 1),
@@ -58,13 +73,6 @@ impl Near {
             runs.any = runs.any.max(words);
             if is_top || is_bottom {
                 runs.end = runs.end.max(words);
-            }
-            let known = |of: &(usize, bool)| of.1.then_some(of.0);
-            if is_top {
-                runs.around += places.iter().find_map(known).unwrap_or(self.words);
-            } else if is_bottom {
-                let last = places.iter().rev().find_map(known);
-                runs.around += last.map_or(0, |at| self.words.saturating_sub(at + reach));
             }
         }
         runs
@@ -89,7 +97,8 @@ mod tests {
             passages: places.iter().map(|&place| at(place)).collect(),
             goes_round: false,
         };
-        let near = Near { slots: slots.iter().map(slot).collect(), words: 100, ..Near::default() };
+        let (slots, payload) = (slots.iter().map(slot).collect(), Some(Signature::from_bytes([200; 16])));
+        let near = Near { slots, payload, words: 100, ..Near::default() };
         let mut seen = Seen::default();
         for &place in known {
             seen.add(&[at(place).1], &[1]);
@@ -122,6 +131,18 @@ mod tests {
         assert_eq!(of_places(&[0, 20], &[]), Runs::default());
         assert_eq!(of_places(&[], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[], &[]), Runs::default());
+    }
+
+    /// Who sends copies wants an answer. So less new text is enough where nothing can be answered to.
+    #[test]
+    fn one_new_passage_is_new_text_around_what_has_no_payload() {
+        let (new, known) = ([80], [0, 20, 40, 60]);
+        assert_eq!(of_places(&new, &known), Runs::default());
+        let slots = [0, 20, 40, 60, 80].map(|place| Slot { passages: vec![at(place)], goes_round: false });
+        let near = Near { slots: slots.into(), words: 100, ..Near::default() };
+        let mut seen = Seen::default();
+        known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
+        assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, around: 28 });
     }
 
     /// It contains the first words, so new text at the top makes it new as well.
