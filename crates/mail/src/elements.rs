@@ -81,12 +81,14 @@ pub(super) struct Elements<'a> {
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
+    /// Whether the last words that are shown end with a colon, as the line does that names whom a quote is of.
+    is_announced: bool,
 }
 
 impl<'a> Elements<'a> {
     /// None, on a page with these style sheets.
     pub(super) fn new(sheet: &'a Sheet) -> Self {
-        Self { sheet, open: Vec::new(), innermost: HashMap::default() }
+        Self { sheet, open: Vec::new(), innermost: HashMap::default(), is_announced: false }
     }
 
     /// A start tag was read.
@@ -106,7 +108,7 @@ impl<'a> Elements<'a> {
                 invisible: style.invisible.unwrap_or(outer.invisible),
                 tiny: style.tiny.unwrap_or(outer.tiny),
                 squeezed: style.squeezed.unwrap_or(outer.squeezed),
-                quoted: outer.quoted || is_quote(tag),
+                quoted: outer.quoted || is_quote(tag, self.is_announced),
                 ink: style.ink.unwrap_or(outer.ink),
                 background: style.background.unwrap_or(outer.background),
             };
@@ -124,6 +126,13 @@ impl<'a> Elements<'a> {
     pub(super) fn close(&mut self, name: &LocalName) {
         if let Some(&at) = self.innermost.get(name) {
             self.close_from(at);
+        }
+    }
+
+    /// Text was read that is shown.
+    pub(super) fn shown(&mut self, text: &str) {
+        if let Some(last) = text.trim_end().chars().next_back() {
+            self.is_announced = matches!(last, ':' | '\u{ff1a}');
         }
     }
 
@@ -191,8 +200,11 @@ fn is_folded(tag: &Tag) -> Option<bool> {
     }
 }
 
-/// Quotes of an answered message, as mail programs mark them.
-fn is_quote(tag: &Tag) -> bool {
+/// Quotes of an answered message, as mail programs mark them; or announce them, for many give the quote no mark.
+fn is_quote(tag: &Tag, is_announced: bool) -> bool {
+    if tag.name == local_name!("blockquote") && is_announced {
+        return true;
+    }
     if tag.name != local_name!("blockquote") && tag.name != local_name!("div") {
         return false;
     }
@@ -201,7 +213,8 @@ fn is_quote(tag: &Tag) -> bool {
     let class = value(&local_name!("class"));
     cited
         || class.is_some_and(|v| {
-            v.split_whitespace().any(|c| matches!(c, "gmail_quote" | "yahoo_quoted" | "moz-cite-prefix"))
+            v.split_whitespace()
+                .any(|c| c == "moz-cite-prefix" || c.ends_with("_quote") || c.ends_with("_quoted"))
         })
 }
 
@@ -364,5 +377,9 @@ mod tests {
     fn answered_messages_are_quoted() {
         assert_eq!(shown("yes<blockquote type=cite>no<blockquote>no</blockquote></blockquote>yes"), "yesyes");
         assert_eq!(shown("yes<div class=\"gmail_quote x\">no</div><blockquote>yes</blockquote>"), "yesyes");
+        assert_eq!(shown("yes<div class=protonmail_quote>no</div>"), "yes");
+        // A line that ends with a colon announces it.
+        assert_eq!(shown("Ana wrote:<br> <blockquote>no</blockquote>yes"), "Ana wrote: yes");
+        assert_eq!(shown("Ana wrote:<p>yes<blockquote>yes</blockquote>"), "Ana wrote:yesyes");
     }
 }

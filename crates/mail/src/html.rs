@@ -208,7 +208,11 @@ impl<'a, 's> Sink<'a, 's> {
     fn end_text(&self) {
         let mut text = self.text.borrow_mut();
         if !text.is_empty() {
-            (self.see.borrow_mut())(match self.elements.borrow().how() {
+            let how = self.elements.borrow().how();
+            if matches!(how, How::Shown) {
+                self.elements.borrow_mut().shown(&text);
+            }
+            (self.see.borrow_mut())(match how {
                 How::Shown => Piece::Text(&text),
                 How::Quoted => Piece::Quoted(&text),
                 How::Hidden => Piece::Hidden(&text),
