@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// All documents with their text.
 fn documents() -> Vec<(PathBuf, String)> {
     let directories =
-        ["", "docs", "docs/decisions", "fuzz", "crates/filter"].map(|name| repository().join(name));
+        ["", "docs", "docs/decisions", "fuzz", "crates/filter", "crates/study/docs"].map(|name| repository().join(name));
     let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     let mut documents: Vec<_> = files
         .map(|entry| entry.unwrap().path())
@@ -204,11 +204,12 @@ fn files_and_targets_exist() {
     assert!(found > 50, "{found}");
 }
 
-/// docs/clients.md claims nothing without a test: each is named before the file that has it.
+/// The last section of docs/doors.md names each test before its file, and both exist.
 #[test]
 fn tests_of_clients_exist() {
-    let text = fs::read_to_string(repository().join("docs/clients.md")).unwrap();
-    let spans: Vec<_> = prose(&text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let text = fs::read_to_string(repository().join("docs/doors.md")).unwrap();
+    let text = text.split_once("\n## Tested clients\n").unwrap().1;
+    let spans: Vec<_> = prose(text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
     let (mut names, mut found) = (Vec::new(), 0);
     for span in spans {
         if span.ends_with(".rs") && span.contains('/') {
@@ -230,4 +231,27 @@ fn tests_of_clients_exist() {
     }
     assert!(names.is_empty(), "in which file? {names:?}");
     assert!(found >= 18, "{found}");
+}
+
+/// The book of `make docs` has a chapter for each page and for each document that a page links to, so no link in it is dead.
+#[test]
+fn every_page_is_in_the_book() {
+    let directory = repository().join("docs");
+    let targets = |text: &str| -> Vec<String> {
+        text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap().to_owned()).collect()
+    };
+    let chapters: Vec<_> = targets(&fs::read_to_string(directory.join("SUMMARY.md")).unwrap())
+        .iter()
+        .map(|name| directory.join(name).canonicalize().unwrap())
+        .collect();
+    for (path, text) in documents() {
+        if !path.starts_with(&directory) || path.ends_with("SUMMARY.md") {
+            continue;
+        }
+        assert!(chapters.contains(&path.canonicalize().unwrap()), "{} is not in docs/SUMMARY.md", path.display());
+        for target in targets(&text).iter().filter(|target| target.ends_with(".md") && !target.contains("://")) {
+            let linked = path.parent().unwrap().join(target).canonicalize().unwrap();
+            assert!(chapters.contains(&linked), "{}: {target} is not in docs/SUMMARY.md", path.display());
+        }
+    }
 }
