@@ -93,7 +93,7 @@ fn what_is_held_is_left_alone() {
     assert_eq!(found, expected);
 }
 
-/// The line of spam has what docs/postfix.md says, and its commands find it.
+/// The line of spam has what docs/monitoring.md says, and the commands of docs/first-week.md find it.
 #[test]
 fn the_log_line_of_spam_is_found() {
     let Some(rig) = Rig::start(Kind::Postfix, TWICE) else { return };
@@ -101,7 +101,7 @@ fn the_log_line_of_spam_is_found() {
     rig.send("a@box.test", &message("", OFFER)).expect(250);
     let line = rig.daemon.log.wait_for(0, " verdict=spam ");
     assert!(line.contains(" spam=1 threshold=2 "), "{line}");
-    let guide = text_of("docs/postfix.md");
+    let guide = text_of("docs/first-week.md");
     let log = site_log(&rig, &line);
     let mut found = Vec::new();
     for command in guide.lines().map(str::trim).filter(|line| line.starts_with("sed -En")) {
@@ -117,8 +117,9 @@ fn the_log_line_of_spam_is_found() {
     }
     let client = line.split("client=").nth(1).unwrap().split(' ').next().unwrap();
     assert_eq!(found, [["1", "spam", "news@sender.test"], ["1", "spam", client]]);
+    let fields = text_of("docs/monitoring.md");
     for field in ["spam", "sources", "held", "trap"] {
-        assert!(guide.contains(&format!("| `{field}`")), "docs/postfix.md does not tell of {field}");
+        assert!(fields.contains(&format!("| `{field}`")), "docs/monitoring.md has no {field}");
     }
 }
 

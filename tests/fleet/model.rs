@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Does `bulkmark-study fleet` reckon what really happens? Eight milters, three nodes of NATS or a PostgreSQL, and two aggregators count
 //! some thousand messages; bytes on the wire, memory and disk are measured, and reckoned by the same model as the tables of
-//! docs/fleet.md.
+//! crates/study/docs/fleet.md.
 //!
 //!     cargo test --test fleet model:: -- --nocapture
 //!

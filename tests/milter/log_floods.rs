@@ -58,7 +58,7 @@ fn a_place_of_the_program_that_is_visited_again_and_again() {
     assert!(last.contains(&expected) && written.len() <= 60, "{} lines, and {last}", written.len());
 }
 
-/// As docs/postfix.md says how a line is read.
+/// As docs/monitoring.md says how a line is read.
 #[test]
 fn a_quoted_sender_imitates_no_field() {
     let site = Site::new("");

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// All documents with their text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let directories =
-        ["", "docs", "docs/decisions", "fuzz", "crates/filter"].map(|name| repository().join(name));
+    let directories = ["", "docs", "docs/decisions", "fuzz", "crates/filter", "crates/study/docs"]
+        .map(|name| repository().join(name));
     let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     let mut documents: Vec<_> = files
         .map(|entry| entry.unwrap().path())
@@ -204,11 +204,12 @@ fn files_and_targets_exist() {
     assert!(found > 50, "{found}");
 }
 
-/// docs/clients.md claims nothing without a test: each is named before the file that has it.
+/// The last section of docs/doors.md names each test before its file, and both exist.
 #[test]
 fn tests_of_clients_exist() {
-    let text = fs::read_to_string(repository().join("docs/clients.md")).unwrap();
-    let spans: Vec<_> = prose(&text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let text = fs::read_to_string(repository().join("docs/doors.md")).unwrap();
+    let text = text.split_once("\n## Tested clients\n").unwrap().1;
+    let spans: Vec<_> = prose(text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
     let (mut names, mut found) = (Vec::new(), 0);
     for span in spans {
         if span.ends_with(".rs") && span.contains('/') {
@@ -230,4 +231,97 @@ fn tests_of_clients_exist() {
     }
     assert!(names.is_empty(), "in which file? {names:?}");
     assert!(found >= 18, "{found}");
+}
+
+/// The book of `make docs` has a chapter for each page and for each document that a page links to, so no link in it is dead.
+#[test]
+fn every_page_is_in_the_book() {
+    let directory = repository().join("docs");
+    let targets = |text: &str| -> Vec<String> {
+        text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap().to_owned()).collect()
+    };
+    let chapters: Vec<_> = targets(&fs::read_to_string(directory.join("SUMMARY.md")).unwrap())
+        .iter()
+        .map(|name| directory.join(name).canonicalize().unwrap())
+        .collect();
+    for (path, text) in documents() {
+        if !path.starts_with(&directory) || path.ends_with("SUMMARY.md") {
+            continue;
+        }
+        assert!(
+            chapters.contains(&path.canonicalize().unwrap()),
+            "{} is not in docs/SUMMARY.md",
+            path.display()
+        );
+        for target in
+            targets(&text).iter().filter(|target| target.ends_with(".md") && !target.contains("://"))
+        {
+            let linked = path.parent().unwrap().join(target).canonicalize().unwrap();
+            assert!(chapters.contains(&linked), "{}: {target} is not in docs/SUMMARY.md", path.display());
+        }
+    }
+}
+
+/// Words behind which `who` stands for a noun, as in "the word of who reports it".
+const NO_NOUNS: [&str; 44] = [
+    "of", "to", "for", "by", "from", "with", "says", "say", "said", "shows", "show", "know", "knows",
+    "known", "tell", "tells", "told", "ask", "asks", "see", "sees", "or", "and", "but", "than", "only", "is",
+    "are", "was", "not", "on", "at", "as", "if", "so", "since", "because", "while", "that", "about", "names",
+    "", "read", "reads",
+];
+
+/// How often a text has `what`, and `who` or `whoever`, in the place of a noun; and its words.
+fn pronouns(text: &str) -> [usize; 3] {
+    let [mut what, mut who, mut words] = [0; 3];
+    let mut before = String::new();
+    // Text between backticks is code.
+    for word in prose(text).split('`').step_by(2).flat_map(str::split_whitespace) {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        if bare.is_empty() {
+            continue;
+        }
+        words += 1;
+        let is_noun = NO_NOUNS.contains(&before.as_str());
+        match bare.as_str() {
+            "what" => what += 1,
+            "whoever" | "whomever" => who += 1,
+            "who" | "whom" if is_noun => who += 1,
+            _ => {}
+        }
+        // Behind the end of a sentence nothing stands before.
+        before = if word.ends_with(['.', ':', ';', '|']) { String::new() } else { bare };
+    }
+    [what, who, words]
+}
+
+/// Sentences name their things: of 1,000 words at most 3 are "what", and one is "who" or "whoever" without a noun before it.
+#[test]
+fn documents_name_their_things() {
+    assert_eq!(
+        pronouns("Of what is told, and who says so: `what`, users who agree. Whoever asks"),
+        [1, 2, 13]
+    );
+    let most = |words: usize, of_a_thousand: usize| (words * of_a_thousand).div_ceil(1000);
+    let faults: Vec<_> = documents()
+        .into_iter()
+        .filter_map(|(path, text)| {
+            let [what, who, words] = pronouns(&text);
+            (what > most(words, 3) || who > most(words, 1))
+                .then(|| format!("{}: {what} what and {who} who in {words} words", path.display()))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// The first line of a page says who it is for.
+#[test]
+fn pages_say_who_they_are_for() {
+    let [pages, studies] = ["docs", "crates/study/docs"].map(|name| repository().join(name));
+    let is_page = |path: &PathBuf| {
+        (path.starts_with(&pages) || path.starts_with(&studies)) && !path.ends_with("SUMMARY.md")
+    };
+    for (path, text) in documents().into_iter().filter(|(path, _)| is_page(path)) {
+        let first = text.lines().skip(1).find(|line| !line.is_empty()).unwrap();
+        assert!(first.starts_with("For "), "{}: {first}", path.display());
+    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a filter grew by between two of its versions, and its coded form. Specified in docs/delta.md.
+//! What a filter grew by between two of its versions, and its coded form. Specified in crates/study/docs/delta.md.
 
 use crate::cells::Cell;
 use crate::layout::CELLS_PER_BLOCK;

@@ -10,7 +10,7 @@ use crate::probe::Probe;
 use std::ops::Range;
 
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
-/// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
+/// study; crates/study/docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
 /// the way up cannot be told on the way down.
 ///
 /// ```

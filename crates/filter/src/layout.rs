@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The layout: how many cells of how many bits a block has, and which of them an element gets. Why these numbers, the
-//! study of layouts tells (docs/layout.md in the repository).
+//! study of layouts tells (crates/study/docs/layout.md in the repository).
 
 /// Bytes of a block: one cache line, so that the cells of a block cost one memory access.
 pub const BLOCK_BYTES: usize = 64;

@@ -17,7 +17,7 @@ const NAMED: usize = 5;
 /// Characters of a Message-ID that are told.
 const MOST_OF_ID: usize = 200;
 
-/// What is told of a message, in this order. What comes from outside has no blank in it, and so is no field of its own: docs/postfix.md
+/// What is told of a message, in this order. What comes from outside has no blank in it, and so is no field of its own: docs/monitoring.md
 /// says how a line is read. `time` is how long it took, from its beginning to the verdict.
 #[must_use]
 pub fn fields(
@@ -167,7 +167,7 @@ mod tests {
         );
     }
 
-    /// Whoever reads a line as docs/postfix.md says finds each field once, and with the value that it has, whatever a sender or a
+    /// Whoever reads a line as docs/monitoring.md says finds each field once, and with the value that it has, whatever a sender or a
     /// recipient calls himself.
     #[test]
     fn nobody_imitates_a_field() {

@@ -31,7 +31,7 @@ pub(super) enum Line<'a> {
     Other(&'a str, Option<bool>),
 }
 
-/// The line of a message, as docs/postfix.md describes it.
+/// The line of a message, as docs/monitoring.md describes it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message<'a> {
     pub(super) id: &'a str,

@@ -187,7 +187,7 @@ fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     )
 }
 
-/// The most that these partners can make bulk (docs/partners.md), as a share of all new mail.
+/// The most that these partners can make bulk (crates/study/docs/partners.md), as a share of all new mail.
 fn reckoned(partners: u32, limit: u32) -> f64 {
     let needed = (THRESHOLD - 1).div_ceil(limit);
     if partners < needed {

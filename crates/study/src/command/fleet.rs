@@ -31,7 +31,7 @@ enum Log {
 /// Reckon what the machines of a federation or a fleet need.
 ///
 /// What a report costs is found by real ledgers, which make, encode and apply batches, steps, snapshots and notes of a sampled day;
-/// the rest is multiplied. Prints a column for each number of messages a day. docs/fleet.md explains the table.
+/// the rest is multiplied. Prints a column for each number of messages a day. crates/study/docs/fleet.md explains the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Messages a day, all mail servers together, such as 10M or 1G; may be given several times.

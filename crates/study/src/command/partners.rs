@@ -11,7 +11,7 @@ const SEEN: [u32; 4] = [15, 10, 5, 1];
 /// Reckon how much of others' mail partners of a server who conspire can make bulk, and try it on a ledger.
 ///
 /// Each partner covers all cells of as many blocks as its quota reaches, in each of seven windows. Prints the shares of
-/// signatures that they raise to the threshold, in percent, as reckoned and as tried. docs/partners.md explains the table.
+/// signatures that they raise to the threshold, in percent, as reckoned and as tried. crates/study/docs/partners.md explains the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The most partners.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a fleet needs, and when its signatures must be sharded. docs/fleet.md has the tables.
+//! What a fleet needs, and when its signatures must be sharded. crates/study/docs/fleet.md has the tables.
 //!
 //! `law` and `traffic` are the mail. `member` makes real steps of it, `sample` and `thin` find what each report costs so, and `plan`
 //! multiplies. `shard` has what limits one chain.

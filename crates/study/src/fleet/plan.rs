@@ -11,7 +11,7 @@ const DAY: f64 = 86_400.0;
 /// For how many more signatures than there are windows are made.
 const HEADROOM: f64 = CAPACITY as f64 / SIGNATURES as f64;
 
-/// Bytes of the program itself, after 100,000 messages (docs/performance.md).
+/// Bytes of the program itself, after 100,000 messages (docs/sizing.md).
 pub const PROGRAM: f64 = 22.5e6;
 
 /// Bytes of batches that an aggregator holds at most (`crates/sync/src/fleet/queue.rs`).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What partners who conspire can do to a server's counts: reckoned, and tried on the ledger itself. docs/partners.md.
+//! What partners who conspire can do to a server's counts: reckoned, and tried on the ledger itself. crates/study/docs/partners.md.
 
 pub mod aim;
 mod conspiracy;

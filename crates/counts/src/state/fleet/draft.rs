@@ -78,7 +78,7 @@ pub struct Drafted {
     pub early: u64,
 }
 
-/// Bytes that a signature takes in a step, about: when filters are as empty as they get (docs/delta.md).
+/// Bytes that a signature takes in a step, about: when filters are as empty as they get (crates/study/docs/delta.md).
 const BYTES_PER_SIGNATURE: usize = 10;
 
 /// Bytes of what else a batch adds: the mark of its spool, the head of its update.
