@@ -2,6 +2,7 @@
 //! Which of several declarations for one element counts.
 
 use super::colour::Colour;
+use super::place::{PLAIN, TINY};
 
 /// What a declaration is about. Some properties are about two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +30,37 @@ pub(super) enum Slot {
     Top,
     Bottom,
     Indent,
+    /// The text begins where its box ends.
+    IndentOut,
     MarginLeft,
+    MarginTop,
     Clip,
     ClipPath,
     Transform,
+    Translate,
+    Scale,
+    Rotate,
+    Zoom,
+    Filter,
+    Mask,
+    ContentHidden,
+    /// It stands behind what it stands in.
+    Behind,
+    /// What is in it stands before it, whatever it says.
+    Layer,
+    RightToLeft,
+    /// Letters stand in the order of `direction`, whatever they are.
+    Override,
     FontSize,
     LetterSpacing,
     Colour,
+    /// What letters are drawn with instead of their colour.
+    Fill,
+    /// No shadow shows letters that are not drawn, nor an outline.
+    Shadow,
+    Stroke,
+    /// Letters are cut out of what is behind them.
+    ClipsToText,
     Background,
     Picture,
 }
@@ -54,6 +79,9 @@ pub(super) enum Value {
     Unknown,
     /// As it is around the element.
     Inherit,
+    /// Letters of this size, in 64ths of a pixel, or of so many times the size around them, in 64ths.
+    Size(u32),
+    Times(u32),
 }
 
 /// One of two declarations counts: the important one, then the element's own, then the more specific one, then the later
@@ -73,6 +101,8 @@ pub(super) struct Rank {
 pub(super) enum Origin {
     /// An attribute such as `bgcolor`.
     Hint,
+    /// Rules in an `@layer`.
+    Layer,
     Sheet,
     Inline,
 }
@@ -89,8 +119,13 @@ impl Rank {
 /// What a declaration says that may not apply: it hides nothing, but may show what another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
-        (Slot::Colour | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
-        (_, Value::Hides(true)) => None,
+        (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (Slot::FontSize, Value::Size(TINY..)) => Some(value),
+        (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
+        (Slot::FontSize, _) => None,
+        // These show what others hide.
+        (Slot::ClipsToText | Slot::Layer, Value::Hides(true)) => Some(value),
+        (Slot::ClipsToText | Slot::Layer, _) | (_, Value::Hides(true)) => None,
         _ => Some(Value::Hides(false)),
     }
 }
