@@ -131,6 +131,8 @@ pub(super) struct Elements<'a> {
     document: Option<Rc<Node>>,
     /// Bytes of text that style sheets may still add.
     generated: usize,
+    /// How many paragraphs are open.
+    paragraphs: usize,
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
@@ -143,6 +145,7 @@ impl<'a> Elements<'a> {
             sheet,
             document: sheet.document(),
             generated: MAX_GENERATED,
+            paragraphs: 0,
             open: Vec::new(),
             innermost: HashMap::default(),
         }
@@ -153,7 +156,7 @@ impl<'a> Elements<'a> {
         if closes_its_like(&tag.name) {
             self.close_like(&tag.name);
         }
-        if closes_paragraph(&tag.name) {
+        if self.paragraphs > 0 && closes_paragraph(&tag.name) {
             self.close_like(&local_name!("p"));
         }
         let around = self.open.last().map_or(&self.document, |element| &element.node);
@@ -166,6 +169,7 @@ impl<'a> Elements<'a> {
             let style = Style::of(tag, self.sheet, node.as_deref());
             let look = outer.within(&style, tag);
             let at = self.open.len();
+            self.paragraphs += usize::from(tag.name == local_name!("p"));
             self.open.push(Element {
                 name: tag.name.clone(),
                 look,
@@ -224,6 +228,9 @@ impl<'a> Elements<'a> {
 
     /// Text that they put at the end of the element that an end tag of this name closes.
     pub(super) fn after(&mut self, name: &LocalName) -> Option<String> {
+        if !self.sheet.generates_text() {
+            return None;
+        }
         self.generate(*self.innermost.get(name)?, Pseudo::After)
     }
 
@@ -250,6 +257,7 @@ impl<'a> Elements<'a> {
 
     fn close_from(&mut self, at: usize) {
         for Element { name, namesake, .. } in self.open.drain(at..).rev() {
+            self.paragraphs -= usize::from(name == local_name!("p"));
             match namesake {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),

@@ -65,9 +65,6 @@ pub(super) enum Slot {
     Picture,
 }
 
-/// As many as there are.
-const SLOTS: usize = Slot::Picture as usize + 1;
-
 /// What a declaration says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
@@ -131,30 +128,39 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
 }
 
 /// The declarations that count for one element.
-#[derive(Debug)]
-pub(super) struct Cascade([Option<(Rank, Value)>; SLOTS]);
-
-impl Default for Cascade {
-    fn default() -> Self {
-        Self([None; SLOTS])
-    }
+#[derive(Debug, Default)]
+pub(super) struct Cascade {
+    /// A bit for each slot that something is said of, and for each that does its part in hiding the text.
+    said: u64,
+    hides: u64,
+    found: Vec<(Slot, Rank, Value)>,
 }
 
 impl Cascade {
     /// Adds a declaration, which counts unless a higher one is there.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
-        let entry = &mut self.0[slot as usize];
-        if entry.is_none_or(|(there, _)| there <= rank) {
-            *entry = Some((rank, value));
+        let bit = 1 << slot as u32;
+        if self.said & bit == 0 {
+            self.said |= bit;
+            self.found.push((slot, rank, value));
+        } else if let Some(there) = self.found.iter_mut().find(|there| there.0 == slot) {
+            if there.1 > rank {
+                return;
+            }
+            *there = (slot, rank, value);
         }
+        self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
-        self.0[slot as usize].map(|(_, value)| value)
+        if self.said & (1 << slot as u32) == 0 {
+            return None;
+        }
+        self.found.iter().find(|there| there.0 == slot).map(|&(_, _, value)| value)
     }
 
     /// Whether something does its part in hiding the text.
-    pub(super) fn hides(&self, slot: Slot) -> bool {
-        self.get(slot) == Some(Value::Hides(true))
+    pub(super) const fn hides(&self, slot: Slot) -> bool {
+        self.hides & (1 << slot as u32) != 0
     }
 }

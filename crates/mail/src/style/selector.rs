@@ -2,6 +2,7 @@
 //! Selectors (Selectors Level 4), read from style sheets.
 
 use super::attribute::Attribute;
+use super::tree::Needs;
 use cssparser::{ParseError, Parser, Token, parse_nth};
 use html5ever::LocalName;
 
@@ -82,6 +83,23 @@ impl Selector {
     /// Whether an element by itself tells whether it fits.
     pub(super) const fn is_of_one(&self) -> bool {
         self.outer.is_empty()
+    }
+
+    /// What it asks for.
+    pub(super) fn needs(&self) -> Needs {
+        let compounds = self.outer.iter().map(|(_, compound)| compound).chain([&self.compound]);
+        let others = || compounds.clone().flat_map(|compound| &compound.others);
+        let asks = |simple: &Simple| matches!(simple, Simple::Attribute(_) | Simple::Not(_) | Simple::Any(_));
+        let has_inner = others().any(|simple| matches!(simple, Simple::Not(_) | Simple::Any(_)));
+        Needs {
+            anything: !self.outer.is_empty() || others().next().is_some(),
+            attributes: others().any(asks),
+            siblings: has_inner
+                || self
+                    .outer
+                    .iter()
+                    .any(|(combinator, _)| matches!(combinator, Combinator::Next | Combinator::Later)),
+        }
     }
 
     /// What it is within a rule with the selector `parent` (CSS Nesting Module, 3).

@@ -10,7 +10,7 @@ use super::matching::{self, Budget, is_such};
 use super::media::{self, Applies};
 use super::rules;
 use super::selector::{Compound, Pseudo, Selector};
-use super::tree::{Node, Own};
+use super::tree::{Needs, Node, Own};
 use super::vars::Vars;
 use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
@@ -42,8 +42,7 @@ pub(crate) struct Sheet {
     kept: usize,
     /// There was more than is read.
     is_over: bool,
-    /// Some selector asks for more than an element's type, id and classes.
-    needs_tree: bool,
+    needs: Needs,
     generated: Vec<Generated>,
     vars: Vars,
     budget: Budget,
@@ -136,7 +135,7 @@ impl Sheet {
 
     /// The document that elements stand in, if what stands around them must be known.
     pub(crate) fn document(&self) -> Option<std::rc::Rc<Node>> {
-        self.needs_tree.then(Node::root)
+        self.needs.anything.then(|| Node::root(self.needs))
     }
 
     /// Adds what is said of an element, and tells whether there is anything. `node` is the element where the sheet needs
@@ -184,7 +183,7 @@ impl Sheet {
         }
         let Compound { kind, id, classes, others } = &selector.compound;
         let is_plain = selector.is_of_one() && others.is_empty();
-        self.needs_tree |= !is_plain;
+        self.need(&selector);
         let is_one = usize::from(kind.is_some()) + usize::from(id.is_some()) + classes.len() <= 1;
         let rules = match (kind, id, classes.last()) {
             (_, Some(id), _) => self.ids.entry(id.clone()).or_default(),
@@ -199,13 +198,28 @@ impl Sheet {
         }
     }
 
+    fn need(&mut self, selector: &Selector) {
+        let needs = selector.needs();
+        self.needs.anything |= needs.anything;
+        self.needs.attributes |= needs.attributes;
+        self.needs.siblings |= needs.siblings;
+    }
+
     /// Adds text that a rule puts before or behind that of elements.
     pub(super) fn add_generated(&mut self, generated: Generated) {
-        self.needs_tree = true;
+        self.need(generated.selector());
+        // The values of attributes may be in the text.
+        self.needs.anything = true;
+        self.needs.attributes = true;
         self.generated.push(generated);
     }
 
-    /// How many there are.
+    /// Whether any rule puts text somewhere.
+    pub(crate) const fn generates_text(&self) -> bool {
+        !self.generated.is_empty()
+    }
+
+    /// How many such rules there are.
     pub(super) const fn generates(&self) -> usize {
         self.generated.len()
     }

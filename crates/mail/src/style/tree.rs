@@ -53,6 +53,16 @@ pub(crate) struct Node {
     /// Those before it with the same parent, the last one last.
     pub(super) before: Vec<Rc<Own>>,
     children: Rc<RefCell<Children>>,
+    needs: Needs,
+}
+
+/// What selectors ask for of elements besides their types, ids and classes, and those around them.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Needs {
+    /// They ask for anything of this kind.
+    pub(super) anything: bool,
+    pub(super) attributes: bool,
+    pub(super) siblings: bool,
 }
 
 /// What is known of the elements in one.
@@ -67,9 +77,9 @@ struct Children {
 
 impl Node {
     /// The document, in which there is no element.
-    pub(crate) fn root() -> Rc<Self> {
+    pub(crate) fn root(needs: Needs) -> Rc<Self> {
         let own = Rc::new(Own::plain(LocalName::from("")));
-        Rc::new(Self { own, parent: None, before: Vec::new(), children: Rc::default() })
+        Rc::new(Self { own, parent: None, before: Vec::new(), children: Rc::default(), needs })
     }
 
     /// Whether it is the document.
@@ -82,19 +92,27 @@ impl Node {
         let parent = self.home(&tag.name);
         let mut children = parent.children.borrow_mut();
         let mut own = Own::of(tag).unwrap_or_else(|| Own::plain(tag.name.clone()));
-        own.attributes =
-            tag.attrs.iter().take(MAX_ATTRIBUTES).map(|a| (a.name.local.clone(), a.value.clone())).collect();
+        if self.needs.attributes {
+            own.attributes = tag
+                .attrs
+                .iter()
+                .take(MAX_ATTRIBUTES)
+                .map(|a| (a.name.local.clone(), a.value.clone()))
+                .collect();
+        }
         children.count = children.count.saturating_add(1);
         own.index = children.count;
         own.index_of_kind = children.number(&tag.name);
         let own = Rc::new(own);
         let before = children.last.iter().cloned().collect();
-        if children.last.len() == MAX_BEFORE {
-            children.last.pop_front();
+        if self.needs.siblings {
+            if children.last.len() == MAX_BEFORE {
+                children.last.pop_front();
+            }
+            children.last.push_back(Rc::clone(&own));
         }
-        children.last.push_back(Rc::clone(&own));
         drop(children);
-        Rc::new(Self { own, parent: Some(parent), before, children: Rc::default() })
+        Rc::new(Self { own, parent: Some(parent), before, children: Rc::default(), needs: self.needs })
     }
 
     /// The element in which one of this name stands, if it is written in this one.
@@ -127,7 +145,13 @@ impl Node {
         let (name, inner) = known.unwrap_or_else(|| (kind.clone(), Rc::default()));
         children.implied = Some((name, Rc::clone(&inner)));
         let own = Rc::new(Own::plain(kind.clone()));
-        Rc::new(Self { own, parent: Some(Rc::clone(self)), before: Vec::new(), children: inner })
+        Rc::new(Self {
+            own,
+            parent: Some(Rc::clone(self)),
+            before: Vec::new(),
+            children: inner,
+            needs: self.needs,
+        })
     }
 
     /// Whether there are more before it than are remembered.
