@@ -14,7 +14,7 @@ use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::trace::Trace;
 use super::words::{Token, Word, Words};
 use crate::payload::{self, Found, Scanner};
-use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
+use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
 use std::borrow::Cow;
 
 /// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
@@ -356,7 +356,7 @@ impl Visitor for Reader {
         }
         let shown = match text.subtype {
             "enriched" | "richtext" => Cow::Owned(records::enriched(text.shown)),
-            _ => Cow::Borrowed(text.shown),
+            _ => in_reading_order(text.shown),
         };
         let part = self.read_text(&shown, "", Content { shows: Shows::Text, ..Content::default() });
         self.keep(part);

@@ -463,3 +463,44 @@ fn letters_that_stand_apart_are_a_word() {
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
     assert_eq!(shared(&near(plain(&table)), &near(plain(&other))), 0);
 }
+
+/// What nobody sees, and what is written to be read from its end.
+#[test]
+fn letters_are_read_as_they_are_seen() {
+    let words = |change: &dyn Fn(&str) -> String| {
+        TEXT.split_inclusive('\n')
+            .map(|line| line.split(' ').map(change).collect::<Vec<_>>().join(" "))
+            .collect::<String>()
+    };
+    let inside = |mark: &str| {
+        words(&|word| {
+            let middle = word.chars().take(word.chars().count() / 2).map(char::len_utf8).sum();
+            let (start, end) = word.split_at(middle);
+            if start.is_empty() { word.to_owned() } else { format!("{start}{mark}{end}") }
+        })
+    };
+    let header = "Content-Type: text/plain; charset=utf-8\n\n";
+    for mark in
+        ["\u{1}", "\u{1f}", "\u{2028}", "\u{2029}", "\u{85}", "\u{17b4}", "\u{200b}", "\u{1ab0}", "\u{20d0}"]
+    {
+        reads(format!("{header}{}", inside(mark)));
+    }
+    // Between all letters, too.
+    for mark in ["\u{200b}", "\u{336}", "\u{fe0f}"] {
+        let all = TEXT.chars().map(|c| if c.is_alphabetic() { format!("{c}{mark}") } else { c.to_string() });
+        reads(format!("{header}{}", all.collect::<String>()));
+    }
+    let mathematical = |c: char| match c {
+        'a'..='z' => char::from_u32(c as u32 - 'a' as u32 + 0x1_d41a).unwrap(),
+        c => c,
+    };
+    reads(format!("{header}{}", TEXT.chars().map(mathematical).collect::<String>()));
+    let reversed: String =
+        TEXT.lines().map(|line| format!("\u{202e}{}\n", line.chars().rev().collect::<String>())).collect();
+    reads(format!("{header}{reversed}"));
+    let turned: String = TEXT
+        .lines()
+        .map(|line| format!("<p><bdo dir=rtl>{}</bdo></p>", line.chars().rev().collect::<String>()))
+        .collect();
+    reads(page(&turned));
+}
