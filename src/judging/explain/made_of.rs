@@ -11,6 +11,7 @@ pub(super) fn of_thing(thing: Thing) -> String {
         Thing::Links => "where all its links lead".to_owned(),
         Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
         Thing::Hidden => "text that its style hides".to_owned(),
+        Thing::Answer => "its few words, and the text that it quotes below them".to_owned(),
         Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
     }
 }

@@ -100,6 +100,11 @@ impl Reader {
         if part.words.len() <= FEW_OWN {
             part.quoted = self.kept(lines.quoted);
         }
+        if part.words.len() <= FEW && part.quoted.is_some() {
+            let mut names = Content::default();
+            self.read_lines(&lines.names, &mut names);
+            part.names = names.words;
+        }
         let quoted_payload = self.payload.as_mut().map(|finder| std::mem::take(&mut finder.quoted));
         if let (Some(content), Some(found)) = (&mut part.quoted, quoted_payload) {
             content.payload.append(found);

@@ -116,7 +116,7 @@ fn an_answer_is_not_what_it_answers() {
         let name = "On 3 May 2026, at ten, Tim Tester wrote:";
         let raw = plain(&format!("{answer} See you.\n\n{name}\n{}", quoted(TEXT, "> ")));
         reads_nothing_of_it(&raw);
-        assert!(near(&raw).is_empty(), "who is answered is no text of one's own: {raw}");
+        assert!(near(&raw).slots.is_empty(), "who is answered is no text of one's own: {raw}");
         reads_nothing_of_it(&plain(&format!("{answer} See you.\n-----Original Message-----\n{TEXT}")));
         reads_nothing_of_it(&page(&format!(
             "<p>{answer} See you.</p><div class=gmail_quote>{}</div>",
@@ -462,6 +462,30 @@ fn letters_that_stand_apart_are_a_word() {
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
     assert_eq!(shared(&near(plain(&table)), &near(plain(&other))), 0);
+}
+
+/// A few words above a disguised text are found again with that text; ten who answer one letter write other words, or sign with other names.
+#[test]
+fn few_words_above_a_quote_are_known_with_it() {
+    let of = |words: &str, name: &str, text: &str| {
+        let near = near(plain(&format!("{words}\n{name}\n\n{}", quoted(text, "> "))));
+        near.things.first().map(|(thing, signature)| {
+            assert_eq!(*thing, Thing::Answer);
+            *signature
+        })
+    };
+    for words in ["Please see below", "Please look at this offer of ours today"] {
+        let first = of(words, "", TEXT);
+        assert!(first.is_some());
+        // A word more in the quoted text, where nothing was drawn.
+        assert_eq!(first, of(words, "", &format!("{TEXT}\nYours 8471\n")));
+        assert_ne!(first, of("Thank you for the letter", "", TEXT));
+        assert_ne!(first, of(words, "", OTHER));
+    }
+    let answer = "Thank you for this very kind letter.";
+    assert_ne!(of(answer, "Tim", TEXT), of(answer, "Ann", TEXT));
+    assert_eq!(of("", "", TEXT), None);
+    assert!(near(plain("Please look at this offer\n")).is_empty());
 }
 
 /// What nobody sees, and what is written to be read from its end.
