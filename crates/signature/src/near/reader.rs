@@ -4,6 +4,7 @@
 use super::characters::{self, Apart, Lengths};
 use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
 use super::context::FEW_OWN;
+use super::document;
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
 use super::links;
@@ -37,6 +38,8 @@ pub(crate) struct Reader {
     html_page: Page,
     /// Pictures that were decoded.
     decoded: usize,
+    /// Bytes that may still be unpacked of documents.
+    unpacked: usize,
     /// What pictures may still take.
     work: Work,
     /// What finds payload; None where it is not wanted.
@@ -67,6 +70,7 @@ impl Reader {
             html_hidden: String::new(),
             html_page: Page::default(),
             decoded: 0,
+            unpacked: document::MAX_TEXT,
             work: Work::new(),
             payload: None,
         }
@@ -144,6 +148,15 @@ impl Reader {
             shows: Shows::AsFile,
             ..Content::default()
         });
+    }
+
+    /// An office document by its text, if it has enough.
+    fn text_of_document(&mut self, bytes: &[u8]) -> Option<Enclosed> {
+        let text = document::text(bytes, &mut self.unpacked)?;
+        let lines: Vec<Line<'_>> = Lines::all(&text).collect();
+        let mut content = Content::default();
+        self.read_lines(&lines, &mut content);
+        Enclosed::of_document(&content.words)
     }
 
     fn read_html(&mut self, html: Text<'_>) -> Content {
@@ -385,8 +398,9 @@ impl Visitor for Reader {
         }
         let id = file.id.map(|id| self.key.hash(id.as_bytes()));
         let mut none = Work::none();
+        let text = self.text_of_document(file.shown);
         let work = if self.decoded < MAX_DECODED { &mut self.work } else { &mut none };
-        if let Some(enclosed) = Enclosed::of(file.shown, id, work) {
+        if let Some(enclosed) = text.or_else(|| Enclosed::of(file.shown, id, work)) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];
             self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });

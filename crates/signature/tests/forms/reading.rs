@@ -528,3 +528,31 @@ fn letters_are_read_as_they_are_seen() {
         .collect();
     reads(page(&turned));
 }
+
+/// A PDF with noise in each copy, below few words; bills of one house share all but a page.
+#[test]
+fn documents_are_known_by_their_main_pieces() {
+    let long = |seed: &str| (0..400).map(|i| format!("{seed}{}", i * i)).collect::<Vec<_>>().join(" ");
+    let message = |page: &str, noise: &str| {
+        let pdf = format!(
+            "%PDF-1.4\n%{noise}\n1 0 obj\n<</Length 9>>\nstream\n{}\nendstream\nendobj\n2 0 obj\n<</Subtype/Image>>\nstream\n{}\nendstream\n\
+             endobj\n3 0 obj\n<</Type/Metadata>>\nstream\n{noise}\nendstream\nendobj\ntrailer <</ID [<{noise}>]>>\n",
+            long(page),
+            long("logo").repeat(9),
+        );
+        near(multi(
+            "multipart/mixed",
+            &[
+                &text_part("See the bill"),
+                &format!("Content-Type: application/pdf\nContent-Disposition: attachment\n\n{pdf}"),
+            ],
+        ))
+    };
+    let files = |near: &Near| {
+        near.things.iter().filter(|(t, _)| matches!(t, Thing::File(_))).map(|(_, s)| *s).collect::<Vec<_>>()
+    };
+    let one = files(&message("a", "1"));
+    assert_eq!(one.len(), 1);
+    assert_eq!(one, files(&message("a", "another one 9")));
+    assert_ne!(one, files(&message("b", "1")));
+}
