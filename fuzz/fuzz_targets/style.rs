@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any style sheet: it decides whether text is hidden, and changes nothing of the text, in bounded time even when a piece of
-//! it comes very often.
+//! Any style sheet: it decides whether text is hidden, adds some or turns it around, and changes nothing else of the text, in bounded
+//! time even when a piece of it comes very often.
 
 #![no_main]
 
@@ -36,8 +36,16 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let found = text(&format!("<style>{css}</style>{BODY}"));
-    assert_eq!(found, text(BODY));
+    let same = |found: &str, text: &str| {
+        let turns = css.contains('\\') || ["content", "bidi"].iter().any(|word| css.to_ascii_lowercase().contains(word));
+        if turns {
+            assert!((text.len()..=text.len() + (32 << 10)).contains(&found.len()), "{found}");
+        } else {
+            assert_eq!(found, text);
+        }
+    };
+    same(&found, &text(BODY));
     // The same in an attribute; a tag with too many separators is no tag.
     let quoted = css.chars().take(3000).collect::<String>().replace('&', "&amp;").replace('"', "&quot;");
-    assert_eq!(text(&format!("<p style=\"{quoted}\">one</p>")), "one");
+    same(&text(&format!("<p style=\"{quoted}\">one</p>")), "one");
 });

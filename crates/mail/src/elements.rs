@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, as far as they say whether their text is seen.
 
-use super::names::{closes_its_like, holds_its_own, is_never_shown, is_void};
-use super::style::{Colour, Ink, PAGE, Sheet, Style, alike};
+use super::names::{
+    closes_its_like, closes_paragraph, holds_its_own, is_folded, is_never_shown, is_override, is_quote,
+    is_void,
+};
+use super::style::{Colour, Ink, Node, PAGE, PLAIN, Pseudo, Sheet, Size, Style, TINY, alike};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
 
 /// Elements that are remembered; what is deeper is shown like the last of them. Real mail has some dozens.
 const MAX_OPEN: usize = 512;
+
+/// Bytes of text that the style sheets of a page add.
+const MAX_GENERATED: usize = 32 << 10;
 
 /// How the text of an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,29 +33,72 @@ struct Look {
     /// It is shown once a reader opens what it stands in.
     folded: bool,
     invisible: bool,
-    tiny: bool,
+    /// How large letters are, in 64ths of a pixel.
+    size: u32,
     squeezed: bool,
     quoted: bool,
     ink: Ink,
+    /// What letters are drawn with instead of their colour.
+    fill: Option<Ink>,
+    /// Letters are seen by an outline or shadow, though they are not drawn.
+    outlined: bool,
     background: Option<Colour>,
+    /// What stands behind it is covered.
+    covers: bool,
+    reversed: bool,
 }
 
 const START: Look = Look {
     hidden: false,
     folded: false,
     invisible: false,
-    tiny: false,
+    size: PLAIN,
     squeezed: false,
     quoted: false,
     ink: Ink::Unknown,
+    fill: None,
+    outlined: false,
     background: Some(PAGE),
+    covers: false,
+    reversed: false,
 };
+
+impl Look {
+    /// That of an element in one of this look.
+    fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
+        let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
+        let behind = style.behind && self.covers;
+        // What makes a layer stands before nothing of its own.
+        let covers =
+            !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
+        Self {
+            hidden: self.hidden || style.hidden || behind || is_never_shown(tag),
+            folded: is_folded(tag).unwrap_or(self.folded),
+            invisible: style.invisible.unwrap_or(self.invisible),
+            size: match style.size {
+                None => self.size,
+                Some(Size::Of(size)) => size,
+                Some(Size::Times(times)) => self.size.saturating_mul(times) / 64,
+            },
+            squeezed: style.squeezed.unwrap_or(self.squeezed),
+            quoted: self.quoted || is_quote(tag, is_announced),
+            ink: style.ink.unwrap_or(self.ink),
+            fill: style.fill.unwrap_or(self.fill),
+            outlined: style.outlined.unwrap_or(self.outlined),
+            background: style.background.unwrap_or(self.background),
+            covers,
+            reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
+        }
+    }
+}
 
 /// An open element.
 #[derive(Debug)]
 struct Element {
     name: LocalName,
     look: Look,
+    /// None where nothing is asked of what stands around an element.
+    node: Option<Rc<Node>>,
     /// The innermost of those around it that have its name.
     namesake: Option<usize>,
     /// The innermost element that [holds its own](holds_its_own), this one or around it.
@@ -78,6 +128,11 @@ impl Hasher for ByOwnHash {
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     sheet: &'a Sheet,
+    document: Option<Rc<Node>>,
+    /// Bytes of text that style sheets may still add.
+    generated: usize,
+    /// How many paragraphs are open.
+    paragraphs: usize,
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
@@ -88,34 +143,40 @@ pub(super) struct Elements<'a> {
 impl<'a> Elements<'a> {
     /// None, on a page with these style sheets.
     pub(super) fn new(sheet: &'a Sheet) -> Self {
-        Self { sheet, open: Vec::new(), innermost: HashMap::default(), is_announced: false }
+        Self {
+            sheet,
+            document: sheet.document(),
+            generated: MAX_GENERATED,
+            paragraphs: 0,
+            open: Vec::new(),
+            innermost: HashMap::default(),
+            is_announced: false,
+        }
     }
 
     /// A start tag was read.
     pub(super) fn open(&mut self, tag: &Tag) {
-        if is_void(&tag.name) {
-            return;
-        }
         if closes_its_like(&tag.name) {
             self.close_like(&tag.name);
         }
+        if self.paragraphs > 0 && closes_paragraph(&tag.name) {
+            self.close_like(&local_name!("p"));
+        }
+        let around = self.open.last().map_or(&self.document, |element| &element.node);
+        let node = around.as_ref().map(|around| around.open(tag));
+        if is_void(&tag.name) {
+            return;
+        }
         if self.open.len() < MAX_OPEN {
             let outer = self.look();
-            let style = Style::of(tag, self.sheet);
-            let look = Look {
-                hidden: outer.hidden || style.hidden || is_never_shown(tag),
-                folded: is_folded(tag).unwrap_or(outer.folded),
-                invisible: style.invisible.unwrap_or(outer.invisible),
-                tiny: style.tiny.unwrap_or(outer.tiny),
-                squeezed: style.squeezed.unwrap_or(outer.squeezed),
-                quoted: outer.quoted || is_quote(tag, self.is_announced),
-                ink: style.ink.unwrap_or(outer.ink),
-                background: style.background.unwrap_or(outer.background),
-            };
+            let style = Style::of(tag, self.sheet, node.as_deref());
+            let look = outer.within(&style, tag, self.is_announced);
             let at = self.open.len();
+            self.paragraphs += usize::from(tag.name == local_name!("p"));
             self.open.push(Element {
                 name: tag.name.clone(),
                 look,
+                node,
                 namesake: self.innermost.insert(tag.name.clone(), at),
                 holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
             });
@@ -139,12 +200,13 @@ impl<'a> Elements<'a> {
     /// How text that stands here is shown.
     pub(super) fn how(&self) -> How {
         let look = self.look();
-        let is_drawn = match (look.ink, look.background) {
+        let is_drawn = match (look.fill.unwrap_or(look.ink), look.background) {
             (Ink::Of(ink), Some(background)) => !alike(ink, background),
             (Ink::Transparent, _) => false,
             _ => true,
         };
-        if look.hidden || look.folded || look.invisible || look.tiny || look.squeezed || !is_drawn {
+        let is_seen = is_drawn || look.outlined;
+        if look.hidden || look.folded || look.invisible || look.size < TINY || look.squeezed || !is_seen {
             How::Hidden
         } else if look.quoted {
             How::Quoted
@@ -164,6 +226,30 @@ impl<'a> Elements<'a> {
         !self.look().hidden
     }
 
+    /// Whether letters that stand here are read from right to left, whatever they are.
+    pub(super) fn is_reversed(&self) -> bool {
+        self.look().reversed
+    }
+
+    /// Text that style sheets put at the beginning of the innermost element.
+    pub(super) fn before(&mut self) -> Option<String> {
+        self.generate(self.open.len().checked_sub(1)?, Pseudo::Before)
+    }
+
+    /// Text that they put at the end of the element that an end tag of this name closes.
+    pub(super) fn after(&mut self, name: &LocalName) -> Option<String> {
+        if !self.sheet.generates_text() {
+            return None;
+        }
+        self.generate(*self.innermost.get(name)?, Pseudo::After)
+    }
+
+    fn generate(&mut self, at: usize, pseudo: Pseudo) -> Option<String> {
+        let text = self.sheet.generated(self.open.get(at)?.node.as_deref(), pseudo)?;
+        self.generated = self.generated.checked_sub(text.len())?;
+        Some(text)
+    }
+
     fn look(&self) -> Look {
         self.open.last().map_or(START, |element| element.look)
     }
@@ -181,41 +267,13 @@ impl<'a> Elements<'a> {
 
     fn close_from(&mut self, at: usize) {
         for Element { name, namesake, .. } in self.open.drain(at..).rev() {
+            self.paragraphs -= usize::from(name == local_name!("p"));
             match namesake {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),
             };
         }
     }
-}
-
-/// Whether an element is folded up, or what stays of one that is; none for all others.
-fn is_folded(tag: &Tag) -> Option<bool> {
-    match tag.name {
-        local_name!("details") => {
-            (!tag.attrs.iter().any(|a| a.name.local == local_name!("open"))).then_some(true)
-        }
-        local_name!("summary") => Some(false),
-        _ => None,
-    }
-}
-
-/// Quotes of an answered message, as mail programs mark them; or announce them, for many give the quote no mark.
-fn is_quote(tag: &Tag, is_announced: bool) -> bool {
-    if tag.name == local_name!("blockquote") && is_announced {
-        return true;
-    }
-    if tag.name != local_name!("blockquote") && tag.name != local_name!("div") {
-        return false;
-    }
-    let value = |name: &LocalName| tag.attrs.iter().find(|a| a.name.local == *name).map(|a| &a.value);
-    let cited = value(&local_name!("type")).is_some_and(|v| v.eq_ignore_ascii_case("cite"));
-    let class = value(&local_name!("class"));
-    cited
-        || class.is_some_and(|v| {
-            v.split_whitespace()
-                .any(|c| c == "moz-cite-prefix" || c.ends_with("_quote") || c.ends_with("_quoted"))
-        })
 }
 
 #[cfg(test)]
@@ -231,7 +289,9 @@ mod tests {
 
     impl OneByOne {
         fn open(&mut self, name: &LocalName) {
-            if closes_its_like(name) {
+            let paragraph = local_name!("p");
+            let closed = [(closes_its_like(name), name), (closes_paragraph(name), &paragraph)];
+            for (_, name) in closed.into_iter().filter(|(closes, _)| *closes) {
                 let found = self.0.iter().rposition(|open| open == name || holds_its_own(open));
                 found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
             }
@@ -336,6 +396,36 @@ mod tests {
     }
 
     #[test]
+    fn text_hidden_by_newer_properties_is_not_shown() {
+        for span in [
+            "<p style='clip-path:polygon(0 0,0 0,0 0)'>x</p>",
+            "<p style='filter:opacity(0%)'>x</p><p style='filter:blur(40px)'>x</p>",
+            "<p style='mask:linear-gradient(transparent,transparent)'>x</p>",
+            "<p style='content-visibility:hidden'>x</p>",
+            "<p style='position:absolute;left:-12in'>x</p><p style='position:absolute;left:-300mm'>x</p>",
+            "<p style='position:absolute;left:-100vw'>x</p><p style='position:fixed;inset:0 0 0 -9999px'>x</p>",
+            "<p style='position:absolute;left:calc(0px - 100vw)'>x</p>",
+            "<p style='translate:-9999px'>x</p><p style='scale:0'>x</p><p style='zoom:.01'>x</p>",
+            "<p style='transform:matrix(0,0,0,0,0,0)'>x</p><p style='transform:rotateY(90deg)'>x</p>",
+            "<p style='-webkit-text-fill-color:transparent'>x<b style='color:red'>x</b></p>",
+            "<p style='block-size:0;overflow:hidden'>x</p><p style='max-block-size:0;overflow:clip'>x</p>",
+            "<p style='background:linear-gradient(#fff,#fff);color:#fff'>x</p>",
+            "<p style='color:hsl(0,0%,100%)'>x</p><p style='color:hsl(0 0% 0% / 0)'>x</p><p style='color:azure'>x</p>",
+            "<p style='color:red;background:red'>x</p><p style='color:rgb(100% 100% 100%)'>x</p>",
+            "<p style='font-size:calc(1px - 1px)'>x</p><p style='font-size:.1vw;'>x</p>",
+            "<p style='font-size:.4em'><b style='font-size:.3em'>x</b></p>",
+            "<div style='background:#fff'><p style='position:relative;z-index:-1'>x</p></div>",
+            "<p style='display:var(--a,none)'>x</p><p style='--b:0;font-size:var(--b)'>x</p>",
+            "<p style='text-indent:100%;overflow:hidden'>x</p><p style='margin-top:-9999px'>x</p>",
+            "<p style='color:#fff;text-shadow:0 0 1px white'>x</p>",
+            "<p style='display:table-column'>x</p><progress>x</progress><meter>x</meter>",
+            "<svg><title>x</title><defs><text>x</text></defs><desc>x</desc></svg><math><annotation>x</annotation></math>",
+        ] {
+            assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
+        }
+    }
+
+    #[test]
     fn shown_text_is() {
         for span in [
             "<span style=\"display:block\">x</span>",
@@ -345,6 +435,8 @@ mod tests {
             "<div style='font-size:0'><p style='font-size:14px'>x</p></div>",
             "<span style='color:#777'>x</span>",
             "<p style='display:none'><p>x</p>",
+            "<p style='display:none'><div>x</div>",
+            "<p style='display:none'><ul><li>x</ul>",
             "<p style='display:none;display:block'>x</p>",
             "<p style='visibility:hidden'><b style='visibility:visible'>x</b></p>",
             "<span style='height:0;overflow:hidden'>x</span>",
@@ -367,6 +459,25 @@ mod tests {
             "<details><summary>x</summary></details>",
             "<p style='transform:scale(1.5)'>x</p>",
             "<br style='display:none'>x",
+            "<p style='clip-path:polygon(0 0,100% 0,100% 100%)'>x</p>",
+            "<p style='filter:blur(1px) opacity(.9)'>x</p>",
+            "<p style='mask:linear-gradient(#000,transparent)'>x</p>",
+            "<p style='position:absolute;left:2in'>x</p>",
+            "<p style='margin-left:calc(50% - 50vw)'>x</p>",
+            "<p style='translate:10px;scale:1.5;zoom:2'>x</p>",
+            "<p style='color:white;-webkit-text-fill-color:black'>x</p>",
+            "<p style='color:transparent;background:linear-gradient(red,blue);-webkit-background-clip:text'>x</p>",
+            "<p style='color:transparent;text-shadow:0 0 0 #000'>x</p>",
+            "<p style='color:white;-webkit-text-stroke:1px black'>x</p>",
+            "<p style='background:linear-gradient(#000,#333);color:#fff'>x</p>",
+            "<p style='color:hsl(0,0%,100%);background:hsl(220 80% 20%)'>x</p>",
+            "<p style='font-size:.8em'><b style='font-size:.8em'>x</b></p>",
+            "<p style='position:relative;z-index:-1'>x</p>",
+            "<div style='background:#fff;position:relative;z-index:0'><p style='position:relative;z-index:-1'>x</p></div>",
+            "<p style='display:var(--a,block)'>x</p>",
+            "<p style='text-indent:2em;overflow:hidden'>x</p>",
+            "<p style='background:rgb(0, 51, 102);color:#fff'>x</p>",
+            "<svg><text>x</text></svg>",
             "</span></b></nonsense>x",
         ] {
             assert_eq!(shown(&format!("one {span}")), "one x", "{span}");

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The text of HTML, what of it a reader sees, and where its links lead.
 
+use super::bidi::in_reading_order;
 use super::elements::{Elements, How};
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
-use super::names::ends_word;
+use super::names::{ends_word, is_void};
 use super::piece::Piece;
 use super::style::Sheet;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use html5ever::{LocalName, local_name};
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 /// Shows the text and the link targets of `html`, in order.
@@ -167,6 +169,13 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     }
 }
 
+/// Words of a text that only names a picture: a logo, a product.
+const LABEL: usize = 3;
+
+fn begins(text: &str, with: &str) -> bool {
+    text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+}
+
 struct Sink<'a, 's> {
     see: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
     /// The names of elements that are passed over.
@@ -208,15 +217,22 @@ impl<'a, 's> Sink<'a, 's> {
     fn end_text(&self) {
         let mut text = self.text.borrow_mut();
         if !text.is_empty() {
-            let how = self.elements.borrow().how();
+            let mut elements = self.elements.borrow_mut();
+            let read = if elements.is_reversed() {
+                Cow::Owned(text.chars().rev().collect())
+            } else {
+                in_reading_order(&text)
+            };
+            let how = elements.how();
             if matches!(how, How::Shown) {
-                self.elements.borrow_mut().shown(&text);
+                elements.shown(&text);
             }
             (self.see.borrow_mut())(match how {
-                How::Shown => Piece::Text(&text),
-                How::Quoted => Piece::Quoted(&text),
-                How::Hidden => Piece::Hidden(&text),
+                How::Shown => Piece::Text(&read),
+                How::Quoted => Piece::Quoted(&read),
+                How::Hidden => Piece::Hidden(&read),
             });
+            drop(read);
             text.clear();
         }
     }
@@ -264,6 +280,37 @@ impl<'a, 's> Sink<'a, 's> {
             let pixels = |text: &str| text.strip_suffix("px").unwrap_or(text).trim_end().parse().ok();
             let size = [local_name!("width"), local_name!("height")].map(|name| value(name).and_then(pixels));
             (self.see.borrow_mut())(Piece::Picture { source, size: size.into() });
+        }
+    }
+
+    /// Text in attributes that a reader sees: what fields and buttons hold, and what stands in the place of a picture on the net, which
+    /// mail programs do not fetch.
+    fn said_by_attributes(&self, tag: &Tag) {
+        let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
+        let text = match tag.name {
+            local_name!("img") => {
+                let source = value(local_name!("src")).unwrap_or("");
+                let alt = value(local_name!("alt")).unwrap_or("");
+                let is_remote =
+                    ["http:", "https:", "//"].iter().any(|start| begins(source, start)) || source.is_empty();
+                Some(alt).filter(|alt| is_remote && alt.split_whitespace().nth(LABEL).is_some())
+            }
+            local_name!("input") => {
+                match value(local_name!("type")).unwrap_or("").to_ascii_lowercase().as_str() {
+                    "hidden" | "checkbox" | "radio" | "password" | "image" | "file" | "range" | "color" => {
+                        None
+                    }
+                    _ => value(local_name!("value"))
+                        .filter(|value| !value.is_empty())
+                        .or_else(|| value(local_name!("placeholder"))),
+                }
+            }
+            _ => None,
+        };
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.text.borrow_mut().push_str(text);
+            self.end_text();
+            (self.see.borrow_mut())(Piece::Break);
         }
     }
 
@@ -325,6 +372,11 @@ impl TokenSink for Sink<'_, '_> {
                 self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
+                self.said_by_attributes(&tag);
+                if !is_void(&tag.name) {
+                    let text = self.elements.borrow_mut().before();
+                    text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
+                }
                 if self.passed.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
@@ -332,6 +384,8 @@ impl TokenSink for Sink<'_, '_> {
                 return Self::content_of(&tag.name);
             }
             Token::TagToken(tag) => {
+                let text = self.elements.borrow_mut().after(&tag.name);
+                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
                 self.end_word(&tag);
@@ -345,140 +399,4 @@ impl TokenSink for Sink<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn seen(html: &str) -> String {
-        let mut all = String::new();
-        pieces(html, &mut |piece| match piece {
-            Piece::Text(text) => all.push_str(text),
-            Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
-            Piece::Hidden(text) => all.push_str(&format!("({text})")),
-            Piece::Target(target) => all.push_str(&format!("[{target}]")),
-            Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
-            Piece::Break | Piece::Start { .. } | Piece::End(_) => (),
-            Piece::Swallowed(text) => all.push_str(&format!("{{{text}}}")),
-            Piece::SwallowedTarget(target) => all.push_str(&format!("{{[{target}]}}")),
-        });
-        all
-    }
-
-    #[test]
-    fn what_a_reader_sees() {
-        assert_eq!(seen("<p>one<!-- no --> <b>t</b>wo &amp; &eacute;</p>"), "one two & é");
-        assert_eq!(seen("<title>no</title><style>p{}</style><script>if (a<b) {}</script>yes"), "yes");
-        assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
-        assert_eq!(seen("<textarea>a<b</textarea>c"), "a<bc");
-        assert_eq!(seen("<script>never closed"), "");
-    }
-
-    /// Pieces of HTML that are ordinary, and such that are not.
-    const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
-        &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
-        wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
-        <br/> <?xml?> <!DOCTYPE\u{a0}html> <![endif]--> <!--[if\u{a0}mso]> <b> </b> <span\u{a0}style='display:none'> \
-        </span> <td\u{a0}class=x\u{a0}y=z\u{a0}y=w> <img\u{a0}src=http://a.example/?a=b&c=d> <> </> </\u{a0}x> <a\"b> \
-        <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
-
-    proptest! {
-        /// Whether HTML is found to be ordinary or not, the same is seen.
-        #[test]
-        fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
-            let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
-            let long = "a=b ".repeat(1030);
-            let html: String = soup.iter().map(|&n| &*pieces[n % pieces.len()]).map(|s| if s == "LONG" { &long } else { s }).collect();
-            let sheet = Sheet::default();
-            let read = |whole: bool| {
-                let (mut seen, elements) = (String::new(), RefCell::new(Elements::new(&sheet)));
-                let mut see = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
-                let stopped = if whole {
-                    read_on(&html, 0, Sink::new(&[], &elements, &mut see))
-                } else {
-                    tokenize(&html, &[], &elements, &mut see)
-                };
-                seen + &format!("{stopped:?}")
-            };
-            prop_assert_eq!(read(true), read(false), "{}", html);
-        }
-    }
-
-    #[test]
-    fn what_is_never_closed_is_read_after_all() {
-        let page = "<p>An offer <a href=u:x>for you</a></p><div style='display:none'>no</div>";
-        let text = "{An offer }{[u:x]}{for you}";
-        assert_eq!(seen(&format!("<title>{page}")), text);
-        assert_eq!(seen(&format!("<title>yes</title><STYLE type=x>p{{}}{page}")), text);
-        assert_eq!(seen(&format!("<script>a();{page}")), text);
-        // Each by another one.
-        assert_eq!(seen(&format!("<title><style>a<script>{page}")), text);
-        assert_eq!(seen(&format!("<title>{}{page}", "<style></style>".repeat(3))), text);
-        // What is closed is not read, and an end without a text is no loss.
-        assert_eq!(seen(&format!("<title>{page}</title>")), "");
-        assert_eq!(
-            seen("<p>A letter of some words, and more of them.</p><style>p{}"),
-            "A letter of some words, and more of them."
-        );
-    }
-
-    /// A tag without bounds is not tokenised to its end, which would take minutes; a long comment hides nothing else.
-    #[test]
-    fn endless_tags_and_long_comments() {
-        let attributes = "a1 b2=c ".repeat(300_000);
-        let all = seen(&format!("one <p {attributes}>two"));
-        assert!(all.starts_with("one ") && all.ends_with(">two"));
-        let styles = "<w:LsdException Locked=\"false\" Priority=\"9\" Name=\"heading 1\"/>\n".repeat(2000);
-        assert_eq!(
-            seen(&format!("one <!--[if gte mso 9]>{styles}<![endif]-->two <b>three</b>")),
-            "one two three"
-        );
-        for padding in 0..12 {
-            let comment = " ".repeat(8192 - 12 + padding);
-            assert_eq!(seen(&format!("one <!--{comment}-->two")), "one two", "{padding}");
-        }
-        assert_eq!(seen(&format!("one <!--{styles}")), "one ");
-    }
-
-    #[test]
-    fn link_targets() {
-        assert_eq!(
-            seen("<A HREF=' http://a.example/?x=1&amp;y=2 '>here</a>"),
-            "[http://a.example/?x=1&y=2]here"
-        );
-        assert_eq!(
-            seen("<img src=\"cid:1@x\"><input type=image src=http://b.example/i.png>"),
-            "{cid:1@x (None, None)}[http://b.example/i.png]"
-        );
-    }
-
-    #[test]
-    fn elements_and_their_links() {
-        let seen = |html: &str| {
-            let mut all = String::new();
-            pieces(html, &mut |piece| match piece {
-                Piece::Start { name, link } => all.push_str(&format!("<{name} {}>", link.unwrap_or("-"))),
-                Piece::End(name) => all.push_str(&format!("</{name}>")),
-                _ => (),
-            });
-            all
-        };
-        assert_eq!(seen("<A class=x HREF=' u '>a</A><br>"), "<a u></a><br ->");
-        assert_eq!(seen("<form action=v><link href=w>"), r#"<form v><link ->"#);
-        assert_eq!(seen("<p hidden><a href=u>"), r#"<p -><a ->"#);
-        // What the reader of a swallowed page sees has elements, too.
-        let page = "<a href=u>some words and some more of them</a>";
-        assert_eq!(seen(&format!("<title>{page}")), "<title -><a u></a>");
-    }
-
-    #[test]
-    fn pictures() {
-        assert_eq!(
-            seen(
-                "<img src=' http://a.example/i.png ' width=120 HEIGHT='80px'><img width=50% src=cid:b><img>"
-            ),
-            "[http://a.example/i.png]{http://a.example/i.png (Some(120), Some(80))}{cid:b (None, None)}"
-        );
-        let hidden = "<div style='display:none'><img src=cid:a></div><blockquote type=cite><img src=cid:b></blockquote>";
-        assert_eq!(seen(&format!("{hidden}<font color=white><img src=cid:c>no")), "{cid:c (None, None)}(no)");
-    }
-}
+mod tests;

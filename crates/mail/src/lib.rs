@@ -15,6 +15,7 @@
 
 mod atoms;
 mod authres;
+mod bidi;
 mod charset;
 mod cms;
 mod decode;
@@ -38,6 +39,7 @@ mod style;
 mod transfer;
 
 pub use authres::{AuthenticationResults, MethodResult};
+pub use bidi::in_reading_order;
 pub use decode::{Correspondents, Fields, header_fields, subject};
 pub use html::pieces;
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};

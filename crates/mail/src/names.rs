@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the elements of HTML are by their names.
+//! What the elements of HTML are by their names and attributes.
 
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
@@ -38,6 +38,22 @@ pub(super) fn closes_its_like(name: &LocalName) -> bool {
             | local_name!("tr")
             | local_name!("option")
     )
+}
+
+/// Elements before which a paragraph ends, though its end tag is left out (HTML standard, 13.2.6.4.7). A table does not in the pages of old
+/// that mail has.
+pub(super) fn closes_paragraph(name: &LocalName) -> bool {
+    is_block(name)
+        && !matches!(
+            *name,
+            local_name!("html")
+                | local_name!("body")
+                | local_name!("frameset")
+                | local_name!("noframes")
+                | local_name!("legend")
+                | local_name!("optgroup")
+                | local_name!("option")
+        )
 }
 
 /// Elements in which others of the name of an outer one may stand.
@@ -153,7 +169,20 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("noembed")
         | local_name!("datalist")
         | local_name!("select")
-        | local_name!("rp") => true,
+        | local_name!("progress")
+        | local_name!("meter")
+        | local_name!("rp")
+        // Of drawings and formulas: what is drawn elsewhere, or said of them.
+        | local_name!("defs")
+        | local_name!("symbol")
+        | local_name!("desc")
+        | local_name!("metadata")
+        | local_name!("mask")
+        | local_name!("pattern")
+        | local_name!("marker")
+        | local_name!("annotation")
+        | local_name!("annotation-xml")
+        | local_name!("mphantom") => true,
         // Without anything to show in their place, they are.
         local_name!("object") => has(local_name!("data")),
         local_name!("dialog") => !has(local_name!("open")),
@@ -174,4 +203,39 @@ pub(super) fn is_of_table(name: &LocalName) -> bool {
             | local_name!("td")
             | local_name!("th")
     )
+}
+
+/// Whether an element is folded up, or what stays of one that is; none for all others.
+pub(super) fn is_folded(tag: &Tag) -> Option<bool> {
+    match tag.name {
+        local_name!("details") => {
+            (!tag.attrs.iter().any(|a| a.name.local == local_name!("open"))).then_some(true)
+        }
+        local_name!("summary") => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the letters of an element are read from right to left, whatever they are; none for all that say nothing of it.
+pub(super) fn is_override(tag: &Tag) -> Option<bool> {
+    let direction = tag.attrs.iter().find(|a| a.name.local == local_name!("dir"))?;
+    (tag.name == local_name!("bdo")).then(|| direction.value.trim().eq_ignore_ascii_case("rtl"))
+}
+
+/// Quotes of an answered message, as mail programs mark them; or announce them, for many give the quote no mark.
+pub(super) fn is_quote(tag: &Tag, is_announced: bool) -> bool {
+    if tag.name == local_name!("blockquote") && is_announced {
+        return true;
+    }
+    if tag.name != local_name!("blockquote") && tag.name != local_name!("div") {
+        return false;
+    }
+    let value = |name: &LocalName| tag.attrs.iter().find(|a| a.name.local == *name).map(|a| &a.value);
+    let cited = value(&local_name!("type")).is_some_and(|v| v.eq_ignore_ascii_case("cite"));
+    let class = value(&local_name!("class"));
+    cited
+        || class.is_some_and(|v| {
+            v.split_whitespace()
+                .any(|c| c == "moz-cite-prefix" || c.ends_with("_quote") || c.ends_with("_quoted"))
+        })
 }

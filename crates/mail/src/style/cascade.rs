@@ -2,6 +2,7 @@
 //! Which of several declarations for one element counts.
 
 use super::colour::Colour;
+use super::place::{PLAIN, TINY};
 
 /// What a declaration is about. Some properties are about two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,19 +30,40 @@ pub(super) enum Slot {
     Top,
     Bottom,
     Indent,
+    /// The text begins where its box ends.
+    IndentOut,
     MarginLeft,
+    MarginTop,
     Clip,
     ClipPath,
     Transform,
+    Translate,
+    Scale,
+    Rotate,
+    Zoom,
+    Filter,
+    Mask,
+    ContentHidden,
+    /// It stands behind what it stands in.
+    Behind,
+    /// What is in it stands before it, whatever it says.
+    Layer,
+    RightToLeft,
+    /// Letters stand in the order of `direction`, whatever they are.
+    Override,
     FontSize,
     LetterSpacing,
     Colour,
+    /// What letters are drawn with instead of their colour.
+    Fill,
+    /// No shadow shows letters that are not drawn, nor an outline.
+    Shadow,
+    Stroke,
+    /// Letters are cut out of what is behind them.
+    ClipsToText,
     Background,
     Picture,
 }
-
-/// As many as there are.
-const SLOTS: usize = Slot::Picture as usize + 1;
 
 /// What a declaration says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +76,9 @@ pub(super) enum Value {
     Unknown,
     /// As it is around the element.
     Inherit,
+    /// Letters of this size, in 64ths of a pixel, or of so many times the size around them, in 64ths.
+    Size(u32),
+    Times(u32),
 }
 
 /// One of two declarations counts: the important one, then the element's own, then the more specific one, then the later
@@ -73,6 +98,8 @@ pub(super) struct Rank {
 pub(super) enum Origin {
     /// An attribute such as `bgcolor`.
     Hint,
+    /// Rules in an `@layer`.
+    Layer,
     Sheet,
     Inline,
 }
@@ -89,37 +116,51 @@ impl Rank {
 /// What a declaration says that may not apply: it hides nothing, but may show what another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
-        (Slot::Colour | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
-        (_, Value::Hides(true)) => None,
+        (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (Slot::FontSize, Value::Size(TINY..)) => Some(value),
+        (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
+        (Slot::FontSize, _) => None,
+        // These show what others hide.
+        (Slot::ClipsToText | Slot::Layer, Value::Hides(true)) => Some(value),
+        (Slot::ClipsToText | Slot::Layer, _) | (_, Value::Hides(true)) => None,
         _ => Some(Value::Hides(false)),
     }
 }
 
 /// The declarations that count for one element.
-#[derive(Debug)]
-pub(super) struct Cascade([Option<(Rank, Value)>; SLOTS]);
-
-impl Default for Cascade {
-    fn default() -> Self {
-        Self([None; SLOTS])
-    }
+#[derive(Debug, Default)]
+pub(super) struct Cascade {
+    /// A bit for each slot that something is said of, and for each that does its part in hiding the text.
+    said: u64,
+    hides: u64,
+    found: Vec<(Slot, Rank, Value)>,
 }
 
 impl Cascade {
     /// Adds a declaration, which counts unless a higher one is there.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
-        let entry = &mut self.0[slot as usize];
-        if entry.is_none_or(|(there, _)| there <= rank) {
-            *entry = Some((rank, value));
+        let bit = 1 << slot as u32;
+        if self.said & bit == 0 {
+            self.said |= bit;
+            self.found.push((slot, rank, value));
+        } else if let Some(there) = self.found.iter_mut().find(|there| there.0 == slot) {
+            if there.1 > rank {
+                return;
+            }
+            *there = (slot, rank, value);
         }
+        self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
-        self.0[slot as usize].map(|(_, value)| value)
+        if self.said & (1 << slot as u32) == 0 {
+            return None;
+        }
+        self.found.iter().find(|there| there.0 == slot).map(|&(_, _, value)| value)
     }
 
     /// Whether something does its part in hiding the text.
-    pub(super) fn hides(&self, slot: Slot) -> bool {
-        self.get(slot) == Some(Value::Hides(true))
+    pub(super) const fn hides(&self, slot: Slot) -> bool {
+        self.hides & (1 << slot as u32) != 0
     }
 }

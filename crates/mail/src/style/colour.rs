@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Colours, as far as they hide text.
 
+use super::length::{arguments, functions, number, words};
+use cssparser::color::{parse_hash_color, parse_named_color};
+
 /// A colour's red, green and blue.
 pub(crate) type Colour = [u8; 3];
 
 /// The page, where nothing says otherwise.
 pub(crate) const PAGE: Colour = [255; 3];
+
+/// A share of opacity below which nobody sees a colour.
+pub(super) const FAINT: f32 = 0.05;
 
 /// What is written where a colour stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,60 +20,184 @@ pub(super) enum Paint {
     Transparent,
 }
 
-/// A colour by its digits or by one of the names that hide text.
+/// A colour by its digits, its name or a function (CSS Color Module Level 4).
 pub(super) fn paint(text: &str) -> Option<Paint> {
     let lower = text.trim().to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix('#') {
         return of_digits(digits);
     }
-    if let Some((_, list)) = lower.split_once('(').filter(|(name, _)| matches!(*name, "rgb" | "rgba")) {
-        return of_numbers(list);
+    if let Some((name, list)) = lower.split_once('(') {
+        return of_function(name, list.strip_suffix(')').unwrap_or(list));
     }
-    let near_white = |name: &str| {
-        ["snow", "ivory", "ghostwhite", "floralwhite", "mintcream", "whitesmoke"].contains(&name)
-    };
     match &*lower {
         "transparent" => Some(Paint::Transparent),
-        "black" => Some(Paint::Opaque([0; 3])),
-        "white" => Some(Paint::Opaque(PAGE)),
-        name if near_white(name) => Some(Paint::Opaque([250; 3])),
-        // Old HTML leaves the mark out.
-        digits if digits.len() == 6 => of_digits(digits),
-        _ => None,
+        // The system's names of a light page.
+        "canvas" | "window" | "field" | "-moz-default-background-color" => Some(Paint::Opaque(PAGE)),
+        "canvastext" | "windowtext" | "fieldtext" => Some(Paint::Opaque([0; 3])),
+        name => match parse_named_color(name) {
+            Ok((red, green, blue)) => Some(Paint::Opaque([red, green, blue])),
+            // Old HTML leaves the mark out.
+            Err(()) => of_digits(name).filter(|_| name.len() == 6),
+        },
     }
 }
 
 /// Three or six digits, and one or two more for how opaque it is.
 fn of_digits(digits: &str) -> Option<Paint> {
-    let all: Vec<u8> =
-        digits.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
-    let bytes: Vec<u8> = match all.len() {
-        3 | 4 => all.iter().map(|d| d * 17).collect(),
-        6 | 8 => all.chunks(2).map(|d| d[0] << 4 | d[1]).collect(),
+    let (red, green, blue, alpha) = parse_hash_color(digits.as_bytes()).ok()?;
+    Some(if alpha < FAINT { Paint::Transparent } else { Paint::Opaque([red, green, blue]) })
+}
+
+fn of_function(name: &str, list: &str) -> Option<Paint> {
+    if name == "light-dark" {
+        return arguments(list).next().and_then(paint);
+    }
+    // The space stands first in `color()`.
+    let list = if name == "color" { list.trim_start().split_once(' ')?.1 } else { list };
+    let mut numbers = list.split([',', ' ', '/', '\t', '\n', '\r']).filter(|n| !n.is_empty());
+    let mut next = || numbers.next();
+    let (first, second, third) = (next()?, next()?, next()?);
+    if next().and_then(number).is_some_and(|alpha| alpha < FAINT) {
+        return Some(Paint::Transparent);
+    }
+    // A channel as a share of its whole.
+    let share = |text: &str, whole: f32| {
+        if text == "none" {
+            return Some(0.0);
+        }
+        number(text).map(|n| if text.ends_with('%') { n } else { n / whole })
+    };
+    let colour = match name {
+        "rgb" | "rgba" => [share(first, 255.0)?, share(second, 255.0)?, share(third, 255.0)?],
+        "color" => [share(first, 1.0)?, share(second, 1.0)?, share(third, 1.0)?],
+        "hsl" | "hsla" => of_hue(hue(first)?, share(second, 100.0)?, share(third, 100.0)?),
+        "hwb" => {
+            let (white, black) = (share(second, 100.0)?, share(third, 100.0)?);
+            let whole = (white + black).max(1.0);
+            of_hue(hue(first)?, 1.0, 0.5).map(|c| c * (1.0 - (white + black) / whole) + white / whole)
+        }
+        "lab" | "lch" => grey(share(first, 100.0)?, second, third, 8.0, name == "lch")?,
+        "oklab" | "oklch" => grey(share(first, 1.0)?, second, third, 0.03, name == "oklch")?,
         _ => return None,
     };
-    Some(if bytes.get(3) == Some(&0) {
-        Paint::Transparent
-    } else {
-        Paint::Opaque([bytes[0], bytes[1], bytes[2]])
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    Some(Paint::Opaque(colour.map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8)))
+}
+
+/// A light, or grey, colour of a space of lightness and two axes, or chroma and hue; others are not told. Black and white are so whatever
+/// the rest says.
+fn grey(light: f32, second: &str, third: &str, little: f32, is_polar: bool) -> Option<[f32; 3]> {
+    let is_small = |text: &str| number(text).is_some_and(|n| n.abs() <= little);
+    let is_grey = is_small(second) && (is_polar || is_small(third));
+    (is_grey || light >= 0.995 || light <= 0.005).then_some([light; 3])
+}
+
+/// An angle as a share of a turn.
+fn hue(text: &str) -> Option<f32> {
+    let units = [("deg", 360.0), ("grad", 400.0), ("rad", std::f32::consts::TAU), ("turn", 1.0), ("", 360.0)];
+    let (text, whole) =
+        units.into_iter().find_map(|(unit, whole)| Some((text.strip_suffix(unit)?, whole)))?;
+    Some((text.parse::<f32>().ok()? / whole).rem_euclid(1.0))
+}
+
+/// Hue, saturation and lightness as red, green and blue (CSS Color Module Level 4, 7.1).
+fn of_hue(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
+    let (saturation, light) = (saturation.clamp(0.0, 1.0), light.clamp(0.0, 1.0));
+    [0.0, 8.0, 4.0].map(|n| {
+        let k = (n + hue * 12.0) % 12.0;
+        light - saturation * light.min(1.0 - light) * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)
     })
 }
 
-/// The numbers of `rgb(...)`.
-fn of_numbers(list: &str) -> Option<Paint> {
-    let mut numbers = list.trim_end_matches(')').split([',', ' ', '/']).filter(|n| !n.is_empty());
-    let mut next = || numbers.next()?.trim().parse::<u8>().ok();
-    let colour = [next()?, next()?, next()?];
-    let alpha = numbers.next().map(|alpha| alpha.trim_end_matches('%').parse::<f32>());
-    Some(if matches!(alpha, Some(Ok(alpha)) if alpha < 0.05) {
-        Paint::Transparent
-    } else {
-        Paint::Opaque(colour)
-    })
+/// The one colour that all stops of the first gradient in a value have.
+pub(super) fn of_gradient(value: &str) -> Option<Paint> {
+    let lower = value.to_ascii_lowercase();
+    let (_, list) = functions(&lower).find(|(name, _)| name.ends_with("-gradient"))?;
+    let mut all = None;
+    for (at, stop) in arguments(list).enumerate() {
+        // A stop has its place behind the colour, or two.
+        let colour = words(stop).next().and_then(paint);
+        if at == 0 && colour.is_none() {
+            // The direction.
+            continue;
+        }
+        let colour = colour?;
+        let same = match (all, colour) {
+            (None, _) | (Some(Paint::Transparent), Paint::Transparent) => true,
+            (Some(Paint::Opaque(a)), Paint::Opaque(b)) => alike(a, b),
+            _ => false,
+        };
+        all = same.then_some(colour);
+        all?;
+    }
+    all
 }
 
 /// Two colours that a reader does not tell apart.
 pub(crate) fn alike(a: Colour, b: Colour) -> bool {
     // A step of 24 of 255 in one channel is a contrast of 1.2 at most, where 4.5 is asked of text (WCAG 1.4.3).
     a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 24)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_has_many_names() {
+        for white in [
+            "#fff",
+            "WHITE",
+            "ffffff",
+            "azure",
+            "rgb(255, 255,255)",
+            "rgb(100% 100% 100% / 1)",
+            "rgba(255,255,255,.9)",
+            "hsl(0,0%,100%)",
+            "hsl(120deg 40% 100%)",
+            "hwb(90 100% 0%)",
+            "lab(100 0 0)",
+            "oklch(1 0 none)",
+            "lch(100% 20 40)",
+            "color(srgb 1 1 1)",
+            "light-dark(#fff, #000)",
+            "canvas",
+        ] {
+            let found = paint(white);
+            assert!(matches!(found, Some(Paint::Opaque(colour)) if alike(colour, PAGE)), "{white} {found:?}");
+        }
+        for (other, expected) in [
+            ("hsl(0,100%,50%)", Some([255, 0, 0])),
+            ("hsl(.5turn 100% 50%)", Some([0, 255, 255])),
+            ("hwb(120 0% 0%)", Some([0, 255, 0])),
+            ("hotpink", Some([255, 105, 180])),
+            ("color-mix(in srgb, red, blue)", None),
+            ("lab(50 60 60)", None),
+            ("rgb(", None),
+            ("hsl(a b c)", None),
+            ("#ff", None),
+            ("purple2", None),
+        ] {
+            assert_eq!(paint(other), expected.map(Paint::Opaque), "{other}");
+        }
+        for transparent in ["transparent", "#0000", "rgb(1 2 3 / 0%)", "hsla(0,0%,0%,0)", "#ffffff00"] {
+            assert_eq!(paint(transparent), Some(Paint::Transparent), "{transparent}");
+        }
+    }
+
+    #[test]
+    fn a_gradient_may_be_one_colour() {
+        let white = Some(Paint::Opaque(PAGE));
+        for (gradient, expected) in [
+            ("linear-gradient(#fff,#fff)", white),
+            ("LINEAR-gradient(to right, white 0%, rgb(255, 255, 255) 50% 100%)", white),
+            ("radial-gradient(circle, transparent, #fff0)", Some(Paint::Transparent)),
+            ("linear-gradient(#fff,#000)", None),
+            ("linear-gradient(#fff,x)", None),
+            ("url(x)", None),
+            ("linear-gradient(", None),
+        ] {
+            assert_eq!(of_gradient(gradient), expected, "{gradient}");
+        }
+    }
 }

@@ -2,12 +2,15 @@
 //! How an element is shown, by its attributes and the style sheets.
 
 use super::cascade::{Cascade, Rank, Slot, Value};
-use super::colour::Colour;
-use super::declaration::{self, backdrop, ink};
+use super::colour::{Colour, PAGE, alike};
+use super::declaration;
+use super::painting::{backdrop, ink};
+use super::place::TINY;
 use super::sheet::Sheet;
+use super::tree::Node;
 use crate::names::is_block;
-use html5ever::local_name;
 use html5ever::tokenizer::Tag;
+use html5ever::{LocalName, local_name};
 
 /// What letters are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,13 @@ pub(crate) enum Ink {
     Unknown,
 }
 
+/// How large letters are, in 64ths: of a pixel, or of the size around them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Of(u32),
+    Times(u32),
+}
+
 /// What is said of one element. `None` is: nothing, it is as around it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -25,25 +35,35 @@ pub(crate) struct Style {
     pub(crate) hidden: bool,
     /// Its letters take place and are not drawn.
     pub(crate) invisible: Option<bool>,
-    /// Its letters are too small to read, or have a size that can be read.
-    pub(crate) tiny: Option<bool>,
+    /// How large its letters are.
+    pub(crate) size: Option<Size>,
     /// Its letters stand on one another.
     pub(crate) squeezed: Option<bool>,
     pub(crate) ink: Option<Ink>,
+    /// What letters are drawn with instead of their colour; `Some(None)` where it is their colour again.
+    pub(crate) fill: Option<Option<Ink>>,
+    /// Whether letters are seen that are not drawn, by an outline or a shadow.
+    pub(crate) outlined: Option<bool>,
     /// The colour behind it; `Some(None)` where that cannot be told.
     pub(crate) background: Option<Option<Colour>>,
+    /// It stands behind what it stands in.
+    pub(crate) behind: bool,
+    /// What is in it stands before it.
+    pub(crate) is_layer: bool,
+    /// Its letters stand from right to left, whatever they are.
+    pub(crate) reversed: Option<bool>,
 }
 
 impl Style {
     /// Reads the attributes of a start tag, and what `sheet` says of such an element.
-    pub(crate) fn of(tag: &Tag, sheet: &Sheet) -> Self {
+    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>) -> Self {
         let mut cascade = Cascade::default();
-        let mut is_styled = sheet.apply(tag, &mut cascade);
+        let mut is_styled = sheet.apply(tag, node, &mut cascade);
         for attribute in &tag.attrs {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
             match attribute.name.local {
-                local_name!("style") => declaration::of_attribute(value, &mut |found| {
+                local_name!("style") => declaration::of_attribute(value, sheet.vars(), &mut |found| {
                     cascade.add(found.slot, Rank::inline(found.is_important), found.value);
                 }),
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
@@ -57,28 +77,67 @@ impl Style {
             }
             is_styled = true;
         }
-        if is_styled { Self::by(&cascade, tag) } else { Self::default() }
+        if is_styled { Self::by(&cascade, &tag.name) } else { Self::default() }
     }
 
-    fn by(cascade: &Cascade, tag: &Tag) -> Self {
+    /// That of text in no element of its own.
+    pub(super) fn alone(cascade: &Cascade) -> Self {
+        Self::by(cascade, &local_name!("span"))
+    }
+
+    /// Whether text of this style is not seen on a white page, whatever stands around it.
+    pub(super) fn hides(&self) -> bool {
+        let is_drawn = match self.fill.flatten().or(self.ink) {
+            Some(Ink::Of(ink)) => self.background.is_some() || !alike(ink, PAGE),
+            Some(Ink::Transparent) => false,
+            _ => true,
+        };
+        let is_tiny = matches!(self.size, Some(Size::Of(..TINY)));
+        self.hidden || self.invisible == Some(true) || is_tiny || !is_drawn
+    }
+
+    fn by(cascade: &Cascade, name: &LocalName) -> Self {
         let flag = |slot| match cascade.get(slot) {
             Some(Value::Hides(hides)) => Some(hides),
             _ => None,
         };
+        let ink = |slot| match cascade.get(slot) {
+            Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
+            Some(Value::Transparent) => Some(Ink::Transparent),
+            Some(Value::Unknown) => Some(Ink::Unknown),
+            _ => None,
+        };
+        let clips_to_text = cascade.hides(Slot::ClipsToText);
+        let is_moved = cascade.hides(Slot::Moved);
         Self {
-            hidden: is_hidden(cascade, tag),
+            hidden: is_hidden(cascade, name),
             invisible: flag(Slot::Invisible),
-            tiny: flag(Slot::FontSize),
-            squeezed: flag(Slot::LetterSpacing),
-            ink: match cascade.get(Slot::Colour) {
-                Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
-                Some(Value::Transparent) => Some(Ink::Transparent),
-                Some(Value::Unknown) => Some(Ink::Unknown),
+            size: match cascade.get(Slot::FontSize) {
+                Some(Value::Size(size)) => Some(Size::Of(size)),
+                Some(Value::Times(times)) => Some(Size::Times(times)),
                 _ => None,
             },
+            squeezed: flag(Slot::LetterSpacing),
+            ink: if clips_to_text { Some(Ink::Unknown) } else { ink(Slot::Colour) },
+            fill: match cascade.get(Slot::Fill) {
+                _ if clips_to_text => Some(None),
+                Some(Value::Inherit) => Some(None),
+                _ => ink(Slot::Fill).map(Some),
+            },
+            outlined: match (flag(Slot::Shadow), flag(Slot::Stroke)) {
+                (None, None) => None,
+                (shadow, stroke) => Some(shadow == Some(false) || stroke == Some(false)),
+            },
             background: match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
+                (Some(Value::Colour(colour)), _) => Some(Some(colour)),
                 (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
                 (_, Some(Value::Colour(colour))) => Some(Some(colour)),
+                _ => None,
+            },
+            behind: is_moved && cascade.hides(Slot::Behind),
+            is_layer: is_moved && cascade.hides(Slot::Layer),
+            reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
+                (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
             },
         }
@@ -86,25 +145,40 @@ impl Style {
 }
 
 /// Whether an element takes no place, or none where anybody looks.
-fn is_hidden(cascade: &Cascade, tag: &Tag) -> bool {
+fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
     // Sizes mean nothing to what flows in a line, and a cell grows with what is in it.
     let is_block = hides(Slot::Float)
         || hides(Slot::OutOfFlow)
         || match cascade.get(Slot::Block) {
             Some(value) => value == Value::Hides(true),
-            None => is_block(&tag.name),
+            None => is_block(name),
         };
     let sizes = [Slot::Height, Slot::MaxHeight, Slot::Width, Slot::MaxWidth, Slot::LineHeight];
-    let is_flat = is_block && hides(Slot::Clips) && sizes.into_iter().any(hides);
+    let is_flat = is_block && hides(Slot::Clips) && (sizes.into_iter().any(hides) || hides(Slot::IndentOut));
     let sides = [Slot::Left, Slot::Right, Slot::Top, Slot::Bottom];
     let is_moved = hides(Slot::Moved) && sides.into_iter().any(hides);
-    hides(Slot::NotDisplayed)
-        || hides(Slot::Faint)
-        || hides(Slot::MarginLeft)
-        || hides(Slot::ClipPath)
+    let anywhere = [
+        Slot::NotDisplayed,
+        Slot::Faint,
+        Slot::MarginLeft,
+        Slot::ClipPath,
+        Slot::Filter,
+        Slot::Mask,
+        Slot::Zoom,
+    ];
+    let in_a_box = [
+        Slot::Indent,
+        Slot::Transform,
+        Slot::Translate,
+        Slot::Scale,
+        Slot::Rotate,
+        Slot::ContentHidden,
+        Slot::MarginTop,
+    ];
+    anywhere.into_iter().any(hides)
         || is_flat
         || is_moved
-        || is_block && (hides(Slot::Indent) || hides(Slot::Transform))
+        || is_block && in_a_box.into_iter().any(hides)
         || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

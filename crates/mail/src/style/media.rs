@@ -25,7 +25,14 @@ pub(super) fn applies(queries: &str) -> Applies {
 /// A query: conditions with `and` between them.
 fn one(query: &str) -> Applies {
     let query = query.strip_prefix("only ").unwrap_or(query);
-    if query.starts_with("not ") || query.contains(" or ") || query.contains("/*") || query.contains('\\') {
+    if let Some(rest) = query.strip_prefix("not ") {
+        return match one(rest.trim()) {
+            Applies::Yes => Applies::No,
+            Applies::No => Applies::Yes,
+            Applies::Perhaps => Applies::Perhaps,
+        };
+    }
+    if query.contains(" or ") || query.contains("/*") || query.contains('\\') {
         return Applies::Perhaps;
     }
     query.split(" and ").map(|condition| simple(condition.trim())).min().unwrap_or(Applies::Perhaps)
@@ -44,6 +51,7 @@ fn simple(condition: &str) -> Applies {
     };
     let (name, value) = feature.split_once(':').unwrap_or((feature, ""));
     let fits = match (name.trim(), pixels(value.trim())) {
+        ("prefers-color-scheme", _) if value.trim() == "light" => true,
         ("min-width" | "min-device-width", Some(pixels)) => pixels <= WIDTH,
         ("max-width" | "max-device-width", Some(pixels)) => pixels >= WIDTH,
         _ => return Applies::Perhaps,
@@ -81,7 +89,9 @@ mod tests {
             ("screen and (min-width:480px) and (max-width:4000px)", Yes),
             ("(prefers-color-scheme: dark)", Perhaps),
             ("screen and (-webkit-min-device-pixel-ratio:0)", Perhaps),
-            ("not all", Perhaps),
+            ("not all", No),
+            ("not print", Yes),
+            ("(prefers-color-scheme:light)", Yes),
             ("(width > 5px)", Perhaps),
             ("print, (orientation: portrait)", Perhaps),
         ] {

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether the attributes of an element, and the style sheets of its page, keep its text from being seen.
 
+mod attribute;
 mod cascade;
 mod colour;
 mod declaration;
 mod element;
 mod find;
+mod generated;
+mod length;
+mod matching;
 mod media;
+mod painting;
+mod place;
+mod rules;
 mod selector;
+mod shape;
 mod sheet;
+mod supports;
+mod tree;
+mod vars;
 
 pub(super) use colour::{Colour, PAGE, alike};
-pub(super) use element::{Ink, Style};
+pub(super) use element::{Ink, Size, Style};
+pub(super) use place::{PLAIN, TINY};
+pub(super) use selector::Pseudo;
 pub(super) use sheet::Sheet;
+pub(super) use tree::Node;

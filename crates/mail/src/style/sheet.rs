@@ -3,17 +3,17 @@
 //!
 //! A rule that does not surely apply hides nothing, but shows what another one hides: what a reader may see is shown.
 
-use super::cascade::{Cascade, Origin, Rank, Slot, Value, perhaps};
-use super::declaration::{self, Declaration};
+use super::cascade::{Cascade, Rank, Slot, Value, perhaps};
 use super::find::style_elements;
+use super::generated::Generated;
+use super::matching::{self, Budget, is_such};
 use super::media::{self, Applies};
-use super::selector::{self, Compound, Selector};
-use cssparser::{
-    AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
-    RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
-};
+use super::rules;
+use super::selector::{Compound, Pseudo, Selector};
+use super::tree::{Needs, Node, Own};
+use super::vars::Vars;
+use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
-use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
 
 /// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. Of a page with more
@@ -23,14 +23,13 @@ const MAX_BYTES: usize = 256 << 10;
 /// Declarations that are kept, each for each selector of its rule.
 const MAX_KEPT: usize = 1 << 16;
 
-/// Levels of `@media` in one another.
-const MAX_DEPTH: usize = 8;
-
-/// Classes of an element that are looked up; one with more is not touched by a sheet. Real mail has up to ten.
-const MAX_CLASSES: usize = 32;
-
 /// Rules that ask for something besides their key, such as `p.x`; each is looked at for each element with the key.
-const MAX_COMPOUNDS: usize = 8;
+const MAX_COMPOUNDS: usize = 32;
+
+/// Looks at elements for one page: so many, and so many for each byte of it, up to a bound.
+const LOOKS: usize = 1 << 16;
+const LOOKS_EACH: usize = 8;
+const MAX_LOOKS: usize = 1 << 21;
 
 /// The rules that may hide or show text.
 #[derive(Debug, Default)]
@@ -43,22 +42,26 @@ pub(crate) struct Sheet {
     kept: usize,
     /// There was more than is read.
     is_over: bool,
+    needs: Needs,
+    generated: Vec<Generated>,
+    vars: Vars,
+    budget: Budget,
 }
 
 /// What is said of elements with one key.
 #[derive(Debug, Default)]
-struct Rules {
+pub(super) struct Rules {
     /// Of all of them. No more than there are slots.
     own: Vec<Found>,
     /// Of those that are something besides.
-    compounds: Vec<(Compound, Vec<Found>)>,
+    compounds: Vec<(Selector, Vec<Found>)>,
 }
 
 /// A declaration of a rule.
-type Found = (Slot, Rank, Value);
+pub(super) type Found = (Slot, Rank, Value);
 
 impl Rules {
-    fn add(&mut self, found: Found) {
+    pub(super) fn add(&mut self, found: Found) {
         match self.own.iter_mut().find(|there| there.0 == found.0) {
             Some(there) if there.1 <= found.1 => *there = found,
             Some(_) => (),
@@ -66,9 +69,14 @@ impl Rules {
         }
     }
 
-    fn add_compound(&mut self, compound: Compound, found: Vec<Found>) {
+    /// What is said of all of them.
+    pub(super) fn own(&self) -> &[Found] {
+        &self.own
+    }
+
+    fn add_compound(&mut self, selector: Selector, found: Vec<Found>) {
         if self.compounds.len() < MAX_COMPOUNDS {
-            self.compounds.push((compound, found));
+            self.compounds.push((selector, found));
         } else {
             found
                 .into_iter()
@@ -77,18 +85,26 @@ impl Rules {
         }
     }
 
-    fn apply(&self, element: &Compound, cascade: &mut Cascade) {
-        let fitting = self.compounds.iter().filter(|(compound, _)| is_such(element, compound));
-        let all = fitting.flat_map(|(_, found)| found).chain(&self.own);
-        all.for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
+    fn apply(&self, own: &Own, node: Option<&Node>, budget: &Budget, cascade: &mut Cascade) {
+        for (selector, found) in &self.compounds {
+            let applies = match node {
+                _ if !is_such(own, &selector.compound) => Applies::No,
+                Some(node) => matching::fits(selector, node, budget),
+                None => Applies::Yes,
+            };
+            for &(slot, rank, value) in found {
+                let value = match applies {
+                    Applies::Yes => Some(value),
+                    Applies::Perhaps => perhaps(slot, value),
+                    Applies::No => None,
+                };
+                if let Some(value) = value {
+                    cascade.add(slot, rank, value);
+                }
+            }
+        }
+        self.own.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
     }
-}
-
-/// Whether an element is all that a compound asks for.
-fn is_such(element: &Compound, asked: &Compound) -> bool {
-    asked.kind.as_ref().is_none_or(|kind| element.kind.as_ref() == Some(kind))
-        && asked.id.as_ref().is_none_or(|id| element.id.as_ref() == Some(id))
-        && asked.classes.iter().all(|class| element.classes.contains(class))
 }
 
 impl Sheet {
@@ -102,175 +118,154 @@ impl Sheet {
                 found.push((css, media::applies(media)));
             }
         });
-        let mut sheet = Self { is_over: bytes > MAX_BYTES, ..Self::default() };
+        let vars = Vars::of(html);
+        let looks = MAX_LOOKS.min(LOOKS + LOOKS_EACH * html.len());
+        let budget = Budget::new(u32::try_from(looks).unwrap_or(u32::MAX));
+        let mut sheet = Self { is_over: bytes > MAX_BYTES, vars, budget, ..Self::default() };
         if !sheet.is_over {
-            let mut order = 0;
-            for (css, applies) in found {
-                let mut reader = Reader { sheet: &mut sheet, applies, depth: 0, order: &mut order };
-                StyleSheetParser::new(&mut Parser::new(css), &mut reader).for_each(drop);
-            }
+            rules::read(&found, &mut sheet);
         }
-        if sheet.is_over { Self::default() } else { sheet }
+        if sheet.is_over { Self { vars: sheet.vars, ..Self::default() } } else { sheet }
     }
 
-    /// Adds what is said of an element, and tells whether there is anything.
-    pub(super) fn apply(&self, tag: &Tag, cascade: &mut Cascade) -> bool {
+    /// The custom properties of the page.
+    pub(super) const fn vars(&self) -> &Vars {
+        &self.vars
+    }
+
+    /// The document that elements stand in, if what stands around them must be known.
+    pub(crate) fn document(&self) -> Option<std::rc::Rc<Node>> {
+        self.needs.anything.then(|| Node::root(self.needs))
+    }
+
+    /// Adds what is said of an element, and tells whether there is anything. `node` is the element where the sheet needs
+    /// [to know more](Self::document) than its tag.
+    pub(super) fn apply(&self, tag: &Tag, node: Option<&Node>, cascade: &mut Cascade) -> bool {
         if self.kept == 0 {
             return false;
         }
-        let value = |name| tag.attrs.iter().find(|a| a.name.local == name).map(|a| &*a.value);
-        let names = value(local_name!("class")).unwrap_or("").split_ascii_whitespace();
-        let classes: Vec<String> = names.take(MAX_CLASSES + 1).map(str::to_owned).collect();
-        if classes.len() > MAX_CLASSES {
-            return false;
-        }
-        let id = value(local_name!("id")).map(|id| id.trim().to_owned());
-        let element = Compound { kind: Some(tag.name.clone()), id, classes };
-        let by_id = element.id.as_ref().and_then(|id| self.ids.get(id));
-        let by_class = element.classes.iter().filter_map(|class| self.classes.get(class));
+        let alone;
+        let own = match node {
+            Some(node) => &*node.own,
+            None => {
+                let Some(own) = Own::of(tag) else { return false };
+                alone = own;
+                &alone
+            }
+        };
+        let by_id = own.id.as_ref().and_then(|id| self.ids.get(id));
+        let by_class = own.classes.iter().filter_map(|class| self.classes.get(class));
         let all = by_class.chain(by_id).chain(self.kinds.get(&tag.name)).chain([&self.all]);
-        all.for_each(|rules| rules.apply(&element, cascade));
+        all.for_each(|rules| rules.apply(own, node, &self.budget, cascade));
         true
+    }
+
+    /// The text that rules put before that of an element, or behind it.
+    pub(crate) fn generated(&self, node: Option<&Node>, pseudo: Pseudo) -> Option<String> {
+        let node = node.filter(|_| !self.generated.is_empty())?;
+        let fitting = self.generated.iter().filter(|generated| {
+            generated.is_for(pseudo)
+                && matching::fits(generated.selector(), node, &self.budget) == Applies::Yes
+        });
+        fitting.max_by_key(|generated| generated.rank()).map(|generated| generated.text(&node.own))
     }
 
     /// Adds what a rule says of what one of its selectors fits.
-    fn add(&mut self, selector: Selector, found: &[Found]) {
+    pub(super) fn add(&mut self, selector: Selector, found: &[Found]) {
         let of_selector = |&(slot, rank, value): &Found| {
-            let value = if selector.is_simple { Some(value) } else { perhaps(slot, value) };
+            let value = if selector.is_cut { perhaps(slot, value) } else { Some(value) };
             Some((slot, Rank { specificity: selector.specificity, ..rank }, value?))
         };
         let found: Vec<_> = found.iter().filter_map(of_selector).collect();
-        self.kept += found.len();
-        self.is_over |= self.kept > MAX_KEPT;
+        self.keep(found.len());
         if found.is_empty() || self.is_over {
             return;
         }
-        let Compound { kind, id, mut classes } = selector.compound;
-        let is_compound = usize::from(kind.is_some()) + usize::from(id.is_some()) + classes.len() > 1;
-        let rest = |kind, id, classes| Compound { kind, id, classes };
-        let (rules, rest) = match (kind, id, classes.pop()) {
-            (kind, Some(id), class) => {
-                classes.extend(class);
-                (self.ids.entry(id).or_default(), rest(kind, None, classes))
-            }
-            (kind, None, Some(class)) => (self.classes.entry(class).or_default(), rest(kind, None, classes)),
-            (Some(kind), None, None) => (self.kinds.entry(kind).or_default(), Compound::default()),
-            (None, None, None) => (&mut self.all, Compound::default()),
+        let Compound { kind, id, classes, others } = &selector.compound;
+        let is_plain = selector.is_of_one() && others.is_empty();
+        self.need(&selector);
+        let is_one = usize::from(kind.is_some()) + usize::from(id.is_some()) + classes.len() <= 1;
+        let rules = match (kind, id, classes.last()) {
+            (_, Some(id), _) => self.ids.entry(id.clone()).or_default(),
+            (_, None, Some(class)) => self.classes.entry(class.clone()).or_default(),
+            (Some(kind), None, None) => self.kinds.entry(kind.clone()).or_default(),
+            (None, None, None) => &mut self.all,
         };
-        if is_compound {
-            rules.add_compound(rest, found);
-        } else {
+        if is_plain && is_one {
             found.into_iter().for_each(|found| rules.add(found));
-        }
-    }
-}
-
-/// Reads rules, and those within `@media` and its like.
-struct Reader<'a> {
-    sheet: &'a mut Sheet,
-    applies: Applies,
-    depth: usize,
-    order: &'a mut u32,
-}
-
-impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
-    type Prelude = Vec<Selector>;
-    type QualifiedRule = ();
-    type Error = ();
-
-    fn parse_prelude(&mut self, input: &mut Parser<'i>) -> Result<Vec<Selector>, ParseError<()>> {
-        selector::list(input).ok_or_else(|| ParseError::custom(()))
-    }
-
-    fn parse_block(
-        &mut self,
-        selectors: Vec<Selector>,
-        _start: &ParserState,
-        input: &mut Parser<'i>,
-    ) -> Result<(), ParseError<()>> {
-        if self.applies == Applies::No {
-            return Ok(());
-        }
-        let order = *self.order;
-        *self.order += 1;
-        let mut found = Rules::default();
-        let is_plain = declaration::of_block(input, &mut |Declaration { slot, value, is_important }| {
-            found.add((slot, Rank { is_important, origin: Origin::Sheet, specificity: 0, order }, value));
-        });
-        let is_sure = self.applies == Applies::Yes && is_plain;
-        let sure = |&(slot, rank, value): &Found| {
-            Some((slot, rank, if is_sure { value } else { perhaps(slot, value)? }))
-        };
-        let found: Vec<_> = found.own.iter().filter_map(sure).collect();
-        selectors.into_iter().for_each(|selector| self.sheet.add(selector, &found));
-        Ok(())
-    }
-}
-
-impl<'i> AtRuleParser<'i> for Reader<'_> {
-    type Prelude = Applies;
-    type AtRule = ();
-    type Error = ();
-
-    fn parse_prelude(
-        &mut self,
-        name: CowRcStr<'i>,
-        input: &mut Parser<'i>,
-    ) -> Result<Applies, ParseError<()>> {
-        let start = input.position();
-        while input.next().is_ok() {}
-        let is = |rule: &str| name.eq_ignore_ascii_case(rule);
-        if is("media") {
-            Ok(media::applies(input.slice_from(start)))
-        } else if is("supports") || is("layer") || is("container") || is("scope") {
-            Ok(Applies::Perhaps)
         } else {
-            Err(ParseError::custom(()))
+            rules.add_compound(selector, found);
         }
     }
 
-    fn rule_without_block(&mut self, _prelude: Applies, _start: &ParserState) -> Result<(), ()> {
-        Ok(())
+    fn need(&mut self, selector: &Selector) {
+        let needs = selector.needs();
+        self.needs.anything |= needs.anything;
+        self.needs.attributes |= needs.attributes;
+        self.needs.siblings |= needs.siblings;
     }
 
-    fn parse_block(
-        &mut self,
-        applies: Applies,
-        _start: &ParserState,
-        input: &mut Parser<'i>,
-    ) -> Result<(), ParseError<()>> {
-        let applies = applies.min(self.applies);
-        if applies > Applies::No && self.depth < MAX_DEPTH {
-            let (sheet, order) = (&mut *self.sheet, &mut *self.order);
-            let mut inner = Reader { sheet, applies, depth: self.depth + 1, order };
-            RuleBodyParser::new(input, &mut inner).for_each(drop);
-        } else if applies > Applies::No {
-            // What is not read might show what was hidden.
-            self.sheet.is_over = true;
-        }
-        Ok(())
-    }
-}
-
-/// There are none outside of rules.
-impl DeclarationParser<'_> for Reader<'_> {
-    type Declaration = ();
-    type Error = ();
-}
-
-impl RuleBodyItemParser<'_, (), ()> for Reader<'_> {
-    fn parse_declarations(&self) -> bool {
-        false
+    /// Adds text that a rule puts before or behind that of elements.
+    pub(super) fn add_generated(&mut self, generated: Generated) {
+        self.need(generated.selector());
+        // The values of attributes may be in the text.
+        self.needs.anything = true;
+        self.needs.attributes = true;
+        self.generated.push(generated);
     }
 
-    fn parse_qualified(&self) -> bool {
-        true
+    /// Whether any rule puts text somewhere.
+    pub(crate) const fn generates_text(&self) -> bool {
+        !self.generated.is_empty()
+    }
+
+    /// How many such rules there are.
+    pub(super) const fn generates(&self) -> usize {
+        self.generated.len()
+    }
+
+    /// So many declarations more are kept, or selectors made.
+    pub(super) const fn keep(&mut self, more: usize) {
+        self.kept = self.kept.saturating_add(more);
+        self.is_over |= self.kept > MAX_KEPT;
+    }
+
+    /// There is more than is read: none of it counts, as what is left out might show what was hidden.
+    pub(super) const fn give_up(&mut self) {
+        self.is_over = true;
+    }
+
+    pub(super) const fn gave_up(&self) -> bool {
+        self.is_over
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{Piece, pieces};
+    use proptest::prelude::*;
+
+    const SOUP: &str = "{ } ( ) [ ] , : ; > + ~ * & . # .a #i div p [a=b] [a^='b'i] :not( :is( :nth-child(2n+1) :hover ::before @media @supports @layer \
+        screen not and (display:grid) display:none color:#fff color:hsl( left:calc( -9999px 100vw 1e9 var(--a) --a:none content:'x' attr(a) \
+        background:linear-gradient( #fff 50% clip-path:polygon( 0 font-size:.1em transform:matrix( z-index:-1 !important \\61 /* */ \u{e9} \u{202e}";
+
+    proptest! {
+        /// Any sheet is read, and shows or hides the text, which stays.
+        #[test]
+        fn any_sheet_is_read(soup in prop::collection::vec(0..1000usize, 0..60)) {
+            let all: Vec<&str> = SOUP.split_ascii_whitespace().collect();
+            let css: String = soup.iter().flat_map(|&n| [all[n % all.len()], if n % 3 == 0 { " " } else { "" }]).collect();
+            for page in [format!("<style>{css}</style>{X}"), format!("<p style=\"{css}\">x</p>")] {
+                let mut found = 0;
+                pieces(&page, &mut |piece| {
+                    if let Piece::Text(text) | Piece::Hidden(text) = piece {
+                        found += text.matches('x').count();
+                    }
+                });
+                prop_assert!(found >= 1, "{}", page);
+            }
+        }
+    }
 
     /// What is seen of a page with one word `x`.
     fn shows(css: &str, body: &str) -> bool {
@@ -310,6 +305,34 @@ mod tests {
             ".a{position:absolute;left:-9999px}",
             "body{background:#eee} .a{color:#eeeeef;background-color:#eee}",
             ".a{display:none",
+            "body .a{display:none}",
+            "html > body > .a{display:none}",
+            "div > p{display:none}",
+            ".b p.c{display:none}",
+            "body>*>p:first-child{display:none}",
+            "p:nth-child(odd){display:none}",
+            "p:nth-of-type(1){display:none}",
+            ".a[id=i]{display:none}",
+            "div[class~=b][id^='i']{display:none}",
+            ".a:not(.z){display:none}",
+            ":is(.z,.a) :where(p){display:none}",
+            "s + .a{display:none} u ~ div p{display:none} div:nth-child(1){display:none}",
+            "@supports (display:grid){.a{display:none}}",
+            "@supports not (mso-x:y){.a{display:none}}",
+            "@layer x{.a{display:none}}",
+            "@media (prefers-color-scheme:light){.a{display:none}}",
+            "@media not print{.a{display:none}}",
+            ".a{.c{display:none}}",
+            ".a{&.b{display:none}}",
+            ".z,.a{> p{display:none}}",
+            ".a{@media screen{display:none}}",
+            ":root{--x:none} .a{display:var(--x)}",
+            ".a{display:var(--y,none)}",
+            // Shown to those who point at it.
+            ".a{display:none} .a:hover{display:block}",
+            ".a{display:none} .z .a{display:block}",
+            ".a{display:none} p > .a{display:block}",
+            ".a{display:none} @layer x{.a{display:block}}",
         ] {
             assert!(!shows(css, X), "{css}");
         }
@@ -347,11 +370,23 @@ mod tests {
             ".A{display:none}",
             "p .a{display:none}",
             "p>.a, .a:hover, .a[x]{display:none}",
+            ".a:not(.b){display:none}",
+            "div:nth-child(2){display:none}",
+            "div + .a{display:none}",
+            ".c > .a{display:none}",
+            "div[class=a]{display:none}",
+            ".a:has(p){display:none}",
+            "p:last-child{display:none}",
+            "@supports not (display:grid){.a{display:none}}",
+            ".a{.z{display:none}}",
+            ".z{.c{display:none}}",
+            ".a{display:none} .a:not(.z){display:block}",
+            ":root{--x:none} .z{--x:block} .a{display:var(--x)}",
+            "@starting-style{.a{display:none}}",
             ".a::before, .a:after{display:none}",
             "@media print{.a{display:none}}",
             "@media only screen and (max-width:600px){.a{display:none}}",
             "@media (prefers-color-scheme:dark){.a{display:none}}",
-            "@supports (display:grid){.a{display:none}}",
             "@keyframes a{.a{display:none}}",
             ".a{;\"display:none\"}",
             ".a{content:';display:none'}",
@@ -361,12 +396,51 @@ mod tests {
             ".a{display:none; &.b{display:block}}",
             ".z, {} , .a{display:none}",
             ".a..b, .a{display:none}",
-            ".a{color:#fff} table .a{background:#003}",
+            ".a{color:#fff} body .a{background:#003}",
             ".a{color:#fff} div{background:url(x)}",
             ".a{color:#fff;background-image:linear-gradient(#000,#111)}",
         ] {
             assert!(shows(css, X), "{css}");
         }
+    }
+
+    /// Those around an element, and before it.
+    #[test]
+    fn selectors_look_at_the_page() {
+        for (css, body) in [
+            ("table > tbody > tr > td{display:none}", "<table><tr><td>x</table>"),
+            ("p + p{display:none}", "<p>a<p>x"),
+            ("img + p{display:none}", "<img><p>x"),
+            ("h1 ~ p{display:none}", "<h1>a</h1><hr><b></b><p>x"),
+            ("p:nth-child(3n){display:none}", "<p>a<p>a<p>x<p>a"),
+            ("p:nth-of-type(2){display:none}", "<b></b><p>a<b></b></p><p>x"),
+            (".a .b .c{display:none}", "<div class=a><p class=b><i><b class=c>x"),
+            (".a > .b .c{display:none}", "<i class=a><i class=b><i class=b><b class=c>x"),
+        ] {
+            assert!(!shows(css, body), "{css}");
+        }
+        for (css, body) in [
+            ("p + p{display:none}", "<p>a</p><hr><p>x"),
+            (".a > .c{display:none}", "<div class=a><p><b class=c>x"),
+            ("p:nth-child(2n){display:none}", "<p>x"),
+            ("td > p{display:none}", "<table><tr><td></table><p>x"),
+            ("h1 ~ p{display:none}", &format!("<div><h1></h1></div>{}<p>x", "<b></b>".repeat(50))),
+        ] {
+            assert!(shows(css, body), "{css}");
+        }
+    }
+
+    /// Each compound fits each of the elements around.
+    #[test]
+    fn looks_are_bounded() {
+        let deep = "<b>".repeat(500);
+        let css = format!("{} .z i{{display:none}}", "b ".repeat(11));
+        assert!(shows(&css, &format!("{deep}<i>x</i>")));
+        let css = format!("{}{{display:none}}", "b:not(.q,.r) ~ ".repeat(11) + "i");
+        assert!(shows(&css, &format!("{}<s>x", "<b></b><i></i>".repeat(20_000))));
+        // Each level makes as many selectors as all above it.
+        let nested = "b,i,u,s{".repeat(8) + "color:red" + &"}".repeat(8);
+        assert!(shows(&format!(".a{{display:none}}{nested}"), X));
     }
 
     #[test]
@@ -403,7 +477,7 @@ mod tests {
         assert!(!shows(&deep(8), X) && shows(&deep(9), X));
         let many = |n| (0..n).fold(String::new(), |all, i| format!("{all}.b{i}.a{{top:0}}"));
         assert!(!shows(&format!("{}.b.a{{display:none}}", many(5)), X));
-        assert!(shows(&format!("{}.b.a{{display:none}}", many(10)), X));
+        assert!(shows(&format!("{}.b.a{{display:none}}", many(40)), X));
         let classes = "a ".repeat(40);
         assert!(shows(hidden, &format!("<div class='{classes}'>x</div>")));
     }

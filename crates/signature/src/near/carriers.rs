@@ -20,7 +20,7 @@ impl Near {
         let mut all: Vec<Signature> = text.map(|(slot, said)| slot.passages[said.passage].1).collect();
         let things = self.things.iter().map(|&(thing, signature)| match thing {
             Thing::Band(band) => self.commonest(band, signature, seen),
-            Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Hidden => signature,
+            Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Hidden | Thing::Answer => signature,
         });
         all.extend(things.filter(|&thing| {
             let known = seen.known(thing);

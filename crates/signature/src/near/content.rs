@@ -69,6 +69,8 @@ pub(super) struct Content {
     pub(super) has_files: bool,
     /// Whether its own lines say something, however few words it has.
     pub(super) speaks: bool,
+    /// Keyed hashes of the words of names below the text, kept only while it has few words.
+    pub(super) names: Vec<u64>,
     /// Which of the words are those of enclosed messages.
     pub(super) enclosed: Vec<Range<usize>>,
     /// What it quotes, kept only while it has few words, and what stands behind rules, while it has none.
@@ -93,6 +95,8 @@ impl Content {
         self.shows = self.shows.max(other.shows);
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);
+        other.names.truncate(MAX_HIDDEN - self.names.len().min(MAX_HIDDEN));
+        self.names.append(&mut other.names);
         self.has_files |= other.has_files;
         self.speaks |= other.speaks;
         append_kept(&mut self.quoted, other.quoted);

@@ -147,7 +147,7 @@ impl Near {
                 // One of seven says nothing alone, and what nobody sees only that messages are alike.
                 Thing::Band(_) => 0,
                 Thing::Hidden => known.alike(),
-                Thing::File(_) | Thing::Links | Thing::Path(_) => says(known),
+                Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Answer => says(known),
             },
         );
         let picture = self.picture(|signature| seen.known(signature), says);

@@ -70,8 +70,8 @@ const EXPANDED: usize = 4;
 
 /// How a token is folded that holds any of all characters.
 fn fold_any(token: &str, out: &mut String) {
-    let plain: String =
-        token.chars().filter(|&c| !is_blank(c)).nfkc().take(EXPANDED * token.chars().count()).collect();
+    let seen = token.chars().filter(|&c| !is_blank(c)).map(|c| letter_of(c).unwrap_or(c));
+    let plain: String = seen.nfkc().take(EXPANDED * token.chars().count()).collect();
     let mut latin = String::with_capacity(plain.len());
     if plain.contains(|c: char| c.is_ascii_alphabetic()) {
         // Letters of another script among Latin ones are meant to look like them.
@@ -92,6 +92,62 @@ fn fold_any(token: &str, out: &mut String) {
         }
     }
     push_letters(&latin, out);
+}
+
+/// The letter that a small capital is, one in a circle or square of ink, or one in parentheses. NFKC leaves these, or makes marks of them.
+fn letter_of(c: char) -> Option<char> {
+    const SMALL_CAPITALS: [(char, char); 26] = [
+        ('ᴀ', 'a'),
+        ('ʙ', 'b'),
+        ('ᴃ', 'b'),
+        ('ᴄ', 'c'),
+        ('ᴅ', 'd'),
+        ('ᴇ', 'e'),
+        ('ꜰ', 'f'),
+        ('ɢ', 'g'),
+        ('ʜ', 'h'),
+        ('ɪ', 'i'),
+        ('ᴊ', 'j'),
+        ('ᴋ', 'k'),
+        ('ʟ', 'l'),
+        ('ᴍ', 'm'),
+        ('ɴ', 'n'),
+        ('ᴏ', 'o'),
+        ('ᴘ', 'p'),
+        ('ꞯ', 'q'),
+        ('ʀ', 'r'),
+        ('ꜱ', 's'),
+        ('ᴛ', 't'),
+        ('ᴜ', 'u'),
+        ('ᴠ', 'v'),
+        ('ᴡ', 'w'),
+        ('ʏ', 'y'),
+        ('ᴢ', 'z'),
+    ];
+    let of_row = |start: char| char::from_u32('a' as u32 + (c as u32 - start as u32));
+    match c {
+        '\u{1F150}'..='\u{1F169}' => of_row('\u{1F150}'),
+        '\u{1F170}'..='\u{1F189}' => of_row('\u{1F170}'),
+        '\u{1F110}'..='\u{1F129}' => of_row('\u{1F110}'),
+        '\u{249C}'..='\u{24B5}' => of_row('\u{249C}'),
+        '\u{250}'..='\u{A7FF}' => {
+            SMALL_CAPITALS.iter().find(|(small, _)| *small == c).map(|&(_, letter)| letter)
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of what a character would be if it were written plainly: none of an accent or what shows nothing, one of a Latin letter in another
+/// form.
+pub(super) fn plain_bytes(c: char) -> usize {
+    match c {
+        '\u{1D400}'..='\u{1D7FF}'
+        | '\u{FF01}'..='\u{FF5E}'
+        | '\u{24B6}'..='\u{24E9}'
+        | '\u{1F130}'..='\u{1F149}' => 1,
+        _ if is_blank(c) || is_accent(c) => 0,
+        _ => letter_of(c).unwrap_or(c).len_utf8(),
+    }
 }
 
 fn push_letters(latin: &str, out: &mut String) {
@@ -127,7 +183,7 @@ static TABLE: LazyLock<Vec<Option<Known>>> = LazyLock::new(|| KNOWN.map(known).c
 
 /// None for what does not stand for itself, whatever is beside it.
 fn known(c: u32) -> Option<Known> {
-    let c = char::from_u32(c).filter(|&c| !is_accent(c) && !is_blank(c))?;
+    let c = char::from_u32(c).filter(|&c| !is_accent(c) && !is_blank(c) && letter_of(c).is_none())?;
     if c.nfkc().ne([c]) {
         return None;
     }
@@ -278,6 +334,11 @@ mod tests {
                     "(Viagra),",
                     "vi\u{200B}ag\u{AD}ra",
                     "Ⓥｉａｇｒａ",
+                    "ᴠɪᴀɢʀᴀ",
+                    "Vɪᴀɢʀᴀ",
+                    "𝐕𝒊𝖆𝗴𝚛𝒶",
+                    "🅅🅘🅰🄶⒭⒜",
+                    "vi\u{1}a\u{2028}g\u{85}ra",
                 ][..],
             ),
             (

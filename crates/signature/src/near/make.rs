@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From what was read of a message to its signatures.
 
-use super::content::{Content, Position};
+use super::content::{Content, NO_ANSWER, Position};
 use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
@@ -56,6 +56,7 @@ mod number {
     pub(super) const HIDDEN: u8 = 0x84;
     pub(super) const QUOTED: u8 = 0x85;
     pub(super) const ENCLOSED: u8 = 0x86;
+    pub(super) const ANSWER: u8 = 0x87;
     /// And the number of the band.
     pub(super) const BAND: u8 = 0x90;
 }
@@ -84,14 +85,28 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
         things
             .extend(chosen.links.map(|links| (Thing::Links, signature(key, number::LINKS, &bytes(&links)))));
     }
+    if things.is_empty() {
+        things.extend(
+            answer(content).map(|said| (Thing::Answer, signature(key, number::ANSWER, &bytes(&said)))),
+        );
+        return Near { things, unsure, ..Near::default() };
+    }
     let mut rest = bytes(&content.words);
     if chosen.files.len() > 1 || !chosen.bands.is_empty() {
         // One of several may be what comes with everything.
         rest.extend(chosen.files.iter().flat_map(|digest| *digest));
     }
-    let has_rest = !things.is_empty() && !chosen.alone && !rest.is_empty();
+    let has_rest = !chosen.alone && !rest.is_empty();
     let rest = has_rest.then(|| signature(key, number::REST, &rest));
     Near { things, unsure, rest, ..Near::default() }
+}
+
+/// What a message says that puts too few words for passages above a quote: all of them, the names below, and the passage of the quote that
+/// comes first in one order. Of those who answer one letter, some write the same words, and each signs with another name.
+fn answer(content: &Content) -> Option<Vec<u64>> {
+    let quoted = content.quoted.as_ref().filter(|_| content.words.len() > NO_ANSWER)?;
+    let passage = one(&quoted.words)?;
+    Some([&content.words[..], &content.names, &[passage]].concat())
 }
 
 fn signature(key: &FederationKey, number: u8, content: &[u8]) -> Signature {

@@ -7,6 +7,7 @@ mod characters;
 mod content;
 mod context;
 mod count;
+mod document;
 mod fold;
 mod frames;
 mod known;

@@ -4,6 +4,7 @@
 use super::characters::{self, Apart, Lengths};
 use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
 use super::context::FEW_OWN;
+use super::document;
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
 use super::links;
@@ -14,7 +15,7 @@ use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::trace::Trace;
 use super::words::{Token, Word, Words};
 use crate::payload::{self, Found, Scanner};
-use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
+use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
 use std::borrow::Cow;
 
 /// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
@@ -37,6 +38,8 @@ pub(crate) struct Reader {
     html_page: Page,
     /// Pictures that were decoded.
     decoded: usize,
+    /// Bytes that may still be unpacked of documents.
+    unpacked: usize,
     /// What pictures may still take.
     work: Work,
     /// What finds payload; None where it is not wanted.
@@ -67,6 +70,7 @@ impl Reader {
             html_hidden: String::new(),
             html_page: Page::default(),
             decoded: 0,
+            unpacked: document::MAX_TEXT,
             work: Work::new(),
             payload: None,
         }
@@ -99,6 +103,11 @@ impl Reader {
         part.payload.set_in_footer(false);
         if part.words.len() <= FEW_OWN {
             part.quoted = self.kept(lines.quoted);
+        }
+        if part.words.len() <= FEW && part.quoted.is_some() {
+            let mut names = Content::default();
+            self.read_lines(&lines.names, &mut names);
+            part.names = names.words;
         }
         let quoted_payload = self.payload.as_mut().map(|finder| std::mem::take(&mut finder.quoted));
         if let (Some(content), Some(found)) = (&mut part.quoted, quoted_payload) {
@@ -139,6 +148,15 @@ impl Reader {
             shows: Shows::AsFile,
             ..Content::default()
         });
+    }
+
+    /// An office document by its text, if it has enough.
+    fn text_of_document(&mut self, bytes: &[u8]) -> Option<Enclosed> {
+        let text = document::text(bytes, &mut self.unpacked)?;
+        let lines: Vec<Line<'_>> = Lines::all(&text).collect();
+        let mut content = Content::default();
+        self.read_lines(&lines, &mut content);
+        Enclosed::of_document(&content.words)
     }
 
     fn read_html(&mut self, html: Text<'_>) -> Content {
@@ -356,7 +374,7 @@ impl Visitor for Reader {
         }
         let shown = match text.subtype {
             "enriched" | "richtext" => Cow::Owned(records::enriched(text.shown)),
-            _ => Cow::Borrowed(text.shown),
+            _ => in_reading_order(text.shown),
         };
         let part = self.read_text(&shown, "", Content { shows: Shows::Text, ..Content::default() });
         self.keep(part);
@@ -380,8 +398,9 @@ impl Visitor for Reader {
         }
         let id = file.id.map(|id| self.key.hash(id.as_bytes()));
         let mut none = Work::none();
+        let text = self.text_of_document(file.shown);
         let work = if self.decoded < MAX_DECODED { &mut self.work } else { &mut none };
-        if let Some(enclosed) = Enclosed::of(file.shown, id, work) {
+        if let Some(enclosed) = text.or_else(|| Enclosed::of(file.shown, id, work)) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];
             self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });

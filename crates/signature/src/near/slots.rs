@@ -90,6 +90,8 @@ pub enum Thing {
     Band(u8),
     /// What its style hides.
     Hidden,
+    /// A few words, the names below them, and the text that they are put above.
+    Answer,
 }
 
 /// Bands of a picture that must agree, of seven.

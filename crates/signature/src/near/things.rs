@@ -2,9 +2,10 @@
 //! What else than text a message is made of, where it has next to none: pictures, files and links. docs/signatures.md says which of
 //! them is the message, and which only stands below it.
 
+use super::document;
 use super::picture::Band;
 use super::pixels::{self, Pixels, Work};
-use super::sample;
+use super::sample::{self, Scheme};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -34,10 +35,13 @@ const MAX_SHOWN: usize = 16;
 /// Links that are kept.
 const MAX_LINKS: usize = 64;
 
+/// Passages of a document, evenly weighted.
+const DOCUMENT: Scheme = Scheme { slots: 16, probes: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
+
 /// An attached file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Enclosed {
-    /// A digest of its beginning.
+    /// A digest of its main pieces, or of its beginning.
     pub(super) digest: [u8; 32],
     /// The hash of the name by which HTML shows it.
     id: Option<u64>,
@@ -64,9 +68,11 @@ impl Enclosed {
         if bytes.len() < SMALL {
             return None;
         }
-        // The first half at least: noise at the end makes it no other one.
-        let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
-        let digest = Sha256::digest(&bytes[..length]).into();
+        let digest = document::digest(bytes).unwrap_or_else(|| {
+            // The first half at least: noise at the end makes it no other one.
+            let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
+            Sha256::digest(&bytes[..length]).into()
+        });
         let look = match pixels::pixels(bytes, work) {
             Pixels::Other | Pixels::Unread => Look::File,
             Pixels::Small => Look::Logo,
@@ -88,6 +94,15 @@ impl Enclosed {
         let passage = Some(sample::one(words)?).filter(|_| bytes >= SMALL)?;
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&passage.to_le_bytes());
+        Some(Self { digest, id: None, look: Look::File })
+    }
+
+    /// An office document, by passages all over its text. Letters and bills of one house share most of it, and its copies all but a name.
+    pub(super) fn of_document(words: &[u64]) -> Option<Self> {
+        let passages = sample::sample(words, &DOCUMENT);
+        let mut hash = Sha256::new_with_prefix(b"document text\0");
+        passages.iter().flatten().for_each(|passage| hash.update(passage.hash.to_le_bytes()));
+        let digest = (!passages.is_empty()).then(|| hash.finalize().into())?;
         Some(Self { digest, id: None, look: Look::File })
     }
 

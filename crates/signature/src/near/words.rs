@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From lines to words, and to the links among them.
 
-use super::fold::{READ_AS, fold, is_long_number};
+use super::fold::{READ_AS, fold, is_long_number, plain_bytes};
 use super::product::{BLOCK, WordKey};
 use crate::text::stands_alone;
 
@@ -55,7 +55,7 @@ const TABLE: [(u8, u8); 256] = {
     let mut b = 0u8;
     loop {
         table[b as usize] = match b {
-            0..=b' ' => (class::SPACE, 0),
+            b'\t'..=b'\r' | b' ' => (class::SPACE, 0),
             b'a'..=b'z' | b'A'..=b'Z' => (class::LETTER, READ_AS[b as usize]),
             b'0'..=b'9' => (class::DIGIT, READ_AS[b as usize]),
             b'@' => (class::AT, 0),
@@ -126,7 +126,8 @@ impl Words {
                 };
                 see(Token::Word(Word { hash, folded, token, digits: None }));
             } else if has & class::WIDE != 0 {
-                token.split_whitespace().for_each(|token| self.token(token, has, see));
+                let tokens = token.split(parts_words).filter(|token| !token.is_empty());
+                tokens.for_each(|token| self.token(token, has, see));
             } else if has != 0 {
                 self.token(token, has, see);
             }
@@ -145,7 +146,8 @@ impl Words {
         if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
             return;
         }
-        if is_wide && (token.len() > LONGEST || token.contains(stands_alone)) {
+        let is_long = || token.len() > LONGEST && token.chars().map(plain_bytes).sum::<usize>() > LONGEST;
+        if is_wide && (is_long() || token.contains(stands_alone)) {
             // A text without spaces, or one in a charset that is not told: each character is a word.
             for (at, c) in token.char_indices() {
                 let token = &token[at..at + c.len_utf8()];
@@ -210,6 +212,11 @@ impl Alone {
         }
         entry
     }
+}
+
+/// White space, but what mail programs show nothing of: separators of lines and paragraphs, a control character.
+fn parts_words(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_address(token: &str) -> bool {

@@ -116,7 +116,7 @@ fn an_answer_is_not_what_it_answers() {
         let name = "On 3 May 2026, at ten, Tim Tester wrote:";
         let raw = plain(&format!("{answer} See you.\n\n{name}\n{}", quoted(TEXT, "> ")));
         reads_nothing_of_it(&raw);
-        assert!(near(&raw).is_empty(), "who is answered is no text of one's own: {raw}");
+        assert!(near(&raw).slots.is_empty(), "who is answered is no text of one's own: {raw}");
         reads_nothing_of_it(&plain(&format!("{answer} See you.\n-----Original Message-----\n{TEXT}")));
         reads_nothing_of_it(&page(&format!(
             "<p>{answer} See you.</p><div class=gmail_quote>{}</div>",
@@ -462,4 +462,97 @@ fn letters_that_stand_apart_are_a_word() {
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
     assert_eq!(shared(&near(plain(&table)), &near(plain(&other))), 0);
+}
+
+/// A few words above a disguised text are found again with that text; ten who answer one letter write other words, or sign with other names.
+#[test]
+fn few_words_above_a_quote_are_known_with_it() {
+    let of = |words: &str, name: &str, text: &str| {
+        let near = near(plain(&format!("{words}\n{name}\n\n{}", quoted(text, "> "))));
+        near.things.first().map(|(thing, signature)| {
+            assert_eq!(*thing, Thing::Answer);
+            *signature
+        })
+    };
+    for words in ["Please see below", "Please look at this offer of ours today"] {
+        let first = of(words, "", TEXT);
+        assert!(first.is_some());
+        // A word more in the quoted text, where nothing was drawn.
+        assert_eq!(first, of(words, "", &format!("{TEXT}\nYours 8471\n")));
+        assert_ne!(first, of("Thank you for the letter", "", TEXT));
+        assert_ne!(first, of(words, "", OTHER));
+    }
+    let answer = "Thank you for this very kind letter.";
+    assert_ne!(of(answer, "Tim", TEXT), of(answer, "Ann", TEXT));
+    assert_eq!(of("", "", TEXT), None);
+    assert!(near(plain("Please look at this offer\n")).is_empty());
+}
+
+/// What nobody sees, and what is written to be read from its end.
+#[test]
+fn letters_are_read_as_they_are_seen() {
+    let words = |change: &dyn Fn(&str) -> String| {
+        TEXT.split_inclusive('\n')
+            .map(|line| line.split(' ').map(change).collect::<Vec<_>>().join(" "))
+            .collect::<String>()
+    };
+    let inside = |mark: &str| {
+        words(&|word| {
+            let middle = word.chars().take(word.chars().count() / 2).map(char::len_utf8).sum();
+            let (start, end) = word.split_at(middle);
+            if start.is_empty() { word.to_owned() } else { format!("{start}{mark}{end}") }
+        })
+    };
+    let header = "Content-Type: text/plain; charset=utf-8\n\n";
+    for mark in
+        ["\u{1}", "\u{1f}", "\u{2028}", "\u{2029}", "\u{85}", "\u{17b4}", "\u{200b}", "\u{1ab0}", "\u{20d0}"]
+    {
+        reads(format!("{header}{}", inside(mark)));
+    }
+    // Between all letters, too.
+    for mark in ["\u{200b}", "\u{336}", "\u{fe0f}"] {
+        let all = TEXT.chars().map(|c| if c.is_alphabetic() { format!("{c}{mark}") } else { c.to_string() });
+        reads(format!("{header}{}", all.collect::<String>()));
+    }
+    let mathematical = |c: char| match c {
+        'a'..='z' => char::from_u32(c as u32 - 'a' as u32 + 0x1_d41a).unwrap(),
+        c => c,
+    };
+    reads(format!("{header}{}", TEXT.chars().map(mathematical).collect::<String>()));
+    let reversed: String =
+        TEXT.lines().map(|line| format!("\u{202e}{}\n", line.chars().rev().collect::<String>())).collect();
+    reads(format!("{header}{reversed}"));
+    let turned: String = TEXT
+        .lines()
+        .map(|line| format!("<p><bdo dir=rtl>{}</bdo></p>", line.chars().rev().collect::<String>()))
+        .collect();
+    reads(page(&turned));
+}
+
+/// A PDF with noise in each copy, below few words; bills of one house share all but a page.
+#[test]
+fn documents_are_known_by_their_main_pieces() {
+    let long = |seed: &str| (0..400).map(|i| format!("{seed}{}", i * i)).collect::<Vec<_>>().join(" ");
+    let message = |page: &str, noise: &str| {
+        let pdf = format!(
+            "%PDF-1.4\n%{noise}\n1 0 obj\n<</Length 9>>\nstream\n{}\nendstream\nendobj\n2 0 obj\n<</Subtype/Image>>\nstream\n{}\nendstream\n\
+             endobj\n3 0 obj\n<</Type/Metadata>>\nstream\n{noise}\nendstream\nendobj\ntrailer <</ID [<{noise}>]>>\n",
+            long(page),
+            long("logo").repeat(9),
+        );
+        near(multi(
+            "multipart/mixed",
+            &[
+                &text_part("See the bill"),
+                &format!("Content-Type: application/pdf\nContent-Disposition: attachment\n\n{pdf}"),
+            ],
+        ))
+    };
+    let files = |near: &Near| {
+        near.things.iter().filter(|(t, _)| matches!(t, Thing::File(_))).map(|(_, s)| *s).collect::<Vec<_>>()
+    };
+    let one = files(&message("a", "1"));
+    assert_eq!(one.len(), 1);
+    assert_eq!(one, files(&message("a", "another one 9")));
+    assert_ne!(one, files(&message("b", "1")));
 }

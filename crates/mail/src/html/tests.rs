@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is read of pages.
+
+use super::*;
+use proptest::prelude::*;
+
+fn seen(html: &str) -> String {
+    let mut all = String::new();
+    pieces(html, &mut |piece| match piece {
+        Piece::Text(text) => all.push_str(text),
+        Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
+        Piece::Hidden(text) => all.push_str(&format!("({text})")),
+        Piece::Target(target) => all.push_str(&format!("[{target}]")),
+        Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
+        Piece::Break | Piece::Start { .. } | Piece::End(_) => (),
+        Piece::Swallowed(text) => all.push_str(&format!("{{{text}}}")),
+        Piece::SwallowedTarget(target) => all.push_str(&format!("{{[{target}]}}")),
+    });
+    all
+}
+
+#[test]
+fn what_a_reader_sees() {
+    assert_eq!(seen("<p>one<!-- no --> <b>t</b>wo &amp; &eacute;</p>"), "one two & é");
+    assert_eq!(seen("<title>no</title><style>p{}</style><script>if (a<b) {}</script>yes"), "yes");
+    assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
+    assert_eq!(seen("<textarea>a<b</textarea>c"), "a<bc");
+    assert_eq!(seen("<script>never closed"), "");
+}
+
+/// Pieces of HTML that are ordinary, and such that are not.
+const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
+    &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
+    wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
+    <br/> <?xml?> <!DOCTYPE\u{a0}html> <![endif]--> <!--[if\u{a0}mso]> <b> </b> <span\u{a0}style='display:none'> \
+    </span> <td\u{a0}class=x\u{a0}y=z\u{a0}y=w> <img\u{a0}src=http://a.example/?a=b&c=d> <> </> </\u{a0}x> <a\"b> \
+    <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
+
+proptest! {
+    /// Whether HTML is found to be ordinary or not, the same is seen.
+    #[test]
+    fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
+        let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
+        let long = "a=b ".repeat(1030);
+        let html: String = soup.iter().map(|&n| &*pieces[n % pieces.len()]).map(|s| if s == "LONG" { &long } else { s }).collect();
+        let sheet = Sheet::default();
+        let read = |whole: bool| {
+            let (mut seen, elements) = (String::new(), RefCell::new(Elements::new(&sheet)));
+            let mut see = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
+            let stopped = if whole {
+                read_on(&html, 0, Sink::new(&[], &elements, &mut see))
+            } else {
+                tokenize(&html, &[], &elements, &mut see)
+            };
+            seen + &format!("{stopped:?}")
+        };
+        prop_assert_eq!(read(true), read(false), "{}", html);
+    }
+}
+
+#[test]
+fn what_is_never_closed_is_read_after_all() {
+    let page = "<p>An offer <a href=u:x>for you</a></p><div style='display:none'>no</div>";
+    let text = "{An offer }{[u:x]}{for you}";
+    assert_eq!(seen(&format!("<title>{page}")), text);
+    assert_eq!(seen(&format!("<title>yes</title><STYLE type=x>p{{}}{page}")), text);
+    assert_eq!(seen(&format!("<script>a();{page}")), text);
+    // Each by another one.
+    assert_eq!(seen(&format!("<title><style>a<script>{page}")), text);
+    assert_eq!(seen(&format!("<title>{}{page}", "<style></style>".repeat(3))), text);
+    // What is closed is not read, and an end without a text is no loss.
+    assert_eq!(seen(&format!("<title>{page}</title>")), "");
+    assert_eq!(
+        seen("<p>A letter of some words, and more of them.</p><style>p{}"),
+        "A letter of some words, and more of them."
+    );
+}
+
+/// A tag without bounds is not tokenised to its end, which would take minutes; a long comment hides nothing else.
+#[test]
+fn endless_tags_and_long_comments() {
+    let attributes = "a1 b2=c ".repeat(300_000);
+    let all = seen(&format!("one <p {attributes}>two"));
+    assert!(all.starts_with("one ") && all.ends_with(">two"));
+    let styles = "<w:LsdException Locked=\"false\" Priority=\"9\" Name=\"heading 1\"/>\n".repeat(2000);
+    assert_eq!(
+        seen(&format!("one <!--[if gte mso 9]>{styles}<![endif]-->two <b>three</b>")),
+        "one two three"
+    );
+    for padding in 0..12 {
+        let comment = " ".repeat(8192 - 12 + padding);
+        assert_eq!(seen(&format!("one <!--{comment}-->two")), "one two", "{padding}");
+    }
+    assert_eq!(seen(&format!("one <!--{styles}")), "one ");
+}
+
+#[test]
+fn what_attributes_say_is_read() {
+    for (html, expected) in [
+        ("<input value='Buy now'><input type=hidden value=no><input type=Submit value=Go>", "Buy nowGo"),
+        ("<input placeholder='your name'><input type=password value=no>", "your name"),
+        (
+            "<img src='http://a.example/x' alt='Our winter sale ends on Sunday'>",
+            "[http://a.example/x]{http://a.example/x (None, None)}Our winter sale ends on Sunday",
+        ),
+        // A label, and a picture that is shown.
+        (
+            "<img src='http://a.example/x' alt='Our logo'>",
+            "[http://a.example/x]{http://a.example/x (None, None)}",
+        ),
+        ("<img src=cid:x alt='Our winter sale ends on Sunday'>", "{cid:x (None, None)}"),
+        ("<p hidden><input value=x>", "(x)"),
+    ] {
+        assert_eq!(seen(html), expected, "{html}");
+    }
+}
+
+#[test]
+fn text_of_style_sheets_is_read() {
+    let page = |css: &str, body: &str| seen(&format!("<style>{css}</style>{body}"));
+    assert_eq!(
+        page("p::before{content:'Buy '} .x:after{content:\" now\"}", "<p class=x>this</p>"),
+        "Buy this now"
+    );
+    assert_eq!(page("p::before{content:attr(data-a) '\\21'}", "<p data-a=one>two<p>three"), "one!two!three");
+    assert_eq!(page("div > b:first-child:before{content:'1'}", "<div><b>x</b><b>y</b></div>"), "1xy");
+    for css in [
+        "p::before{content:''}",
+        "p::before{content:'no';display:none}",
+        "p::before{content:'no';color:#fff}",
+        "p::before{content:none}",
+        "p{content:'no'}",
+        "p:hover::before{content:'no'}",
+        "@media print{p::before{content:'no'}}",
+        "p::before{color:red}",
+    ] {
+        assert_eq!(page(css, "<p>x</p>"), "x", "{css}");
+    }
+    assert_eq!(page("p::before{content:'a'}", "<div style='display:none'><p>x</p></div>"), "(ax)");
+    // Not as often as there are elements.
+    let much = page(&format!("b:before{{content:'{}'}}", "x".repeat(2000)), &"<b>".repeat(100_000));
+    assert!(much.len() <= 32 << 10, "{}", much.len());
+}
+
+#[test]
+fn text_that_is_turned_around_is_read_as_it_is_seen() {
+    for html in [
+        "one <bdo dir=rtl>owt</bdo>",
+        "one <span style='unicode-bidi:bidi-override;direction:rtl'>owt</span>",
+        "one &#8238;owt",
+    ] {
+        assert_eq!(seen(html), "one two", "{html}");
+    }
+    assert_eq!(seen("<bdo dir=ltr>one</bdo><p dir=rtl>two"), "onetwo");
+}
+
+#[test]
+fn link_targets() {
+    assert_eq!(seen("<A HREF=' http://a.example/?x=1&amp;y=2 '>here</a>"), "[http://a.example/?x=1&y=2]here");
+    assert_eq!(
+        seen("<img src=\"cid:1@x\"><input type=image src=http://b.example/i.png>"),
+        "{cid:1@x (None, None)}[http://b.example/i.png]"
+    );
+}
+
+#[test]
+fn elements_and_their_links() {
+    let seen = |html: &str| {
+        let mut all = String::new();
+        pieces(html, &mut |piece| match piece {
+            Piece::Start { name, link } => all.push_str(&format!("<{name} {}>", link.unwrap_or("-"))),
+            Piece::End(name) => all.push_str(&format!("</{name}>")),
+            _ => (),
+        });
+        all
+    };
+    assert_eq!(seen("<A class=x HREF=' u '>a</A><br>"), "<a u></a><br ->");
+    assert_eq!(seen("<form action=v><link href=w>"), r#"<form v><link ->"#);
+    assert_eq!(seen("<p hidden><a href=u>"), r#"<p -><a ->"#);
+    // What the reader of a swallowed page sees has elements, too.
+    let page = "<a href=u>some words and some more of them</a>";
+    assert_eq!(seen(&format!("<title>{page}")), "<title -><a u></a>");
+}
+
+#[test]
+fn pictures() {
+    assert_eq!(
+        seen("<img src=' http://a.example/i.png ' width=120 HEIGHT='80px'><img width=50% src=cid:b><img>"),
+        "[http://a.example/i.png]{http://a.example/i.png (Some(120), Some(80))}{cid:b (None, None)}"
+    );
+    let hidden =
+        "<div style='display:none'><img src=cid:a></div><blockquote type=cite><img src=cid:b></blockquote>";
+    assert_eq!(seen(&format!("{hidden}<font color=white><img src=cid:c>no")), "{cid:c (None, None)}(no)");
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Whether a selector fits an element.
+
+use super::media::Applies;
+use super::selector::{Combinator, Compound, Selector, Simple};
+use super::tree::{Node, Own};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Looks at elements that one page may take. What is not looked at may fit.
+#[derive(Debug, Default)]
+pub(super) struct Budget(Cell<u32>);
+
+impl Budget {
+    pub(super) const fn new(looks: u32) -> Self {
+        Self(Cell::new(looks))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    fn take(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+/// Whether all of a selector fits an element.
+pub(super) fn fits(selector: &Selector, node: &Node, budget: &Budget) -> Applies {
+    let own = compound(&selector.compound, &node.own, node, budget);
+    if own == Applies::No {
+        return own;
+    }
+    let most = if selector.is_cut { Applies::Perhaps } else { Applies::Yes };
+    own.min(most).min(outer(&selector.outer, node, 0, budget))
+}
+
+/// Whether what stands left of a compound fits, which fitted `node`, or the one that stands so many before it.
+fn outer(rest: &[(Combinator, Compound)], node: &Node, back: usize, budget: &Budget) -> Applies {
+    let Some(((combinator, asked), rest)) = rest.split_first() else { return Applies::Yes };
+    let mut found = Applies::No;
+    match combinator {
+        Combinator::Inside | Combinator::Child => {
+            let mut next = node.parent.as_ref().filter(|parent| !parent.is_root());
+            while let Some(parent) = next {
+                if budget.is_over() {
+                    return Applies::Perhaps;
+                }
+                let here = compound(asked, &parent.own, parent, budget);
+                if here > Applies::No {
+                    found = found.max(here.min(outer(rest, parent, 0, budget)));
+                }
+                if found == Applies::Yes || *combinator == Combinator::Child {
+                    break;
+                }
+                next = parent.parent.as_ref().filter(|parent| !parent.is_root());
+            }
+        }
+        Combinator::Next | Combinator::Later => {
+            let mut back = back + 1;
+            while let Some(own) = node.before.len().checked_sub(back).and_then(|at| node.before.get(at)) {
+                if budget.is_over() {
+                    return Applies::Perhaps;
+                }
+                let here = compound(asked, own, node, budget);
+                if here > Applies::No {
+                    found = found.max(here.min(outer(rest, node, back, budget)));
+                }
+                if found == Applies::Yes || *combinator == Combinator::Next {
+                    return found;
+                }
+                back += 1;
+            }
+            if node.has_forgotten() {
+                found = found.max(Applies::Perhaps);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a compound fits an element, which stands beside or is `node`.
+fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
+    if !budget.take() {
+        return Applies::Perhaps;
+    }
+    if !is_such(own, asked) {
+        return Applies::No;
+    }
+    asked.others.iter().map(|simple| one(simple, own, node, budget)).min().unwrap_or(Applies::Yes)
+}
+
+/// Whether an element is of the type, id and classes that a compound asks for.
+pub(super) fn is_such(own: &Own, asked: &Compound) -> bool {
+    asked.kind.as_ref().is_none_or(|kind| own.kind == *kind)
+        && asked.id.as_ref().is_none_or(|id| own.id.as_ref() == Some(id))
+        && asked.classes.iter().all(|class| own.classes.contains(class))
+}
+
+fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
+    let sure = |fits: bool| if fits { Applies::Yes } else { Applies::No };
+    match simple {
+        Simple::Attribute(attribute) => {
+            sure(own.attributes.iter().any(|(name, value)| *name == attribute.name && attribute.fits(value)))
+        }
+        Simple::Nth { a, b, of_kind } => {
+            let number = if *of_kind { own.index_of_kind } else { Some(own.index) };
+            number.map_or(Applies::Perhaps, |number| {
+                sure(is_nth(i64::from(number), i64::from(*a), i64::from(*b)))
+            })
+        }
+        Simple::Not(all) => match any(all, own, node, budget) {
+            Applies::Yes => Applies::No,
+            Applies::No => Applies::Yes,
+            Applies::Perhaps => Applies::Perhaps,
+        },
+        Simple::Any(all) => any(all, own, node, budget),
+        Simple::Root => sure(&*own.kind == "html"),
+        Simple::Never => Applies::No,
+        Simple::Unknown => Applies::Perhaps,
+    }
+}
+
+fn any(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
+    let of = |selector: &Selector| {
+        if budget.is_over() {
+            return Applies::Perhaps;
+        }
+        if Rc::ptr_eq(own, &node.own) {
+            fits(selector, node, budget)
+        } else if selector.is_of_one() {
+            compound(&selector.compound, own, node, budget)
+        } else {
+            Applies::Perhaps
+        }
+    };
+    let mut found = Applies::No;
+    for selector in all {
+        found = found.max(of(selector));
+        // Nothing of the rest changes it.
+        if found == Applies::Yes || budget.is_over() {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether `number` is `a * n + b` for an `n` from 0.
+const fn is_nth(number: i64, a: i64, b: i64) -> bool {
+    let rest = number - b;
+    if a == 0 { rest == 0 } else { rest % a == 0 && rest / a >= 0 }
+}

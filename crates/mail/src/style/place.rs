@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The properties of size and place that may hide text, and what their values mean for it.
+
+use super::cascade::{Slot, Value};
+use super::colour::FAINT;
+use super::length::{functions, length, number, words};
+use super::shape::{clips_all, cuts_all, is_edge_on, transforms_away};
+
+/// Pixels by which text must be moved to be out of every window.
+pub(super) const AWAY: f32 = 900.0;
+
+/// The same to the right, where windows are wide.
+pub(super) const FAR: f32 = 5000.0;
+
+/// Pixels by which a picture must be blurred, so that no letter can be read.
+const BLURRED: f32 = 20.0;
+
+#[rustfmt::skip]
+pub(super) fn is_of_place(name: &str) -> bool {
+    matches!(name, "display" | "visibility" | "opacity" | "height" | "max-height" | "width" | "max-width" | "line-height" | "overflow"
+        | "overflow-x" | "overflow-y" | "position" | "float" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
+        | "margin-left" | "margin-top" | "clip" | "clip-path" | "transform" | "font" | "font-size" | "letter-spacing"
+        | "block-size" | "max-block-size" | "inline-size" | "max-inline-size" | "overflow-block" | "overflow-inline" | "inset"
+        | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
+        | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
+        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
+        | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
+}
+
+/// Size and place. The value is in small letters.
+pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    let below = |bound: f32| Value::Hides(length(value).is_some_and(|pixels| pixels < bound));
+    match name {
+        "display" => {
+            // Columns of tables show nothing of their own.
+            let is_none = matches!(value, "none" | "table-column" | "table-column-group");
+            set(Slot::NotDisplayed, Value::Hides(is_none));
+            set(Slot::Block, Value::Hides(is_block(value)));
+        }
+        "visibility" => set(
+            Slot::Invisible,
+            match value {
+                "hidden" | "collapse" => Value::Hides(true),
+                "inherit" | "unset" => Value::Inherit,
+                _ => Value::Hides(false),
+            },
+        ),
+        "opacity" => set(Slot::Faint, Value::Hides(number(value).is_some_and(|opacity| opacity < FAINT))),
+        "height" | "block-size" => set(Slot::Height, below(1.0)),
+        "max-height" | "max-block-size" => set(Slot::MaxHeight, below(1.0)),
+        "width" | "inline-size" => set(Slot::Width, below(1.0)),
+        "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(1.0)),
+        // A bare number is a multiple of the letters' size.
+        "line-height" => set(Slot::LineHeight, below(0.1)),
+        "position" => {
+            set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative" | "sticky")));
+            set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
+        }
+        "float" => {
+            set(Slot::Float, Value::Hides(matches!(value, "left" | "right" | "inline-start" | "inline-end")));
+        }
+        "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
+        "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
+        "letter-spacing" => set(
+            Slot::LetterSpacing,
+            match value {
+                "inherit" | "unset" => Value::Inherit,
+                // As much as letters are wide, so that all of them stand on one another.
+                _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
+            },
+        ),
+        "direction" => set(Slot::RightToLeft, Value::Hides(value == "rtl")),
+        "unicode-bidi" => {
+            set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
+        }
+        _ if name.starts_with("overflow") => {
+            let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
+            set(Slot::Clips, Value::Hides(clips));
+        }
+        _ if name.starts_with("margin") || name.starts_with("inset") => sides(name, value, set),
+        "left" | "right" | "top" | "bottom" => sides(name, value, set),
+        _ => presses(name, value, set),
+    }
+}
+
+fn away(value: &str, first: f32, last: f32) -> Value {
+    Value::Hides(length(value).is_some_and(|pixels| pixels <= first || pixels >= last))
+}
+
+fn away_left(value: &str) -> Value {
+    away(value, -AWAY, FAR)
+}
+
+fn away_right(value: &str) -> Value {
+    away(value, -FAR, FAR)
+}
+
+fn away_up(value: &str) -> Value {
+    away(value, -AWAY, f32::INFINITY)
+}
+
+fn away_down(value: &str) -> Value {
+    away(value, f32::NEG_INFINITY, FAR)
+}
+
+/// What moves a box to one side, or by margins.
+fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    let all: Vec<&str> = words(value).take(4).collect();
+    let first = all.first().copied().unwrap_or("");
+    let end = all.get(1).copied().unwrap_or(first);
+    // Of top, right, bottom and left, those that are left out are as their opposites.
+    let bottom = all.get(2).copied().unwrap_or(first);
+    let left = all.get(3).copied().unwrap_or(end);
+    match name {
+        "left" | "inset-inline-start" => set(Slot::Left, away_left(value)),
+        "right" | "inset-inline-end" => set(Slot::Right, away_right(value)),
+        "top" | "inset-block-start" => set(Slot::Top, away_up(value)),
+        "bottom" | "inset-block-end" => set(Slot::Bottom, away_down(value)),
+        "inset" => {
+            set(Slot::Top, away_up(first));
+            set(Slot::Right, away_right(end));
+            set(Slot::Bottom, away_down(bottom));
+            set(Slot::Left, away_left(left));
+        }
+        "inset-inline" => {
+            set(Slot::Left, away_left(first));
+            set(Slot::Right, away_right(end));
+        }
+        "inset-block" => {
+            set(Slot::Top, away_up(first));
+            set(Slot::Bottom, away_down(end));
+        }
+        "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_up(first)),
+        "margin-top" | "margin-block" | "margin-block-start" => set(Slot::MarginTop, away_up(first)),
+        "margin" => {
+            set(Slot::MarginLeft, away_up(left));
+            set(Slot::MarginTop, away_up(first));
+        }
+        _ => (),
+    }
+}
+
+/// What moves a box as a picture, or makes it small or faint.
+fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    match name {
+        "text-indent" => {
+            set(Slot::Indent, away_up(value));
+            // As far as its box is wide, which hides it where the box clips.
+            let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
+            set(Slot::IndentOut, Value::Hides(is_out));
+        }
+        "clip-path" | "-webkit-clip-path" => set(Slot::ClipPath, Value::Hides(cuts_all(value))),
+        "translate" => {
+            let is_away = words(value).take(2).any(|word| away_left(word) == Value::Hides(true));
+            set(Slot::Translate, Value::Hides(is_away));
+        }
+        "scale" => {
+            let is_none =
+                words(value).take(2).any(|word| number(word).is_some_and(|factor| factor.abs() < 0.05));
+            set(Slot::Scale, Value::Hides(is_none));
+        }
+        "rotate" => {
+            let all: Vec<&str> = words(value).collect();
+            let is_edge = matches!(all[..], ["x" | "y", angle] | [angle, "x" | "y"] if is_edge_on(angle));
+            set(Slot::Rotate, Value::Hides(is_edge));
+        }
+        // Nothing is as it stands.
+        "zoom" => {
+            set(Slot::Zoom, Value::Hides(number(value).is_some_and(|factor| factor > 0.0 && factor < 0.1)))
+        }
+        "filter" | "-webkit-filter" => {
+            set(Slot::Filter, Value::Hides(functions(value).any(filters_all)));
+        }
+        "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
+        "z-index" => {
+            let level = value.parse::<i32>().ok();
+            set(Slot::Behind, Value::Hides(level.is_some_and(|level| level < 0)));
+            set(Slot::Layer, Value::Hides(level.is_some()));
+        }
+        _ => set(Slot::Transform, Value::Hides(functions(value).any(transforms_away))),
+    }
+}
+
+fn is_block(display: &str) -> bool {
+    display.split_ascii_whitespace().any(|word| {
+        matches!(
+            word,
+            "block"
+                | "inline-block"
+                | "flex"
+                | "inline-flex"
+                | "grid"
+                | "inline-grid"
+                | "list-item"
+                | "flow-root"
+        )
+    })
+}
+
+/// One function of a `filter`.
+fn filters_all((name, argument): (&str, &str)) -> bool {
+    match name {
+        "opacity" => number(argument).is_some_and(|opacity| opacity < FAINT),
+        "blur" => length(argument).is_some_and(|radius| radius >= BLURRED),
+        _ => false,
+    }
+}
+
+/// The size of letters by `font-size` or `font`, in 64ths of a pixel, or how many times the size around them.
+fn letters(property: &str, value: &str) -> Value {
+    let sizes =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.') || word.contains('(');
+    let size = match property {
+        // "italic 12px/14px Arial"; a weight such as 700 is no length, as it has no unit.
+        "font" => words(value)
+            .map(|word| if word.contains('(') { word } else { word.split('/').next().unwrap_or(word) })
+            .filter(sizes)
+            .find(|word| *word == "0" || !word.bytes().all(|b| b.is_ascii_digit()))
+            .unwrap_or(""),
+        _ => value,
+    };
+    let part = size
+        .strip_suffix('%')
+        .map(|n| (n, 100.0))
+        .or_else(|| size.strip_suffix("em").filter(|n| !n.ends_with('r')).map(|n| (n, 1.0)));
+    if let Some((number, whole)) = part {
+        return number.parse::<f32>().map_or(Value::Inherit, |number| Value::Times(in_64ths(number / whole)));
+    }
+    match size {
+        "inherit" | "unset" => Value::Inherit,
+        "larger" => Value::Times(77),
+        "smaller" => Value::Times(53),
+        _ => Value::Size(length(size).map_or(PLAIN, in_64ths)),
+    }
+}
+
+/// The size of letters where nothing is said of it, in 64ths of a pixel.
+pub(crate) const PLAIN: u32 = 16 * 64;
+
+/// Above two pixels.
+pub(crate) const TINY: u32 = 2 * 64 + 1;
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn in_64ths(number: f32) -> u32 {
+    (number.clamp(0.0, 1000.0) * 64.0).round() as u32
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reads style sheets: rules, those within rules, and those within `@media` and its like.
+
+use super::cascade::perhaps;
+use super::cascade::{Origin, Rank};
+use super::declaration::{self, Declaration};
+use super::generated::{Generated, content};
+use super::media::{self, Applies};
+use super::selector::{self, Selector};
+use super::sheet::{Found, Rules, Sheet};
+use super::supports::supports;
+use cssparser::{
+    AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
+    RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
+};
+use std::rc::Rc;
+
+/// Levels of rules in one another.
+const MAX_DEPTH: usize = 8;
+
+/// Reads style sheets, each with whether it applies, into `sheet`.
+pub(super) fn read(sheets: &[(&str, Applies)], sheet: &mut Sheet) {
+    let mut order = 0;
+    for &(css, applies) in sheets {
+        let around = Around { applies, origin: Origin::Sheet, depth: 0, selectors: Rc::default() };
+        let mut reader = Reader { sheet, around, order: &mut order, block: Block::default() };
+        StyleSheetParser::new(&mut Parser::new(css), &mut reader).for_each(drop);
+    }
+}
+
+/// What stands around a rule.
+#[derive(Debug, Clone)]
+struct Around {
+    applies: Applies,
+    origin: Origin,
+    depth: usize,
+    /// Those of the rule around it; none outside of rules.
+    selectors: Rc<[Selector]>,
+}
+
+/// The declarations of one block.
+#[derive(Debug, Default)]
+struct Block {
+    found: Rules,
+    content: Option<String>,
+    /// Something is in it that is not known.
+    is_odd: bool,
+}
+
+struct Reader<'a> {
+    sheet: &'a mut Sheet,
+    around: Around,
+    order: &'a mut u32,
+    block: Block,
+}
+
+impl Reader<'_> {
+    /// Reads the block of a rule.
+    fn block(&mut self, around: Around, input: &mut Parser<'_>) {
+        if around.applies == Applies::No || self.sheet.gave_up() {
+            return;
+        }
+        if around.depth > MAX_DEPTH {
+            self.sheet.give_up();
+            return;
+        }
+        *self.order += 1;
+        let mut inner = Reader { sheet: self.sheet, around, order: self.order, block: Block::default() };
+        let mut is_odd = false;
+        for item in RuleBodyParser::new(input, &mut inner) {
+            // Rules that cannot be read.
+            is_odd |= item.is_err_and(|(_, text, _)| text.contains('{'));
+        }
+        inner.block.is_odd = is_odd;
+        inner.finish();
+    }
+
+    fn finish(self) {
+        let Self { sheet, around, block, .. } = self;
+        let is_sure = around.applies == Applies::Yes && !block.is_odd;
+        let sure = |&(slot, rank, value): &Found| {
+            Some((slot, rank, if is_sure { value } else { perhaps(slot, value)? }))
+        };
+        let found: Vec<_> = block.found.own().iter().filter_map(sure).collect();
+        for selector in around.selectors.iter() {
+            match (selector.pseudo, &block.content) {
+                (None, _) => sheet.add(selector.clone(), &found),
+                (Some(_), Some(content)) if is_sure && sheet.generates() < Generated::MAX => {
+                    if let Some(generated) = Generated::new(selector.clone(), content, &found) {
+                        sheet.add_generated(generated);
+                    }
+                }
+                _ => (),
+            }
+        }
+    }
+
+    fn rank(&self, is_important: bool) -> Rank {
+        Rank { is_important, origin: self.around.origin, specificity: 0, order: *self.order }
+    }
+}
+
+impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
+    type Prelude = Rc<[Selector]>;
+    type QualifiedRule = ();
+    type Error = ();
+
+    fn parse_prelude(&mut self, input: &mut Parser<'i>) -> Result<Rc<[Selector]>, ParseError<()>> {
+        let outer = Rc::clone(&self.around.selectors);
+        let all = selector::list(input, !outer.is_empty()).ok_or_else(|| ParseError::custom(()))?;
+        if outer.is_empty() {
+            return Ok(all.into());
+        }
+        self.sheet.keep(all.len().saturating_mul(outer.len()));
+        if self.sheet.gave_up() {
+            return Err(ParseError::custom(()));
+        }
+        let within = all.iter().flat_map(|inner| outer.iter().map(|outer| inner.clone().within(outer)));
+        Ok(within.collect())
+    }
+
+    fn parse_block(
+        &mut self,
+        selectors: Rc<[Selector]>,
+        _start: &ParserState,
+        input: &mut Parser<'i>,
+    ) -> Result<(), ParseError<()>> {
+        // A rule of which all selectors are left out has nothing within it either.
+        if !selectors.is_empty() {
+            let depth = self.around.depth + usize::from(!self.around.selectors.is_empty());
+            let around = Around { selectors, depth, ..self.around.clone() };
+            self.block(around, input);
+        }
+        Ok(())
+    }
+}
+
+impl<'i> AtRuleParser<'i> for Reader<'_> {
+    type Prelude = (Applies, Origin);
+    type AtRule = ();
+    type Error = ();
+
+    fn parse_prelude(
+        &mut self,
+        name: CowRcStr<'i>,
+        input: &mut Parser<'i>,
+    ) -> Result<(Applies, Origin), ParseError<()>> {
+        let start = input.position();
+        while input.next().is_ok() {}
+        let is = |rule: &str| name.eq_ignore_ascii_case(rule);
+        let origin = self.around.origin;
+        if is("media") {
+            Ok((media::applies(input.slice_from(start)), origin))
+        } else if is("supports") {
+            Ok((supports(input.slice_from(start)), origin))
+        } else if is("layer") {
+            Ok((Applies::Yes, Origin::Layer))
+        } else if is("container") || is("scope") || is("-moz-document") {
+            Ok((Applies::Perhaps, origin))
+        } else {
+            Err(ParseError::custom(()))
+        }
+    }
+
+    fn rule_without_block(&mut self, _prelude: (Applies, Origin), _start: &ParserState) -> Result<(), ()> {
+        Ok(())
+    }
+
+    fn parse_block(
+        &mut self,
+        (applies, origin): (Applies, Origin),
+        _start: &ParserState,
+        input: &mut Parser<'i>,
+    ) -> Result<(), ParseError<()>> {
+        let around = &self.around;
+        let (applies, depth) = (applies.min(around.applies), around.depth + 1);
+        self.block(Around { applies, origin, depth, selectors: Rc::clone(&around.selectors) }, input);
+        Ok(())
+    }
+}
+
+impl<'i> DeclarationParser<'i> for Reader<'_> {
+    type Declaration = ();
+    type Error = ();
+
+    fn parse_value(
+        &mut self,
+        name: CowRcStr<'i>,
+        input: &mut Parser<'i>,
+        _start: &ParserState,
+    ) -> Result<(), ParseError<()>> {
+        if name.eq_ignore_ascii_case("content") && self.sheet.generates() < Generated::MAX {
+            self.block.content = content(input);
+            return Ok(());
+        }
+        let (important, plain) = (self.rank(true), self.rank(false));
+        let (found, vars) = (&mut self.block.found, self.sheet.vars());
+        declaration::of_value(&name, input, vars, &mut |Declaration { slot, value, is_important }| {
+            found.add((slot, if is_important { important } else { plain }, value));
+        });
+        Ok(())
+    }
+}
+
+impl RuleBodyItemParser<'_, (), ()> for Reader<'_> {
+    fn parse_declarations(&self) -> bool {
+        // There are none outside of rules.
+        !self.around.selectors.is_empty()
+    }
+
+    fn parse_qualified(&self) -> bool {
+        true
+    }
+}

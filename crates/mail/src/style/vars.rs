@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Custom properties (`--name`), and values that name them by `var()`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Custom properties that are kept of a page, and bytes of their values.
+const MAX_KEPT: usize = 256;
+const MAX_VALUE: usize = 256;
+
+/// Bytes of a value in which all are resolved, and how many are in one another.
+const MAX_RESOLVED: usize = 512;
+const MAX_DEPTH: usize = 8;
+
+/// The custom properties of a page: the value of each, or `None` where there are several. Where in the page they are set is not looked at.
+#[derive(Debug, Default)]
+pub(super) struct Vars(HashMap<String, Option<String>>);
+
+impl Vars {
+    /// Looks for them in style sheets and `style` attributes, if anything in the page uses one. One pass.
+    pub(super) fn of(html: &str) -> Self {
+        let mut all = HashMap::new();
+        let bytes = html.as_bytes();
+        if memchr::memmem::find(bytes, b"var(").is_some() {
+            for at in memchr::memmem::find_iter(bytes, b"--") {
+                let is_inside = at > 0 && is_of_name(&bytes[at - 1]);
+                if let Some((name, value)) =
+                    declaration(&html[at..]).filter(|_| !is_inside && all.len() < MAX_KEPT)
+                {
+                    let kept = all.entry(name.to_owned()).or_insert_with(|| Some(value.to_owned()));
+                    if kept.as_deref() != Some(value) {
+                        *kept = None;
+                    }
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// A value without `var()`, as it stands where one of these is not known.
+    pub(super) fn resolve<'a>(&self, value: &'a str) -> Cow<'a, str> {
+        if !value.contains("var(") {
+            return Cow::Borrowed(value);
+        }
+        let mut resolved = String::new();
+        match self.push(value, &mut resolved, 0) {
+            Some(()) => Cow::Owned(resolved),
+            None => Cow::Borrowed(value),
+        }
+    }
+
+    fn push(&self, value: &str, out: &mut String, depth: usize) -> Option<()> {
+        let mut rest = value;
+        while let Some((before, after)) = rest.split_once("var(") {
+            out.push_str(before);
+            let mut open = 1_usize;
+            let end = after.bytes().position(|b| {
+                match b {
+                    b'(' => open += 1,
+                    b')' => open -= 1,
+                    _ => (),
+                }
+                open == 0
+            })?;
+            let (name, fallback) = match after[..end].split_once(',') {
+                Some((name, fallback)) => (name.trim(), Some(fallback.trim())),
+                None => (after[..end].trim(), None),
+            };
+            let value = match self.0.get(name) {
+                Some(known) => known.as_deref()?,
+                None => fallback?,
+            };
+            if depth == MAX_DEPTH || out.len() > MAX_RESOLVED {
+                return None;
+            }
+            self.push(value, out, depth + 1)?;
+            rest = &after[end + 1..];
+        }
+        out.push_str(rest);
+        (out.len() <= MAX_RESOLVED).then_some(())
+    }
+}
+
+fn is_of_name(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
+}
+
+/// Name and value of what begins with two dashes, if it is a declaration.
+fn declaration(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let name = bytes.iter().take(MAX_VALUE).position(|b| !is_of_name(b))?;
+    let rest = text[name..].trim_start().strip_prefix(':')?;
+    let rest = &rest[..rest.floor_char_boundary(MAX_VALUE)];
+    let end = rest.find([';', '}', '"', '<'])?;
+    let value = rest[..end].trim();
+    (name > 2).then(|| (&text[..name], value.strip_suffix("!important").unwrap_or(value).trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_resolved() {
+        let page = "<style>:root{--a: none;--b:var(--a);--c:1;--d:var(--d)}p{--c:2}.x--e:hover{}</style><p style=\"--f:0\">";
+        let vars = Vars::of(page);
+        for (value, expected) in [
+            ("none", "none"),
+            ("var(--a)", "none"),
+            ("x var( --b ) y", "x none y"),
+            ("var(--c)", "var(--c)"),
+            ("var(--d)", "var(--d)"),
+            ("var(--e, 5px)", "5px"),
+            ("var(--e)", "var(--e)"),
+            ("var(--e, var(--a, 1))", "none"),
+            ("var(--a", "var(--a"),
+            ("calc(1px * var(--f,1))", "calc(1px * 0)"),
+        ] {
+            assert_eq!(vars.resolve(value), expected, "{value}");
+        }
+    }
+
+    /// Each names the next one twice.
+    #[test]
+    fn no_value_grows_without_bounds() {
+        let page: String = (0..100).map(|i| format!("--v{i}:var(--v{0}) var(--v{0});", i + 1)).collect();
+        let vars = Vars::of(&page);
+        assert_eq!(vars.resolve("var(--v0)"), "var(--v0)");
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any bytes as an attached document: read without a panic, in bounded time and memory, and the same document whatever the header calls it.
+
+#![no_main]
+
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::near::{Near, traced};
+use bulkmark_types::FederationKey;
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
+
+/// Bytes below which a file is not looked at.
+const SMALL: usize = 1024;
+
+/// Between the parts; an input that has it is two parts, which is as good.
+const BOUNDARY: &str = "-a-boundary-that-no-document-has-";
+
+fn near(bytes: &[u8], media: &str) -> Near {
+    let head = format!(
+        "Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}\n\nSee below\n--{BOUNDARY}\n\
+         Content-Type: {media}\nContent-Disposition: attachment\n\n"
+    );
+    // Large enough to be looked at. Nothing of it is a comment of a ZIP file.
+    let rest = vec![b' '; SMALL.saturating_sub(bytes.len())];
+    let end = format!("\n--{BOUNDARY}--\n");
+    let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();
+    let message = RawMessage::from_bytes(&raw).expect("far below the bounds");
+    traced(&message, &KEY).0
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let found = near(bytes, "application/pdf");
+    assert!(found.reported().count() <= 8);
+    assert_eq!(near(bytes, "application/zip"), found);
+});
