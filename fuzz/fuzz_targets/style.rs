@@ -37,7 +37,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let found = text(&format!("<style>{css}</style>{BODY}"));
     let same = |found: &str, text: &str| {
-        let turns = css.contains('\\') || ["content", "bidi"].iter().any(|word| css.to_ascii_lowercase().contains(word));
+        let turns = css.contains('\\')
+            || ["content", "bidi"].iter().any(|word| css.to_ascii_lowercase().contains(word));
         if turns {
             assert!((text.len()..=text.len() + (32 << 10)).contains(&found.len()), "{found}");
         } else {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// Elements that are remembered; what is deeper is shown like the last of them. Real mail has some dozens.
 const MAX_OPEN: usize = 512;
 
-/// Bytes of text that the style sheets of a page add.
+/// Bytes of text that the style sheets of a page add, and of texts in the place of its pictures.
 const MAX_GENERATED: usize = 32 << 10;
 
 /// How the text of an element is shown.
@@ -131,6 +131,8 @@ pub(super) struct Elements<'a> {
     document: Option<Rc<Node>>,
     /// Bytes of text that style sheets may still add.
     generated: usize,
+    /// What stands in the place of pictures that are shown, a line each.
+    alternatives: String,
     /// How many paragraphs are open.
     paragraphs: usize,
     open: Vec<Element>,
@@ -147,6 +149,7 @@ impl<'a> Elements<'a> {
             sheet,
             document: sheet.document(),
             generated: MAX_GENERATED,
+            alternatives: String::new(),
             paragraphs: 0,
             open: Vec::new(),
             innermost: HashMap::default(),
@@ -229,6 +232,19 @@ impl<'a> Elements<'a> {
     /// Whether letters that stand here are read from right to left, whatever they are.
     pub(super) fn is_reversed(&self) -> bool {
         self.look().reversed
+    }
+
+    /// Keeps the text in the place of a picture that stands here.
+    pub(super) fn keep_alternative(&mut self, text: &str) {
+        if self.how() == How::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
+            self.alternatives.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
+            self.alternatives.push('\n');
+        }
+    }
+
+    /// All of these.
+    pub(super) fn take_alternatives(&mut self) -> String {
+        std::mem::take(&mut self.alternatives)
     }
 
     /// Text that style sheets put at the beginning of the innermost element.

@@ -28,6 +28,14 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
         }
         see(piece);
     });
+    // A page that is pictures says so in their place; beside a text, pictures are shown.
+    let alternatives = elements.borrow_mut().take_alternatives();
+    if shown < alternatives.len() {
+        for text in alternatives.lines() {
+            see(Piece::Break);
+            see(Piece::Text(text));
+        }
+    }
     if let Some(swallowed) = swallowed.filter(|swallowed| shown < swallowed.text.len() / SWALLOWED) {
         show_swallowed(swallowed, &elements, see);
     }
@@ -287,14 +295,17 @@ impl<'a, 's> Sink<'a, 's> {
     /// mail programs do not fetch.
     fn said_by_attributes(&self, tag: &Tag) {
         let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
-        let text = match tag.name {
-            local_name!("img") => {
-                let source = value(local_name!("src")).unwrap_or("");
-                let alt = value(local_name!("alt")).unwrap_or("");
-                let is_remote =
-                    ["http:", "https:", "//"].iter().any(|start| begins(source, start)) || source.is_empty();
-                Some(alt).filter(|alt| is_remote && alt.split_whitespace().nth(LABEL).is_some())
+        if tag.name == local_name!("img") {
+            let source = value(local_name!("src")).unwrap_or("");
+            let alt = value(local_name!("alt")).unwrap_or("");
+            let is_remote =
+                ["http:", "https:", "//"].iter().any(|start| begins(source, start)) || source.is_empty();
+            if is_remote && alt.split_whitespace().nth(LABEL).is_some() {
+                self.elements.borrow_mut().keep_alternative(alt);
             }
+            return;
+        }
+        let text = match tag.name {
             local_name!("input") => {
                 match value(local_name!("type")).unwrap_or("").to_ascii_lowercase().as_str() {
                     "hidden" | "checkbox" | "radio" | "password" | "image" | "file" | "range" | "color" => {

@@ -103,6 +103,11 @@ fn what_attributes_say_is_read() {
             "<img src='http://a.example/x' alt='Our winter sale ends on Sunday'>",
             "[http://a.example/x]{http://a.example/x (None, None)}Our winter sale ends on Sunday",
         ),
+        // Beside a text it is only that.
+        (
+            "<img src='//a.example/x' alt='Our winter sale ends on Sunday'>A letter of many words that is longer than it",
+            "[//a.example/x]{//a.example/x (None, None)}A letter of many words that is longer than it",
+        ),
         // A label, and a picture that is shown.
         (
             "<img src='http://a.example/x' alt='Our logo'>",

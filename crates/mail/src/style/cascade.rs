@@ -2,7 +2,7 @@
 //! Which of several declarations for one element counts.
 
 use super::colour::Colour;
-use super::place::{PLAIN, TINY};
+use super::length::{PLAIN, TINY};
 
 /// What a declaration is about. Some properties are about two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,9 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         _ => Some(Value::Hides(false)),
     }
 }
+
+/// A declaration of a rule.
+pub(super) type Found = (Slot, Rank, Value);
 
 /// The declarations that count for one element.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@
 use super::cascade::{Cascade, Rank, Slot, Value};
 use super::colour::{Colour, PAGE, alike};
 use super::declaration;
+use super::length::TINY;
 use super::painting::{backdrop, ink};
-use super::place::TINY;
 use super::sheet::Sheet;
 use super::tree::Node;
 use crate::names::is_block;

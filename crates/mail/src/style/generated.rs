@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Text that style sheets put before or behind that of elements (CSS Generated Content Module Level 3).
 
-use super::cascade::{Cascade, Rank};
-use super::element::Style;
+use super::cascade::{Found, Rank};
 use super::selector::{Pseudo, Selector};
-use super::sheet::Found;
 use super::tree::Own;
 use cssparser::{ParseError, Parser, Token};
 
@@ -58,12 +56,10 @@ impl Generated {
     /// Rules that are read of one page.
     pub(super) const MAX: usize = 32;
 
-    /// `None` where the rule hides it.
-    pub(super) fn new(selector: Selector, content: &str, found: &[Found]) -> Option<Self> {
-        let mut cascade = Cascade::default();
-        found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
+    /// A rule with this selector, and the declarations beside the text.
+    pub(super) fn new(selector: Selector, content: &str, found: &[Found]) -> Self {
         let rank = found.first().map(|&(_, rank, _)| Rank { specificity: selector.specificity, ..rank });
-        (!Style::alone(&cascade).hides()).then(|| Self { selector, rank, content: content.to_owned() })
+        Self { selector, rank, content: content.to_owned() }
     }
 
     pub(super) fn is_for(&self, pseudo: Pseudo) -> bool {

@@ -5,6 +5,18 @@
 const USUAL: f32 = 10.0;
 const WIDE: f32 = 50.0;
 
+/// Pixels by which text must be moved to be out of every window.
+pub(super) const AWAY: f32 = 900.0;
+
+/// The same to the right, where windows are wide.
+pub(super) const FAR: f32 = 5000.0;
+
+/// The size of letters where nothing is said of it, in 64ths of a pixel.
+pub(crate) const PLAIN: u32 = 16 * 64;
+
+/// Above two pixels.
+pub(crate) const TINY: u32 = 2 * 64 + 1;
+
 /// Levels of parentheses in `calc()`.
 const MAX_DEPTH: usize = 8;
 

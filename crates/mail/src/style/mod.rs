@@ -23,7 +23,7 @@ mod vars;
 
 pub(super) use colour::{Colour, PAGE, alike};
 pub(super) use element::{Ink, Size, Style};
-pub(super) use place::{PLAIN, TINY};
+pub(super) use length::{PLAIN, TINY};
 pub(super) use selector::Pseudo;
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

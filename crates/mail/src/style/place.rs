@@ -3,14 +3,8 @@
 
 use super::cascade::{Slot, Value};
 use super::colour::FAINT;
-use super::length::{functions, length, number, words};
+use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, is_edge_on, transforms_away};
-
-/// Pixels by which text must be moved to be out of every window.
-pub(super) const AWAY: f32 = 900.0;
-
-/// The same to the right, where windows are wide.
-pub(super) const FAR: f32 = 5000.0;
 
 /// Pixels by which a picture must be blurred, so that no letter can be read.
 const BLURRED: f32 = 20.0;
@@ -233,12 +227,6 @@ fn letters(property: &str, value: &str) -> Value {
         _ => Value::Size(length(size).map_or(PLAIN, in_64ths)),
     }
 }
-
-/// The size of letters where nothing is said of it, in 64ths of a pixel.
-pub(crate) const PLAIN: u32 = 16 * 64;
-
-/// Above two pixels.
-pub(crate) const TINY: u32 = 2 * 64 + 1;
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn in_64ths(number: f32) -> u32 {

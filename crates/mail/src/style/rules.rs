@@ -1,30 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Reads style sheets: rules, those within rules, and those within `@media` and its like.
 
-use super::cascade::perhaps;
-use super::cascade::{Origin, Rank};
+use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
 use super::declaration::{self, Declaration};
+use super::element::Style;
+use super::find::style_elements;
 use super::generated::{Generated, content};
 use super::media::{self, Applies};
 use super::selector::{self, Selector};
-use super::sheet::{Found, Rules, Sheet};
+use super::sheet::{Rules, Sheet};
 use super::supports::supports;
+use super::vars::Vars;
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
 };
 use std::rc::Rc;
 
+/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. Of a page with more
+/// none is read: what was not read might show what was hidden.
+const MAX_BYTES: usize = 256 << 10;
+
 /// Levels of rules in one another.
 const MAX_DEPTH: usize = 8;
 
-/// Reads style sheets, each with whether it applies, into `sheet`.
-pub(super) fn read(sheets: &[(&str, Applies)], sheet: &mut Sheet) {
-    let mut order = 0;
-    for &(css, applies) in sheets {
-        let around = Around { applies, origin: Origin::Sheet, depth: 0, selectors: Rc::default() };
-        let mut reader = Reader { sheet, around, order: &mut order, block: Block::default() };
-        StyleSheetParser::new(&mut Parser::new(css), &mut reader).for_each(drop);
+impl Sheet {
+    /// Reads the style sheets in a page, wherever they stand.
+    pub(crate) fn of(html: &str) -> Self {
+        let mut found = Vec::new();
+        let mut bytes = 0_usize;
+        style_elements(html, &mut |css, media| {
+            bytes += css.len();
+            if bytes <= MAX_BYTES {
+                found.push((css, media::applies(media)));
+            }
+        });
+        let mut sheet = Self::new(Vars::of(html), html.len());
+        if bytes > MAX_BYTES {
+            sheet.give_up();
+            found.clear();
+        }
+        let mut order = 0;
+        for (css, applies) in found {
+            let around = Around { applies, origin: Origin::Sheet, depth: 0, selectors: Rc::default() };
+            let mut reader = Reader { sheet: &mut sheet, around, order: &mut order, block: Block::default() };
+            StyleSheetParser::new(&mut Parser::new(css), &mut reader).for_each(drop);
+        }
+        sheet.finish()
     }
 }
 
@@ -86,8 +108,10 @@ impl Reader<'_> {
             match (selector.pseudo, &block.content) {
                 (None, _) => sheet.add(selector.clone(), &found),
                 (Some(_), Some(content)) if is_sure && sheet.generates() < Generated::MAX => {
-                    if let Some(generated) = Generated::new(selector.clone(), content, &found) {
-                        sheet.add_generated(generated);
+                    let mut cascade = Cascade::default();
+                    found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
+                    if !Style::alone(&cascade).hides() {
+                        sheet.add_generated(Generated::new(selector.clone(), content, &found));
                     }
                 }
                 _ => (),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Shapes to which a box is cut, and functions that move or press it.
 
-use super::length::{arguments, length, number, words};
-use super::place::{AWAY, FAR};
+use super::length::{AWAY, FAR, arguments, functions, length, number, words};
 
 /// `clip: rect(top, right, bottom, left)` of a pixel or less.
 pub(super) fn clips_all(value: &str) -> bool {
@@ -15,7 +14,7 @@ pub(super) fn clips_all(value: &str) -> bool {
 
 /// `clip-path` of which nothing is left.
 pub(super) fn cuts_all(value: &str) -> bool {
-    super::length::functions(value).any(|(name, list)| match name {
+    functions(value).any(|(name, list)| match name {
         "inset" => is_all_inset(list),
         "circle" | "ellipse" => {
             words(list).take(2).any(|radius| share(radius).is_some_and(|radius| radius < 1.0))

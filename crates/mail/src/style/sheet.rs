@@ -3,22 +3,16 @@
 //!
 //! A rule that does not surely apply hides nothing, but shows what another one hides: what a reader may see is shown.
 
-use super::cascade::{Cascade, Rank, Slot, Value, perhaps};
-use super::find::style_elements;
+use super::cascade::{Cascade, Found, Rank, perhaps};
 use super::generated::Generated;
 use super::matching::{self, Budget, is_such};
-use super::media::{self, Applies};
-use super::rules;
+use super::media::Applies;
 use super::selector::{Compound, Pseudo, Selector};
 use super::tree::{Needs, Node, Own};
 use super::vars::Vars;
 use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
 use std::collections::HashMap;
-
-/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. Of a page with more
-/// none is read: what was not read might show what was hidden.
-const MAX_BYTES: usize = 256 << 10;
 
 /// Declarations that are kept, each for each selector of its rule.
 const MAX_KEPT: usize = 1 << 16;
@@ -56,9 +50,6 @@ pub(super) struct Rules {
     /// Of those that are something besides.
     compounds: Vec<(Selector, Vec<Found>)>,
 }
-
-/// A declaration of a rule.
-pub(super) type Found = (Slot, Rank, Value);
 
 impl Rules {
     pub(super) fn add(&mut self, found: Found) {
@@ -108,24 +99,16 @@ impl Rules {
 }
 
 impl Sheet {
-    /// Reads the style sheets in a page, wherever they stand.
-    pub(crate) fn of(html: &str) -> Self {
-        let mut found = Vec::new();
-        let mut bytes = 0_usize;
-        style_elements(html, &mut |css, media| {
-            bytes += css.len();
-            if bytes <= MAX_BYTES {
-                found.push((css, media::applies(media)));
-            }
-        });
-        let vars = Vars::of(html);
-        let looks = MAX_LOOKS.min(LOOKS + LOOKS_EACH * html.len());
+    /// An empty one of a page with these custom properties, and so many bytes.
+    pub(super) fn new(vars: Vars, bytes: usize) -> Self {
+        let looks = MAX_LOOKS.min(LOOKS + LOOKS_EACH * bytes);
         let budget = Budget::new(u32::try_from(looks).unwrap_or(u32::MAX));
-        let mut sheet = Self { is_over: bytes > MAX_BYTES, vars, budget, ..Self::default() };
-        if !sheet.is_over {
-            rules::read(&found, &mut sheet);
-        }
-        if sheet.is_over { Self { vars: sheet.vars, ..Self::default() } } else { sheet }
+        Self { vars, budget, ..Self::default() }
+    }
+
+    /// The same once all was read: without rules, if there were too many.
+    pub(super) fn finish(self) -> Self {
+        if self.is_over { Self { vars: self.vars, ..Self::default() } } else { self }
     }
 
     /// The custom properties of the page.

@@ -263,13 +263,13 @@ fn finish(text: &[u8]) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::io::Write;
 
     /// A ZIP file of these members.
-    pub(in crate::near) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
         let (mut file, mut directory) = (Vec::new(), Vec::new());
         for (name, content) in members {
             let mut packer = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
