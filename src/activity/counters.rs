@@ -47,6 +47,8 @@ pub struct Judged {
     pub reason: &'static str,
     /// Why it was only marked though it is bulk or spam that nobody wants, if so.
     pub held: Option<Held>,
+    /// What would have been done, where that is only rehearsed.
+    pub would: Option<Action>,
     /// Signatures that were reported for it.
     pub signatures: usize,
     /// The time from its end to the verdict.
@@ -72,6 +74,8 @@ pub struct Activity {
     messages: Mutex<BTreeMap<(usize, usize, &'static str), u64>>,
     signatures: AtomicU64,
     held: AtomicU64,
+    /// By action.
+    rehearsed: [AtomicU64; Action::ALL.len()],
     spared: AtomicU64,
     canaries: AtomicU64,
     /// Of the server's certificate; 0 where there is none.
@@ -112,6 +116,7 @@ impl Activity {
             messages: Mutex::default(),
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            rehearsed: Default::default(),
             spared: AtomicU64::new(0),
             canaries: AtomicU64::new(0),
             certificate_expiry: AtomicU64::new(0),
@@ -268,6 +273,9 @@ impl Activity {
             Some(Held::Correspondent) => self.spared.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
+        if let Some(would) = message.would {
+            self.rehearsed[would as usize].fetch_add(1, Ordering::Relaxed);
+        }
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
         self.hours.add(message.verdict as usize, 1, message.now);
@@ -344,6 +352,13 @@ impl Activity {
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Messages whose action was only rehearsed, by that action.
+    #[must_use]
+    pub fn rehearsed(&self) -> Vec<(Action, u64)> {
+        let count = |action: Action| (action, self.rehearsed[action as usize].load(Ordering::Relaxed));
+        Action::ALL.into_iter().filter(|&action| action != Action::Mark).map(count).collect()
     }
 
     /// Bulk and spam that was only marked since a recipient had written to its sender.

@@ -215,6 +215,28 @@ fn people_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
+/// Bulk and spam that was only marked, though the actions ask for more.
+fn marked_metrics(activity: &Activity, text: &mut Text) {
+    text.one(
+        "bulkmark_messages_held_total",
+        "counter",
+        "Bulk that was only marked, since its count comes from too few networks (min-sources) or messages (min-messages).",
+        activity.held(),
+    );
+    text.one(
+        "bulkmark_messages_spared_total",
+        "counter",
+        "Bulk and spam that was only marked, since a recipient had written to its sender.",
+        activity.spared(),
+    );
+    text.family(
+        "bulkmark_messages_rehearsed_total",
+        "counter",
+        "Bulk and spam that was only marked, by the action that it would have got without a rehearsal (rehearse, share, pause).",
+        activity.rehearsed().into_iter().map(|(action, count)| (vec![("action", action.to_string())], count)),
+    );
+}
+
 fn message_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_messages_total",
@@ -233,18 +255,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Canaries, by which somebody tests the mail system; they are no messages.",
         activity.canaries(),
     );
-    text.one(
-        "bulkmark_messages_held_total",
-        "counter",
-        "Bulk that was only marked, since its count comes from too few networks (min-sources) or messages (min-messages).",
-        activity.held(),
-    );
-    text.one(
-        "bulkmark_messages_spared_total",
-        "counter",
-        "Bulk and spam that was only marked, since a recipient had written to its sender.",
-        activity.spared(),
-    );
+    marked_metrics(activity, text);
     people_metrics(activity, text);
     door_metrics(activity, text);
     let (accounts, over) = activity.accounts(bulkmark_ledger::now());

@@ -15,6 +15,9 @@ const MOST_OF_ONE: usize = 50;
 /// Other lines that are kept apart; those that differ in numbers only are one.
 const MOST_NOTICES: usize = 200;
 
+/// Actions by which the sender's server learns that its mail is not taken.
+const REFUSING: [&str; 2] = ["reject", "tempfail"];
+
 /// From when to when, and how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Span {
@@ -67,6 +70,9 @@ pub(super) struct Day {
     /// Domains whose mail was refused, for good or temporarily.
     pub(super) refused: Names,
     pub(super) refusals: u64,
+    /// The same of those whose refusal was only rehearsed.
+    pub(super) rehearsed: Names,
+    pub(super) rehearsals: u64,
     /// White-list lines for bulk that nobody wants yet.
     pub(super) suggestions: Names,
     /// Why messages could not be judged.
@@ -87,6 +93,8 @@ impl Day {
             others: 0,
             refused: Names::new(MOST),
             refusals: 0,
+            rehearsed: Names::new(MOST),
+            rehearsals: 0,
             suggestions: Names::new(MOST),
             unknown: BTreeMap::new(),
             notices: BTreeMap::new(),
@@ -110,21 +118,26 @@ impl Day {
         self.messages += 1;
         *self.verdicts.entry(message.verdict.to_owned()).or_default() += 1;
         let domain = message.domain();
-        if ["reject", "tempfail"].contains(&message.action) {
+        if REFUSING.contains(&message.action) {
             self.refusals += 1;
             self.refused.add(if domain.is_empty() { "<>" } else { domain }, 1);
         }
+        if REFUSING.contains(&message.would) {
+            self.rehearsals += 1;
+            self.rehearsed.add(if domain.is_empty() { "<>" } else { domain }, 1);
+        }
+        let done_with = message.done();
         match message.verdict {
             "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
             "whitelisted" => self.mailing(at, message, "wanted"),
             verdict @ ("bulk" | "spam") => {
                 let done = self.done.entry(verdict.to_owned()).or_default();
-                *done.entry(message.action.to_owned()).or_default() += 1;
+                *done.entry(done_with.clone()).or_default() += 1;
                 if verdict == "spam" {
                     // Nobody is to put into a white list what people call spam.
-                    return self.mailing(at, message, &format!("{} as spam", message.action));
+                    return self.mailing(at, message, &format!("{done_with} as spam"));
                 }
-                self.mailing(at, message, message.action);
+                self.mailing(at, message, &done_with);
                 if let Some(line) = suggestion(message.host, domain, None) {
                     self.suggestions.add(&line, 1);
                 }
@@ -193,6 +206,11 @@ impl Message<'_> {
     /// The domain of the envelope sender; empty where there is none.
     fn domain(&self) -> &str {
         self.from.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// What was done, or would have been.
+    fn done(&self) -> String {
+        if self.would.is_empty() { self.action.to_owned() } else { format!("would {}", self.would) }
     }
 
     /// The client by its name, or by its address where it has none that was verified.
@@ -265,6 +283,19 @@ mod tests {
         // Copies that differ have no signature in common.
         let found = day(&[spam(1, "one"), spam(2, "two")]);
         assert_eq!((found.mailings.len(), &*found.ranked()[0].signature), (1, ""));
+    }
+
+    #[test]
+    fn what_is_only_rehearsed_is_told_apart_from_what_was_refused() {
+        let lines = [
+            message(1, "a@shop.example", "verdict=bulk body=25 near=25", "would=reject action=mark"),
+            message(2, "a@else.example", "verdict=bulk body=26", "would=discard action=mark"),
+        ];
+        let found = day(&lines);
+        assert_eq!((found.refusals, found.rehearsals), (0, 1));
+        assert_eq!(found.rehearsed.ranked(), [("shop.example", 1)]);
+        let done = [("would discard".to_owned(), 1), ("would reject".to_owned(), 1)];
+        assert_eq!(found.done["bulk"], BTreeMap::from(done));
     }
 
     #[test]

@@ -12,8 +12,12 @@ pub(super) struct Top(pub(super) usize);
 /// The subject of a mail.
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
     let of = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
+    let rehearsed = match day.rehearsals {
+        0 => String::new(),
+        n => format!("{n} would be refused, "),
+    };
     format!(
-        "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {} unknown",
+        "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {rehearsed}{} unknown",
         of("bulk"),
         of("spam"),
         day.refusals,
@@ -31,6 +35,8 @@ pub(super) fn text(day: &Day, host: &str, title: &str, top: Top) -> String {
     messages(&mut out, day);
     mailings(&mut out, day, top);
     list(&mut out, "Refused, by the sender's domain", &day.refused.ranked(), day.refused.others, top);
+    let rehearsed = day.rehearsed.ranked();
+    list(&mut out, "Would be refused, by the sender's domain", &rehearsed, day.rehearsed.others, top);
     let suggestions = day.suggestions.ranked();
     list(&mut out, "White-list lines for bulk that nobody wants yet", &suggestions, 0, top);
     if !suggestions.is_empty() {

@@ -231,14 +231,14 @@ const shown = {
 
   recent(list) {
     const wanted = $("filter").value.trim().toLowerCase();
-    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason, entry.client, ...entry.recipients]
+    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.would && `would ${entry.would}`, entry.reason, entry.client, ...entry.recipients]
       .some((value) => value && value.toLowerCase().includes(wanted));
     const found = list.filter((entry) => wanted === "" || has(entry));
     const table = $("recent");
     rows(table, first("recent", found, wanted ? 60 : phone.matches ? 6 : 12), (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {
       text(cells[0], clock(entry.at), "number plain");
       text(cells[1], entry.id, "code fixed plain");
-      const because = [entry.action, entry.reason, entry.spam && `called spam by ${entry.spam}`].filter((what) => what).join(", ");
+      const because = [entry.would ? `would ${entry.would}` : entry.action, entry.reason, entry.spam && `called spam by ${entry.spam}`].filter((what) => what).join(", ");
       text(cells[2], because ? `${entry.verdict} (${because})` : entry.verdict, `verdict ${entry.verdict}`);
       text(cells[3], number(entry.body), "number");
       text(cells[4], number(entry.near), "number");

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Beginning to refuse and taking it back: a rehearsal, a share of recipients.
+
+use bulkmark_testing::milter::{Answer, Mail, session};
+use bulkmark_testing::{Daemon, Site, crlf, page, program};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// One copy is bulk.
+const BULK_AT_ONCE: &str = "[thresholds]\nbody = 1\nmin-sources = 1\n";
+
+fn send(daemon: &Daemon, recipients: &[&str]) -> Answer {
+    let recipients = recipients.iter().map(|&to| to.to_owned()).collect();
+    session(daemon).message(&Mail { recipients, ..Mail::text("a") })
+}
+
+fn is_refused(answer: &Answer) -> bool {
+    answer.reply.starts_with("550 ")
+}
+
+/// What a command says of the site, as JSON.
+fn ask(site: &Site, args: &[&str]) -> Value {
+    let output = Command::new(program()).args(args).arg("--config").arg(site.path("milter.toml")).output();
+    let output = output.unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"))
+}
+
+#[test]
+fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
+    let mut site = Site::new(&format!(
+        "{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\nrehearse = true\n[status]\nlisten = \"127.0.0.1:0\"\n\
+         [[policy]]\nname = \"sure\"\nmatch = {{ recipient = \"sure.test\" }}\nactions = {{ rehearse = false }}\n\
+         [[policy]]\nname = \"mild\"\nmatch = {{ recipient = \"mild.test\" }}\nactions = {{ bulk = \"mark\" }}\n",
+    ));
+    let daemon = site.start();
+    let marked = |recipients: &[&str]| {
+        let answer = send(&daemon, recipients);
+        assert_eq!(answer.reply, "c", "{recipients:?}");
+        answer.verdict()
+    };
+    let told = marked(&["x@else.test"]);
+    assert_eq!(told, "bulk; body=1; threshold=1; host=mx.test; policy=default; would=reject");
+    daemon.log.wait_for(0, " policy=default would=reject signature=");
+    assert!(is_refused(&send(&daemon, &["x@sure.test"])), "a policy that does not rehearse");
+    // One answer for all: what refuses for one of them alone is not rehearsed away, and what marks is no rehearsal.
+    assert!(marked(&["x@sure.test", "x@else.test"]).ends_with("; would=reject"));
+    assert!(!marked(&["x@mild.test"]).contains("would="));
+    assert!(!marked(&["x@mild.test", "x@else.test"]).contains("would="));
+    let metrics = page::metrics(&daemon);
+    assert_eq!(metrics["bulkmark_messages_rehearsed_total{action=\"reject\"}"], 2.0);
+    assert_eq!(metrics["bulkmark_messages_rehearsed_total{action=\"discard\"}"], 0.0);
+    let shown: Value = serde_json::from_str(&page::get(&daemon, "/status.json").1).unwrap();
+    assert_eq!(shown["bulk"][0]["done"]["would reject"], 2, "{shown}");
+    assert_eq!(shown["recent"].as_array().unwrap().iter().filter(|it| it["would"] == "reject").count(), 2);
+    // Commands say the same.
+    let text = "Subject: s\n\nThis is a message of many words, and it says: a\n";
+    fs::write(site.path("m.eml"), crlf(text)).unwrap();
+    let file = site.path("m.eml").display().to_string();
+    let found = ask(&site, &["check", "--json", "--recipient", "x@else.test", &file]);
+    assert_eq!((&found["action"], &found["would"]), (&"mark".into(), &"reject".into()), "{found}");
+    assert_eq!(found["rehearsal"], "actions.rehearse is true");
+    assert_eq!(ask(&site, &["explain", "--json", "--recipient", "x@else.test", &file])["would"], "reject");
+    assert!(found["held"].is_null(), "filters act on it as on what is marked");
+    // Now in earnest.
+    site.extra = site.extra.replace("rehearse = true", "rehearse = false");
+    site.config();
+    daemon.reload();
+    assert!(is_refused(&send(&daemon, &["x@else.test"])));
+}
+
+/// Where refusing begins with some recipients, these are the same ones at each message, server and start.
+#[test]
+fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
+    let site =
+        |share: f64| Site::new(&format!("{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\nshare = {share:.1}\n"));
+    let refused = |site: &Site| -> Vec<usize> {
+        let daemon = site.start();
+        let refused = |n: &usize| is_refused(&send(&daemon, &[&format!("user{n}@box.test")]));
+        (0..60).filter(refused).collect()
+    };
+    let fewer = site(0.3);
+    let first = refused(&fewer);
+    assert!((8..=30).contains(&first.len()), "{first:?}");
+    assert_eq!(refused(&fewer), first, "after a restart");
+    let more = refused(&site(0.6));
+    assert!(more.len() > first.len() && first.iter().all(|n| more.contains(n)), "{first:?} {more:?}");
+    assert_eq!(refused(&site(0.0)), [0; 0]);
+    // A message to several is refused if all of them are inside, whatever the spelling.
+    let daemon = fewer.start();
+    let outside = (0..60).find(|n| !first.contains(n)).unwrap();
+    let [one, two] = [first[0], first[1]].map(|n| format!("User{n}+news@BOX.test"));
+    assert!(is_refused(&send(&daemon, &[&one, &two])));
+    let answer = send(&daemon, &[&one, &format!("user{outside}@box.test")]);
+    assert!(answer.reply == "c" && answer.verdict().ends_with("; would=reject"), "{answer:?}");
+}
