@@ -32,6 +32,7 @@ pub mod judging;
 pub mod lookup;
 pub mod milter;
 pub mod net;
+pub mod orders;
 pub mod page;
 pub mod server;
 pub mod telemetry;

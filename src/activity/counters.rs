@@ -77,6 +77,7 @@ pub struct Activity {
     /// By action.
     rehearsed: [AtomicU64; Action::ALL.len()],
     spared: AtomicU64,
+    allowed: AtomicU64,
     canaries: AtomicU64,
     /// Of the server's certificate; 0 where there is none.
     certificate_expiry: AtomicU64,
@@ -118,6 +119,7 @@ impl Activity {
             held: AtomicU64::new(0),
             rehearsed: Default::default(),
             spared: AtomicU64::new(0),
+            allowed: AtomicU64::new(0),
             canaries: AtomicU64::new(0),
             certificate_expiry: AtomicU64::new(0),
             reloads: Default::default(),
@@ -271,6 +273,7 @@ impl Activity {
         match message.held {
             Some(Held::Sources | Held::Messages) => self.held.fetch_add(1, Ordering::Relaxed),
             Some(Held::Correspondent) => self.spared.fetch_add(1, Ordering::Relaxed),
+            Some(Held::Allowed) => self.allowed.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
         if let Some(would) = message.would {
@@ -365,6 +368,12 @@ impl Activity {
     #[must_use]
     pub fn spared(&self) -> u64 {
         self.spared.load(Ordering::Relaxed)
+    }
+
+    /// Bulk and spam that was only marked since the administrator allowed its mailing.
+    #[must_use]
+    pub fn allowed(&self) -> u64 {
+        self.allowed.load(Ordering::Relaxed)
     }
 
     /// How many reloads went well, or did not.

@@ -10,7 +10,7 @@ use super::open_doors::{last_answers, open_doors};
 use super::output::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
-use super::take_reports::{reporter, reports};
+use super::take_reports::{know_mailing, reporter, reports};
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, Kind, MilterFile};
@@ -18,6 +18,7 @@ use crate::control::{Daemon, Parts};
 use crate::judging::{Service, look_back, weighing};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
+use crate::orders::Orders;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -69,7 +70,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, bulkmark_ledger::now()));
     let service = Service::new(
         rules,
-        (ledger.clone(), correspondents),
+        (ledger.clone(), correspondents, Arc::new(Orders::open(&file.state_dir))),
         file.doors.are_open(),
         links,
         asks,
@@ -161,6 +162,8 @@ fn told_of(
         correspondents: Some(Arc::clone(&service.correspondents)),
         reports: Some(reports(Arc::clone(service))),
         reporter: Some(reporter(Arc::clone(service))),
+        orders: Some(Arc::clone(&service.orders)),
+        know_mailing: Some(know_mailing(Arc::clone(service))),
         activity: Arc::clone(activity),
     }))
 }

@@ -2,6 +2,7 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
+use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
@@ -79,6 +80,12 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
+    }
+    if let Some(pause) = &status.pause {
+        writeln!(out, "PAUSED: {}", sentence(pause))?;
+    }
+    if status.allowed > 0 {
+        writeln!(out, "{} mailings are never refused (bulkmark allow --list)", status.allowed)?;
     }
     if let Some(origin) = &status.ledger.origin {
         writeln!(out, "origin {origin}")?;

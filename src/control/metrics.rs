@@ -78,6 +78,13 @@ impl Daemon {
     }
 
     fn correspondent_metrics(&self, text: &mut Text) {
+        if let Some(orders) = &self.orders {
+            let orders = orders.all(bulkmark_ledger::now());
+            let help = "1 while nothing is refused (bulkmark pause), or 0.";
+            text.one("bulkmark_paused", "gauge", help, u8::from(orders.pause.is_some()));
+            let help = "Mailings that are never refused (bulkmark allow).";
+            text.one("bulkmark_allowed_mailings", "gauge", help, orders.allowed.len());
+        }
         let Some(correspondents) = &self.correspondents else { return };
         let help = "Pairs of a user and somebody that user wrote to.";
         text.one("bulkmark_correspondents", "gauge", help, correspondents.len());
@@ -228,6 +235,12 @@ fn marked_metrics(activity: &Activity, text: &mut Text) {
         "counter",
         "Bulk and spam that was only marked, since a recipient had written to its sender.",
         activity.spared(),
+    );
+    text.one(
+        "bulkmark_messages_allowed_total",
+        "counter",
+        "Bulk and spam that was only marked, since its mailing is allowed (bulkmark allow).",
+        activity.allowed(),
     );
     text.family(
         "bulkmark_messages_rehearsed_total",

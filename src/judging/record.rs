@@ -127,6 +127,7 @@ const fn why(held: Held) -> &'static str {
         Held::Sources => "few sources",
         Held::Messages => "few messages",
         Held::Correspondent => "correspondent",
+        Held::Allowed => "allowed",
     }
 }
 

@@ -12,6 +12,7 @@ use super::twice::Twice;
 use crate::activity::Activity;
 use crate::lookup::Tables;
 use crate::lookup::Verifiers;
+use crate::orders::Orders;
 use arc_swap::ArcSwap;
 use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
@@ -42,6 +43,8 @@ pub struct Service {
     pub(super) verifiers: Verifiers,
     /// Whom one's own users write to.
     pub correspondents: Arc<Correspondents>,
+    /// What the administrator ordered.
+    pub orders: Arc<Orders>,
     /// How much each reporter said today.
     pub(super) daily: Daily,
     /// What is said of digests at this moment.
@@ -59,11 +62,11 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger and these correspondents, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules on this ledger, with these correspondents and orders, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
     #[must_use]
     pub fn new(
         rules: Rules,
-        (ledger, correspondents): (Ledger, Arc<Correspondents>),
+        (ledger, correspondents, orders): (Ledger, Arc<Correspondents>, Arc<Orders>),
         has_doors: bool,
         links: Arc<Links>,
         asks: Option<Arc<Asks>>,
@@ -82,6 +85,7 @@ impl Service {
             later: Later::default(),
             verifiers: Verifiers::default(),
             correspondents,
+            orders,
             daily: Daily::default(),
             turns: Turns::default(),
             settled: Settled::default(),

@@ -114,6 +114,7 @@ impl Snapshots {
             "reloads-failed": activity.reloads(false),
             "log-lines-dropped": activity.log_lines_dropped(),
             "reports-dropped": self.daemon.links.reports_dropped(),
+            "pause": self.daemon.in_force().pause,
         })
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Beginning to refuse and taking it back: a rehearsal, a share of recipients.
+//! Beginning to refuse and taking it back: a rehearsal, a share of recipients, a pause, mailings that are allowed.
 
+use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Answer, Mail, session};
 use bulkmark_testing::{Daemon, Site, crlf, page, program};
 use serde_json::Value;
@@ -93,4 +94,79 @@ fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
     assert!(is_refused(&send(&daemon, &[&one, &two])));
     let answer = send(&daemon, &[&one, &format!("user{outside}@box.test")]);
     assert!(answer.reply == "c" && answer.verdict().ends_with("; would=reject"), "{answer:?}");
+}
+
+/// What a command prints, and its exit code.
+fn run(site: &Site, args: &[&str]) -> (i32, String) {
+    let output = Command::new(program()).args(args).arg("--config").arg(site.path("milter.toml")).output();
+    let output = output.unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_pause_refuses_nothing_until_it_is_ended_and_outlives_a_restart() {
+    let site = Site::new(&format!(
+        "{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\n[status]\nlisten = \"127.0.0.1:0\"\n"
+    ));
+    let daemon = site.start();
+    assert!(is_refused(&send(&daemon, &["x@box.test"])));
+    let (code, text) = run(&site, &["pause", "--for", "2h", "--by", "anna", "--reason", "a complaint"]);
+    assert!(code == 0 && text.contains(", by anna: a complaint; bulk and spam are only marked"), "{text}");
+    daemon.log.wait_for(0, "paused for 7200 s: nothing is refused, by=anna reason=\"a complaint\"");
+    let told = send(&daemon, &["x@box.test"]);
+    assert!(told.reply == "c" && told.verdict().ends_with("; would=reject"), "{told:?}");
+    assert_eq!(page::metrics(&daemon)["bulkmark_paused"], 1.0);
+    let shown: Value = serde_json::from_str(&page::get(&daemon, "/status.json").1).unwrap();
+    assert_eq!(shown["overview"]["pause"]["by"], "anna", "{shown}");
+    assert!(daemon.terminate().success());
+    let daemon = site.start();
+    assert_eq!(send(&daemon, &["x@box.test"]).reply, "c", "after a restart");
+    assert!(run(&site, &["status"]).1.contains("\nPAUSED: paused until "));
+    assert!(run(&site, &["doctor"]).1.contains("end it with `bulkmark resume`"));
+    fs::write(site.path("m.eml"), crlf("Subject: s\n\nThis is a message of many words, and it says: a\n"))
+        .unwrap();
+    let file = site.path("m.eml").display().to_string();
+    assert_eq!(ask(&site, &["check", "--json", &file])["rehearsal"], "bulkmark is paused");
+    assert_eq!(run(&site, &["resume"]).0, 0);
+    assert!(is_refused(&send(&daemon, &["x@box.test"])));
+    assert_eq!(page::metrics(&daemon)["bulkmark_paused"], 0.0);
+    drop(daemon);
+    assert_eq!(run(&site, &["pause"]).0, 75, "nobody answers");
+}
+
+#[test]
+fn an_allowed_mailing_is_never_refused_though_its_copies_differ() {
+    let site = Site::new(
+        "[thresholds]\nbody = 1\nnear = 1\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n",
+    );
+    let daemon = site.start();
+    let sends = |daemon: &Daemon, raw: &[u8]| session(daemon).message(&Mail::raw(raw));
+    assert!(is_refused(&sends(&daemon, &offer("Anna"))));
+    fs::write(site.path("offer.eml"), offer("Anna")).unwrap();
+    let file = site.path("offer.eml").display().to_string();
+    let allowed =
+        ask(&site, &["allow", "--json", "--for", "30d", "--by", "anna", "--reason", "wanted", &file]);
+    let name = allowed["mailing"]["signatures"][0].as_str().unwrap().to_owned();
+    for to in ["Anna", "Benedikt", "Charlotte"] {
+        let answer = sends(&daemon, &offer(to));
+        assert!(answer.reply == "c" && answer.verdict().contains("; held=allowed"), "{to}: {answer:?}");
+    }
+    daemon.log.wait_for(0, " held=allowed ");
+    assert!(is_refused(&sends(&daemon, &letter(1))), "another one");
+    assert_eq!(ask(&site, &["check", "--json", &file])["held"], "allowed");
+    assert!(daemon.terminate().success());
+    let daemon = site.start();
+    assert_eq!(sends(&daemon, &offer("Dora")).reply, "c", "after a restart");
+    let (_, list) = run(&site, &["allow", "--list"]);
+    assert!(list.starts_with(&name) && list.contains(", by anna: wanted"), "{list}");
+    assert_eq!(run(&site, &["allow", "--remove", "0000"]).0, 1);
+    assert_eq!(run(&site, &["allow", "--remove", &name[..6]]).0, 0);
+    assert!(is_refused(&sends(&daemon, &offer("Emil"))));
+    // By the signature that log and header give: that text alone.
+    let line = daemon.log.wait_for(0, " action=reject ");
+    let signature = line.split(" signature=").nth(1).unwrap().split(' ').next().unwrap();
+    assert_eq!(run(&site, &["allow", signature]).0, 0);
+    assert_eq!(sends(&daemon, &offer("Emil")).reply, "c");
+    assert!(is_refused(&sends(&daemon, &offer("Friederike"))));
 }

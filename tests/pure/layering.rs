@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room of the program with the rooms that it may use; `command` puts everything together. Between crates, Cargo holds the layers.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("net", &[]),
     ("telemetry", &[]),
     ("lookup", &[]),
     ("activity", &[]),
     ("tune", &[]),
-    ("judging", &["activity", "lookup"]),
+    ("orders", &[]),
+    ("judging", &["activity", "lookup", "orders"]),
     ("milter", &["activity", "judging", "net"]),
     ("doors", &["activity", "judging", "net"]),
-    ("control", &["activity", "net"]),
+    ("control", &["activity", "net", "orders"]),
     ("server", &["activity", "control", "net"]),
     ("page", &["activity", "control", "net"]),
     ("config", &["net", "milter", "doors", "server", "page", "telemetry"]),
@@ -28,6 +29,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "lookup",
             "activity",
             "tune",
+            "orders",
             "judging",
             "milter",
             "doors",

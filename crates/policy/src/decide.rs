@@ -169,9 +169,10 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     // As with a white list, a message to several is not refused for the sake of one who knows the sender.
     let is_known = actions.correspondents == Correspondents::NeverRefuse
         && facts.recipients.iter().any(|to| facts.known_to.contains(to));
-    let bulk = bulk.map(|bulk| match is_known {
-        true => Decision { action: Action::Mark, held: Some(Held::Correspondent), ..bulk },
-        false => bulk,
+    let held = if facts.is_allowed { Some(Held::Allowed) } else { is_known.then_some(Held::Correspondent) };
+    let bulk = bulk.map(|bulk| match held {
+        Some(_) => Decision { action: Action::Mark, held, ..bulk },
+        None => bulk,
     });
     match (some, bulk) {
         (Some(entry), _) if all => whitelisted(entry),

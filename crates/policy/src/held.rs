@@ -12,13 +12,17 @@ pub enum Held {
     Messages,
     /// A recipient wrote to whom it comes from.
     Correspondent,
+    /// The administrator allowed its mailing.
+    Allowed,
 }
 
 impl Held {
     /// The one of this name that is told in a sentence of its own; that of networks stands beside their numbers.
     #[must_use]
     pub fn told(name: Option<&str>) -> Option<Self> {
-        [Self::Messages, Self::Correspondent].into_iter().find(|held| name == Some(&*held.to_string()))
+        [Self::Messages, Self::Correspondent, Self::Allowed]
+            .into_iter()
+            .find(|held| name == Some(&*held.to_string()))
     }
 
     /// Why, for people.
@@ -32,6 +36,7 @@ impl Held {
             Self::Correspondent => {
                 "only marked, since a recipient wrote to whom it is from, and that is verified"
             }
+            Self::Allowed => "only marked, since this mailing is allowed (bulkmark allow --list)",
         }
     }
 }
@@ -43,6 +48,7 @@ impl fmt::Display for Held {
             Self::Sources => "sources",
             Self::Messages => "messages",
             Self::Correspondent => "correspondent",
+            Self::Allowed => "allowed",
         })
     }
 }

@@ -307,6 +307,27 @@ mod tests {
         assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));
     }
 
+    /// While it is paused nothing is taken away, for whatever reason.
+    #[test]
+    fn a_pause_has_all_mail_delivered() {
+        let rules = Rules { on_failure: OnFailure::Tempfail, ..refusing() };
+        let envelope = Envelope { is_paused: true, ..Envelope::default() };
+        let of = |finding: Finding| Outcome::new(&rules, &envelope, &finding, "mx.test");
+        let canary = of(Finding::Canary(None));
+        assert_eq!((canary.action, canary.reply), (Action::Mark, None));
+        assert_eq!(canary.header, "bulk; reason=canary; host=mx.test; would=reject");
+        assert_eq!(of(Finding::Unknown(Unknown::Timeout, String::new())).action, Action::Mark);
+        let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), &rules);
+        let counts = Counts { body: Some(20), near: None, spam: None };
+        let bulk = of(Counted::find(&rules, &envelope, &content, (counts, Backings::default()), None));
+        assert_eq!((bulk.action, bulk.reply.is_some()), (Action::Mark, false));
+        assert!(bulk.header.ends_with("; would=reject"), "{}", bulk.header);
+        let mut rules = rules;
+        rules.outbound.action = Action::Quarantine;
+        let standing = Standing { is_over: true, ..Standing::default() };
+        assert_eq!(bulk.of_account(&rules, &envelope, standing, "mx.test").action, Action::Mark);
+    }
+
     #[test]
     fn the_header_tells_from_where_the_count_of_bulk_comes() {
         let of = |body, backing: Backing| {

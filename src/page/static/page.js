@@ -340,6 +340,8 @@ function outage(links, overview) {
 function problems(overview, status, links) {
   const found = [];
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
+  const pause = overview.pause;
+  if (pause) found.push(`Paused ${pause.until ? `until ${since(pause.until)}` : "until bulkmark resume"} by ${pause.by}${pause.reason ? `: ${pause.reason}` : ""}. Nothing is refused.`);
   const down = outage(links, overview);
   if (down) found.push(down);
   for (const advice of status.daemon?.fleet?.advice ?? []) found.push(`${advice[0].toUpperCase()}${advice.slice(1)}.`);
