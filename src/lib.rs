@@ -34,6 +34,7 @@ pub mod milter;
 pub mod net;
 pub mod orders;
 pub mod page;
+pub mod refusals;
 pub mod server;
 pub mod telemetry;
 pub mod tune;

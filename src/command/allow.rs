@@ -19,7 +19,8 @@ use std::time::Duration;
 ///
 /// The running milter obeys at once, and keeps the order over a restart. A message file is known by all its signatures, so copies that
 /// differ are allowed, too; and it is reported to the federation as not spam, in the name of whoever runs the command. A signature, as
-/// the log and refusals give it, allows the messages that have exactly that signature. The order holds at this mail server alone: run the
+/// log and header give it, allows the messages that have exactly that signature; if `bulkmark refusals` knows the message, all its
+/// signatures, as a message file does. The order holds at this mail server alone: run the
 /// command at each that refuses the mailing. Exit code 0: done; 1: no such mailing, or no message; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -53,8 +54,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let seconds = args.duration.map(|duration| duration.as_secs());
     let signature: Option<Signature> = what.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
     let message = if signature.is_some() { Vec::new() } else { read(what)? };
-    let signature = signature.map(|signature| signature.to_string());
-    let allow = Allow { signature, length: message.len() as u64, seconds };
+    let signatures = signature.map(|signature| args.to.copies_of(&signature.to_string()));
+    let signatures = signatures.transpose()?.unwrap_or_default();
+    let allow = Allow { signatures, length: message.len() as u64, seconds };
     args.to.carry_out(Order::Allow(allow), &message, allowed)
 }
 

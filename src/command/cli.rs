@@ -3,7 +3,7 @@
 
 use super::{
     allow, canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
-    pause, report, reports, server, signature, status, tune,
+    pause, refusals, report, reports, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -45,6 +45,7 @@ enum Command {
     Allow(allow::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
+    Refusals(refusals::Args),
     Report(report::Args),
     Reports(reports::Args),
     Signature(signature::Args),
@@ -76,6 +77,7 @@ impl Cli {
             Command::Allow(args) => allow::run(&args),
             Command::Pause(args) => pause::run(&args),
             Command::Resume(args) => pause::resume(&args),
+            Command::Refusals(args) => refusals::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Reports(args) => reports::run(&args),
             Command::Signature(args) => signature::run(&args),

@@ -19,6 +19,7 @@ use crate::judging::{Service, look_back, weighing};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
 use crate::orders::Orders;
+use crate::refusals::Refusals;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -70,7 +71,8 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, bulkmark_ledger::now()));
     let service = Service::new(
         rules,
-        (ledger.clone(), correspondents, Arc::new(Orders::open(&file.state_dir))),
+        (ledger.clone(), correspondents),
+        (Arc::new(Orders::open(&file.state_dir)), Refusals::open(&file.state_dir, &file.refusals)),
         file.doors.are_open(),
         links,
         asks,
@@ -405,6 +407,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
         "sync.hold": sync.hold;
+        "[refusals]": refusals;
         "[status]": status;
         "[doors]": doors;
         "log.target": log.target;

@@ -26,6 +26,7 @@ mod next_start;
 mod open_doors;
 mod output;
 mod pause;
+mod refusals;
 mod report;
 mod reports;
 mod server;

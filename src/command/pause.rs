@@ -6,6 +6,7 @@ use super::show::{ago, time};
 use crate::config::{self, DEFAULT_PATH};
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::Pause;
+use crate::refusals::{Query, find};
 use bulkmark_types::told;
 use humantime_serde::re::humantime;
 use std::io::{self, Write as _};
@@ -119,6 +120,23 @@ impl To {
             complain(format_args!("warning: {warning}"));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The signatures of the mailing that has this one, which comes first: as far as the message was refused and that is kept.
+    pub(super) fn copies_of(&self, signature: &str) -> anyhow::Result<Vec<String>> {
+        let mut all = vec![signature.to_owned()];
+        if self.control.is_some() {
+            return Ok(all);
+        }
+        let file = config::load_parts(&self.config)?.file;
+        if file.refusals.days > 0 {
+            let query = Query { mailing: Some(signature.to_owned()), ..Query::default() };
+            // Whoever may not read them allows what has this signature.
+            let last = find(&file.state_dir, &query, 1).ok().and_then(|found| found.last.into_iter().next());
+            let others = last.into_iter().flat_map(|entry| entry.signatures);
+            all.extend(others.filter(|other| other != signature));
+        }
+        Ok(all)
     }
 
     /// Who it is: behind sudo the one who called it.

@@ -81,12 +81,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
     }
-    if let Some(pause) = &status.pause {
-        writeln!(out, "PAUSED: {}", sentence(pause))?;
-    }
-    if status.allowed > 0 {
-        writeln!(out, "{} mailings are never refused (bulkmark allow --list)", status.allowed)?;
-    }
+    print_orders(out, status)?;
     if let Some(origin) = &status.ledger.origin {
         writeln!(out, "origin {origin}")?;
     }
@@ -138,6 +133,18 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         }
     }
     Ok(())
+}
+
+/// What the administrator ordered.
+fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    if let Some(pause) = &status.pause {
+        writeln!(out, "PAUSED: {}", sentence(pause))?;
+    }
+    match status.allowed {
+        0 => Ok(()),
+        1 => writeln!(out, "1 mailing is never refused (bulkmark allow --list)"),
+        n => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)"),
+    }
 }
 
 /// What accounts sent to others.

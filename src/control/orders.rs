@@ -15,6 +15,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
 
+/// Signatures of a mailing at most; a message has fewer.
+const MOST: usize = 100;
+
 /// What a server says that is asked for orders.
 const NONE_HERE: &str = "a signature server refuses no mail, ask a milter";
 
@@ -38,8 +41,8 @@ pub enum Order {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Allow {
-    /// By this signature; none: by those of the message that follows.
-    pub signature: Option<String>,
+    /// By these signatures, the first of which names it; none: by those of the message that follows.
+    pub signatures: Vec<String>,
     /// Bytes of that message.
     pub length: u64,
     /// For so many seconds; none: until it is removed.
@@ -114,17 +117,19 @@ pub(super) async fn answer(
     let message = message.await.map_err(slow)??;
     let Some(orders) = &daemon.orders else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
     let known = match &given.order {
-        Order::Allow(Allow { signature: None, .. }) => {
+        Order::Allow(Allow { signatures, .. }) if signatures.is_empty() => {
             let Some(know) = &daemon.know_mailing else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
             match know(message, given.by.clone()).await {
                 Ok(known) => known,
                 Err(e) => return Ok(Answer::Unclear(e)),
             }
         }
-        Order::Allow(Allow { signature: Some(signature), .. }) => match signature.parse() {
-            Ok(signature) => KnownBy { signatures: vec![signature], shared: false },
-            Err(e) => return Ok(Answer::Unclear(format!("{signature}: {e}"))),
-        },
+        Order::Allow(Allow { signatures, .. }) => {
+            match signatures.iter().take(MOST).map(|text| text.parse()).collect() {
+                Ok(signatures) => KnownBy { signatures, shared: false },
+                Err(e) => return Ok(Answer::Unclear(format!("it is no signature: {e}"))),
+            }
+        }
         _ => KnownBy::default(),
     };
     // It waits for the disk.

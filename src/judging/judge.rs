@@ -10,6 +10,7 @@ use super::message::Message;
 use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
+use super::refused::note;
 use super::service::Service;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
@@ -75,10 +76,9 @@ enum Uncounted {
 /// Judges a complete message. `mta` is the MTA's host name.
 pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) -> Judgement {
     let began = Instant::now();
-    let rules = Arc::clone(&message.rules);
+    let (rules, now) = (Arc::clone(&message.rules), bulkmark_ledger::now());
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
-    let now = bulkmark_ledger::now();
     message.envelope.is_paused = service.orders.is_paused(now);
     let message = &*message;
     let (envelope, is_asked) = (&message.envelope, message.is_asked);
@@ -129,6 +129,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         return case.answered(message, judgement);
     }
     if !is_copy {
+        note(service, &rules, message, &judgement);
         record(&service.activity, &rules, &message.envelope, subject, &judgement, began.elapsed());
     }
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };

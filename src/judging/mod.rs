@@ -21,6 +21,7 @@ mod proofs;
 mod pyzor;
 mod readers;
 mod record;
+mod refused;
 mod report;
 mod service;
 mod thin;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Beginning to refuse and taking it back: a rehearsal, a share of recipients, a pause, mailings that are allowed.
+//! Beginning to refuse and taking it back: a rehearsal, a share of recipients, a pause, mailings that are allowed, and what was
+//! refused for whom.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Answer, Mail, session};
-use bulkmark_testing::{Daemon, Site, crlf, page, program};
+use bulkmark_testing::{Daemon, Site, crlf, page, program, wait_for_some};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -169,4 +170,53 @@ fn an_allowed_mailing_is_never_refused_though_its_copies_differ() {
     assert_eq!(run(&site, &["allow", signature]).0, 0);
     assert_eq!(sends(&daemon, &offer("Emil")).reply, "c");
     assert!(is_refused(&sends(&daemon, &offer("Friederike"))));
+}
+
+/// What `bulkmark refusals` finds, once it is so many.
+fn refusals(site: &Site, number: u64, args: &[&str]) -> Vec<Value> {
+    wait_for_some("refusals", || {
+        let found = ask(site, &[&["refusals", "--json"], args].concat());
+        (found["total"] == number).then(|| found["refusals"].as_array().unwrap().clone())
+    })
+}
+
+#[test]
+fn what_was_refused_for_a_recipient_is_found_with_the_command_that_allows_it() {
+    let mut site = Site::new(
+        "[thresholds]\nbody = 1\nnear = 1\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n\
+         [refusals]\ndays = 14\n[[policy]]\nname = \"soft\"\nmatch = { recipient = \"soft.test\" }\n\
+         actions = { rehearse = true }\n",
+    );
+    let daemon = site.start();
+    let sends = |to: &str, raw: &[u8]| {
+        session(&daemon).message(&Mail { recipients: vec![to.to_owned()], ..Mail::raw(raw) })
+    };
+    assert!(is_refused(&sends("Anna+news@box.test", &offer("Anna"))));
+    assert!(is_refused(&sends("ben@box.test", &letter(1))));
+    assert_eq!(sends("anna@soft.test", &letter(1)).reply, "c");
+    assert_eq!(refusals(&site, 3, &[]).len(), 3);
+    let of_anna = refusals(&site, 1, &["--recipient", "anna@box.test", "--since", "7d"]);
+    let one = &of_anna[0];
+    assert_eq!((&one["action"], &one["rehearsed"]), (&"reject".into(), &false.into()), "{one}");
+    assert_eq!((&one["to"][0], &one["policy"]), (&"anna+news@box.test".into(), &"default".into()), "{one}");
+    let would = &refusals(&site, 1, &["--recipient", "@soft.test"])[0];
+    assert_eq!((&would["action"], &would["rehearsed"]), (&"reject".into(), &true.into()), "{would}");
+    refusals(&site, 3, &["--client", "192.0.2.0/24"]);
+    refusals(&site, 0, &["--client", "198.51.100.7"]);
+    let signature = one["signatures"][0].as_str().unwrap();
+    refusals(&site, 1, &["--mailing", &signature[..20]]);
+    // For people, with what to type; which allows copies that differ, too.
+    let (code, text) = run(&site, &["refusals", "--recipient", "anna@box.test"]);
+    let command = one["allow"].as_str().unwrap();
+    assert!(code == 0 && text.contains(&format!("to allow the mailing: {command}")), "{text}");
+    let args: Vec<&str> = command.split(' ').skip(1).collect();
+    assert_eq!(run(&site, &args).0, 0);
+    assert!(sends("anna@box.test", &offer("Benedikt")).verdict().contains("; held=allowed"));
+    // They go where nobody wants them any more.
+    assert!(daemon.terminate().success());
+    site.extra = site.extra.replace("days = 14", "days = 0");
+    let _daemon = site.start();
+    assert_eq!(run(&site, &["refusals"]).0, 1);
+    let left = fs::read_dir(site.path("state")).unwrap();
+    assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with("refusals-")));
 }

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::{Content, Exempt, Unknown};
     use bulkmark_mail::RawMessage;
-    use bulkmark_policy::{Backing, Backings, Counts, Sources};
+    use bulkmark_policy::{Backing, Backings, Counts, Sent, Sources};
 
     const RAW: &[u8] = b"From: a@example.org\n\nA letter of eight words, or more than these.\n";
 
@@ -324,7 +324,7 @@ mod tests {
         assert!(bulk.header.ends_with("; would=reject"), "{}", bulk.header);
         let mut rules = rules;
         rules.outbound.action = Action::Quarantine;
-        let standing = Standing { is_over: true, ..Standing::default() };
+        let standing = Standing { sent: Sent::default(), is_over: true, is_news: false };
         assert_eq!(bulk.of_account(&rules, &envelope, standing, "mx.test").action, Action::Mark);
     }
 

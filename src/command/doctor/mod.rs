@@ -184,11 +184,16 @@ async fn milter(
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);
-        if let Some(pause) = &status.pause {
-            report.warning("pause", sentence(pause), "end it with `bulkmark resume`");
-        }
+        examine_pause(status, report);
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
+}
+
+/// Whether somebody ordered that nothing is refused.
+fn examine_pause(status: &DaemonStatus, report: &mut Report) {
+    if let Some(pause) = &status.pause {
+        report.warning("pause", sentence(pause), "end it with `bulkmark resume`");
+    }
 }
 
 async fn server(
