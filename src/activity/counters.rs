@@ -6,6 +6,7 @@ use super::doors::Doors;
 use super::histogram::Histogram;
 use super::load::Load;
 use super::mailings::{Mailing, Seen, StoredMailing, Table};
+use super::policies::Policies;
 use super::recent::{Recent, Record, Ring};
 use super::relays::{LikelyRelay, Relays};
 use super::spans::{HOURS, MINUTES, Spans};
@@ -98,6 +99,8 @@ pub struct Activity {
     relays: Mutex<Relays>,
     /// What became of what people said.
     pub words: Words,
+    /// What became of messages by policy.
+    pub policies: Policies,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -133,6 +136,7 @@ impl Activity {
             traps: Mutex::default(),
             relays: Mutex::default(),
             words: Words::default(),
+            policies: Policies::default(),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),
@@ -282,6 +286,11 @@ impl Activity {
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
         self.hours.add(message.verdict as usize, 1, message.now);
+    }
+
+    /// The policy of this name decided this of a message.
+    pub fn decided_by(&self, policy: &str, message: &Judged) {
+        self.policies.add(policy, message.verdict, message.action, message.would);
     }
 
     /// Messages of this verdict may come for this reason, so that they are told before the first.

@@ -201,6 +201,30 @@ fn stream_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
+/// What became of messages by the policy that decided.
+fn policy_metrics(activity: &Activity, text: &mut Text) {
+    text.family(
+        "bulkmark_policy_messages_total",
+        "counter",
+        "Messages by the policy that decided, where there are several.",
+        activity.policies.messages().into_iter().map(|(policy, verdict, action, count)| {
+            let labels =
+                vec![("policy", policy), ("verdict", verdict.to_string()), ("action", action.to_string())];
+            (labels, count)
+        }),
+    );
+    text.family(
+        "bulkmark_policy_messages_rehearsed_total",
+        "counter",
+        "Of these, bulk and spam that was only marked, by the action that it would have got.",
+        activity
+            .policies
+            .rehearsed()
+            .into_iter()
+            .map(|(policy, action, count)| (vec![("policy", policy), ("action", action.to_string())], count)),
+    );
+}
+
 /// What traps and people say.
 fn people_metrics(activity: &Activity, text: &mut Text) {
     text.family(
@@ -269,6 +293,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         activity.canaries(),
     );
     marked_metrics(activity, text);
+    policy_metrics(activity, text);
     people_metrics(activity, text);
     door_metrics(activity, text);
     let (accounts, over) = activity.accounts(bulkmark_ledger::now());

@@ -47,7 +47,11 @@ pub(super) fn record(
     };
     let told = reason.unwrap_or_default();
     let domain = note_client(activity, finding, envelope);
-    activity.judged(&Judged { verdict, action, reason: told, held, would, signatures: *reported, time, now });
+    let judged = Judged { verdict, action, reason: told, held, would, signatures: *reported, time, now };
+    activity.judged(&judged);
+    if let Some(policy) = policy(rules, envelope, finding) {
+        activity.decided_by(policy, &judged);
+    }
     if !activity.is_recording() {
         return;
     }
@@ -93,6 +97,15 @@ pub(super) fn record(
             .filter(|_| verdict == Verdict::Bulk),
     });
     activity.record(recent, seen.as_ref());
+}
+
+/// The policy that decided, where there are several.
+fn policy<'a>(rules: &'a Rules, envelope: &Envelope, finding: &Finding) -> Option<&'a str> {
+    match finding {
+        Finding::Counted(counted) => rules.name(counted.decision.by),
+        Finding::Exempt(Exempt::Policy) => rules.name(rules.parties(envelope).first()?.by),
+        Finding::Exempt(_) | Finding::Unknown(..) | Finding::Canary(_) => None,
+    }
 }
 
 /// Counts where a message that is judged came from. The domain of its sender.

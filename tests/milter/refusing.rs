@@ -55,6 +55,15 @@ fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
     let shown: Value = serde_json::from_str(&page::get(&daemon, "/status.json").1).unwrap();
     assert_eq!(shown["bulk"][0]["done"]["would reject"], 2, "{shown}");
     assert_eq!(shown["recent"].as_array().unwrap().iter().filter(|it| it["would"] == "reject").count(), 2);
+    let of = |policy: &str, action: &str| {
+        metrics[&format!(
+            "bulkmark_policy_messages_total{{policy=\"{policy}\",verdict=\"bulk\",action=\"{action}\"}}"
+        )]
+    };
+    assert_eq!((of("sure", "reject"), of("default", "mark"), of("mild", "mark")), (1.0, 2.0, 2.0));
+    let customers = shown["policies"].as_array().unwrap();
+    let sure = customers.iter().find(|it| it["policy"] == "sure").unwrap();
+    assert_eq!((&sure["messages"], &sure["done"]["reject"]), (&1.into(), &1.into()), "{shown}");
     // Commands say the same.
     let text = "Subject: s\n\nThis is a message of many words, and it says: a\n";
     fs::write(site.path("m.eml"), crlf(text)).unwrap();

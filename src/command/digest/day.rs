@@ -15,6 +15,9 @@ const MOST_OF_ONE: usize = 50;
 /// Other lines that are kept apart; those that differ in numbers only are one.
 const MOST_NOTICES: usize = 200;
 
+/// Policies that are kept apart: more than a configuration has.
+const MOST_POLICIES: usize = 1000;
+
 /// Actions by which the sender's server learns that its mail is not taken.
 const REFUSING: [&str; 2] = ["reject", "tempfail"];
 
@@ -55,6 +58,16 @@ pub(super) struct Mailing {
     pub(super) signature: String,
 }
 
+/// What became of the messages of one policy.
+#[derive(Debug, Default)]
+pub(super) struct OfPolicy {
+    pub(super) messages: u64,
+    /// Those that were bulk or spam.
+    pub(super) unwanted: u64,
+    /// What was done with these, and how often.
+    pub(super) done: BTreeMap<String, u64>,
+}
+
 /// A day.
 #[derive(Debug)]
 pub(super) struct Day {
@@ -64,6 +77,8 @@ pub(super) struct Day {
     pub(super) verdicts: BTreeMap<String, u64>,
     /// What was done with bulk and spam that nobody wants, by verdict.
     pub(super) done: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The same and all messages by policy, where the log names one.
+    pub(super) policies: BTreeMap<String, OfPolicy>,
     pub(super) mailings: HashMap<String, Mailing>,
     /// Bulk and spam that is in none of them, since there are too many.
     pub(super) others: u64,
@@ -89,6 +104,7 @@ impl Day {
             messages: 0,
             verdicts: BTreeMap::new(),
             done: BTreeMap::new(),
+            policies: BTreeMap::new(),
             mailings: HashMap::new(),
             others: 0,
             refused: Names::new(MOST),
@@ -127,6 +143,7 @@ impl Day {
             self.rehearsed.add(if domain.is_empty() { "<>" } else { domain }, 1);
         }
         let done_with = message.done();
+        self.policy(message, &done_with);
         match message.verdict {
             "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
             "whitelisted" => self.mailing(at, message, "wanted"),
@@ -143,6 +160,19 @@ impl Day {
                 }
             }
             _ => (),
+        }
+    }
+
+    fn policy(&mut self, message: &Message<'_>, done: &str) {
+        let is_known = self.policies.contains_key(message.policy);
+        if message.policy.is_empty() || self.policies.len() >= MOST_POLICIES && !is_known {
+            return;
+        }
+        let of = self.policies.entry(message.policy.to_owned()).or_default();
+        of.messages += 1;
+        if ["bulk", "spam"].contains(&message.verdict) {
+            of.unwanted += 1;
+            *of.done.entry(done.to_owned()).or_default() += 1;
         }
     }
 
@@ -288,7 +318,12 @@ mod tests {
     #[test]
     fn what_is_only_rehearsed_is_told_apart_from_what_was_refused() {
         let lines = [
-            message(1, "a@shop.example", "verdict=bulk body=25 near=25", "would=reject action=mark"),
+            message(
+                1,
+                "a@shop.example",
+                "verdict=bulk body=25 near=25",
+                "policy=strict would=reject action=mark",
+            ),
             message(2, "a@else.example", "verdict=bulk body=26", "would=discard action=mark"),
         ];
         let found = day(&lines);
@@ -296,6 +331,8 @@ mod tests {
         assert_eq!(found.rehearsed.ranked(), [("shop.example", 1)]);
         let done = [("would discard".to_owned(), 1), ("would reject".to_owned(), 1)];
         assert_eq!(found.done["bulk"], BTreeMap::from(done));
+        let of = &found.policies["strict"];
+        assert_eq!((found.policies.len(), of.messages, of.unwanted, of.done["would reject"]), (1, 1, 1, 1));
     }
 
     #[test]

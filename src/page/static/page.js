@@ -143,7 +143,7 @@ function rows(table, items, key, fill) {
 // Sections.
 
 const phone = matchMedia("(max-width: 46rem)");
-const whole_list = { bulk: false, people: false, recent: false };
+const whole_list = { bulk: false, people: false, policies: false, recent: false };
 
 // The first of a list, unless all are wanted.
 function first(id, list, most) {
@@ -226,6 +226,17 @@ const shown = {
       text(cells[3], number(said["not-spam"]), "number");
       text(cells[4], ago(Math.max(0, Math.round(now - said.last))), "number");
       cells[4].title = `first at ${clock(said.first)}`;
+    });
+  },
+
+  policies(list) {
+    $("s-policies").hidden = list.length === 0;
+    rows($("policies"), first("policies", list, phone.matches ? 6 : 12), (entry) => entry.policy, (cells, entry) => {
+      name_of(cells[0], entry.policy);
+      text(cells[1], number(entry.messages), "number");
+      text(cells[2], number(entry.bulk), "number");
+      text(cells[3], number(entry.spam), "number");
+      text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "done plain");
     });
   },
 
@@ -572,13 +583,13 @@ function state(what, name) {
 }
 
 $("filter").addEventListener("input", () => values.recent && shown.recent(values.recent));
-for (const id of ["bulk", "people", "recent"]) {
+for (const id of ["bulk", "people", "policies", "recent"]) {
   $(`more-${id}`).addEventListener("click", () => {
     whole_list[id] = !whole_list[id];
     shown[id](values[id]);
   });
 }
-phone.addEventListener("change", () => ["bulk", "people", "recent"].forEach((id) => values[id] && shown[id](values[id])));
+phone.addEventListener("change", () => ["bulk", "people", "policies", "recent"].forEach((id) => values[id] && shown[id](values[id])));
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);
