@@ -141,9 +141,9 @@ fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
         writeln!(out, "PAUSED: {}", sentence(pause))?;
     }
     match status.allowed {
-        0 => Ok(()),
-        1 => writeln!(out, "1 mailing is never refused (bulkmark allow --list)"),
-        n => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)"),
+        None => Ok(()),
+        Some(1) => writeln!(out, "1 mailing is never refused (bulkmark allow --list)"),
+        Some(n) => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! Asking a daemon over its control socket.
 
 use super::backup::MAX_FRAME;
-use super::orders::{Given, Ordered};
+use super::ordered::{Given, Ordered};
 use super::question::{Answer, Question};
 use super::report::exchange;
 use super::reports::{ReportsAsked, Whose};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is asked on the control socket, and what is answered.
 
-use super::orders::{Given, Ordered};
+use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;

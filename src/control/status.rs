@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon can say of itself.
 
-use super::orders::KnowMailing;
+use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
 use crate::activity::{AccountStatus, Activity, DoorStatus, LikelyRelay, TrapStatus};
@@ -122,8 +122,8 @@ pub struct DaemonStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
     /// Mailings that are never refused.
-    #[serde(default)]
-    pub allowed: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<usize>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -242,7 +242,7 @@ impl Daemon {
             likely_relays: self.activity.likely_relays(),
             doors: self.activity.doors.status(),
             pause: orders.pause,
-            allowed: orders.allowed.len(),
+            allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
             ..self.outline(ledger)
         })
     }
@@ -314,7 +314,7 @@ impl Daemon {
             likely_relays: Vec::new(),
             doors: Vec::new(),
             pause: None,
-            allowed: 0,
+            allowed: None,
         }
     }
 }
