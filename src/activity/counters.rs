@@ -6,6 +6,7 @@ use super::doors::Doors;
 use super::histogram::Histogram;
 use super::load::Load;
 use super::mailings::{Mailing, Seen, StoredMailing, Table};
+use super::policies::Policies;
 use super::recent::{Recent, Record, Ring};
 use super::relays::{LikelyRelay, Relays};
 use super::spans::{HOURS, MINUTES, Spans};
@@ -47,6 +48,8 @@ pub struct Judged {
     pub reason: &'static str,
     /// Why it was only marked though it is bulk or spam that nobody wants, if so.
     pub held: Option<Held>,
+    /// What would have been done, where that is only rehearsed.
+    pub would: Option<Action>,
     /// Signatures that were reported for it.
     pub signatures: usize,
     /// The time from its end to the verdict.
@@ -72,7 +75,10 @@ pub struct Activity {
     messages: Mutex<BTreeMap<(usize, usize, &'static str), u64>>,
     signatures: AtomicU64,
     held: AtomicU64,
+    /// By action.
+    rehearsed: [AtomicU64; Action::ALL.len()],
     spared: AtomicU64,
+    allowed: AtomicU64,
     canaries: AtomicU64,
     /// Of the server's certificate; 0 where there is none.
     certificate_expiry: AtomicU64,
@@ -93,6 +99,8 @@ pub struct Activity {
     relays: Mutex<Relays>,
     /// What became of what people said.
     pub words: Words,
+    /// What became of messages by policy.
+    pub policies: Policies,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -112,7 +120,9 @@ impl Activity {
             messages: Mutex::default(),
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            rehearsed: Default::default(),
             spared: AtomicU64::new(0),
+            allowed: AtomicU64::new(0),
             canaries: AtomicU64::new(0),
             certificate_expiry: AtomicU64::new(0),
             reloads: Default::default(),
@@ -126,6 +136,7 @@ impl Activity {
             traps: Mutex::default(),
             relays: Mutex::default(),
             words: Words::default(),
+            policies: Policies::default(),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),
@@ -266,11 +277,20 @@ impl Activity {
         match message.held {
             Some(Held::Sources | Held::Messages) => self.held.fetch_add(1, Ordering::Relaxed),
             Some(Held::Correspondent) => self.spared.fetch_add(1, Ordering::Relaxed),
+            Some(Held::Allowed) => self.allowed.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
+        if let Some(would) = message.would {
+            self.rehearsed[would as usize].fetch_add(1, Ordering::Relaxed);
+        }
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
         self.hours.add(message.verdict as usize, 1, message.now);
+    }
+
+    /// The policy of this name decided this of a message.
+    pub fn decided_by(&self, policy: &str, message: &Judged) {
+        self.policies.add(policy, message.verdict, message.action, message.would);
     }
 
     /// Messages of this verdict may come for this reason, so that they are told before the first.
@@ -346,10 +366,23 @@ impl Activity {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// Messages whose action was only rehearsed, by that action.
+    #[must_use]
+    pub fn rehearsed(&self) -> Vec<(Action, u64)> {
+        let count = |action: Action| (action, self.rehearsed[action as usize].load(Ordering::Relaxed));
+        Action::ALL.into_iter().filter(|&action| action != Action::Mark).map(count).collect()
+    }
+
     /// Bulk and spam that was only marked since a recipient had written to its sender.
     #[must_use]
     pub fn spared(&self) -> u64 {
         self.spared.load(Ordering::Relaxed)
+    }
+
+    /// Bulk and spam that was only marked since the administrator allowed its mailing.
+    #[must_use]
+    pub fn allowed(&self) -> u64 {
+        self.allowed.load(Ordering::Relaxed)
     }
 
     /// How many reloads went well, or did not.

@@ -29,6 +29,8 @@ pub struct Seen<'a> {
     pub subject: Option<&'a str>,
     /// What was done; none where a white list wants it.
     pub action: Option<Action>,
+    /// What would have been done, where that is only rehearsed.
+    pub would: Option<Action>,
     /// A white-list line that would want it.
     pub suggestion: Option<String>,
 }
@@ -136,7 +138,11 @@ impl Table {
         entry.last = now;
         entry.subject_hash = hash;
         entry.subject = seen.subject.filter(|_| self.wanted.subjects).map(str::to_owned);
-        let done = seen.action.map_or_else(|| "wanted".to_owned(), |action| action.to_string());
+        let done = match (seen.would, seen.action) {
+            (Some(would), _) => format!("would {would}"),
+            (None, Some(action)) => action.to_string(),
+            (None, None) => "wanted".to_owned(),
+        };
         *entry.done.entry(done).or_default() += 1;
         entry.recipients += recent.nrcpt as u64;
         entry.suggestion.clone_from(&seen.suggestion);
@@ -210,7 +216,8 @@ mod tests {
         let counts = Counts { body: Some(count), near: None, spam: None };
         let signatures = body(n);
         let (action, suggestion) = (Some(Action::Mark), Some(format!("host .{domain}")));
-        let seen = Seen { signatures: &signatures, counts, subject: Some("Offer"), action, suggestion };
+        let seen =
+            Seen { signatures: &signatures, counts, subject: Some("Offer"), action, would: None, suggestion };
         let (domain, client) = (domain.to_owned(), Some("a [192.0.2.1]".to_owned()));
         table.add(&seen, &Recent { domain, client, nrcpt: 2, at: now, ..Recent::default() });
     }

@@ -33,6 +33,8 @@ pub struct Recent {
     pub verdict: String,
     /// What was done; none where nothing was, beside the header.
     pub action: Option<String>,
+    /// What would have been done, where that is only rehearsed.
+    pub would: Option<String>,
     /// Why it was not counted, or not acted on, if so.
     pub reason: Option<&'static str>,
     /// The count of its body.

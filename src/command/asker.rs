@@ -5,10 +5,11 @@ use super::output::complain;
 use super::show::called;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
-use crate::control;
+use crate::control::{self, Given, Order};
 use crate::judging::{Case, Judged, Source, find};
 
 use crate::lookup::{Evidence, Tables, Verifiers};
+use crate::orders::Orders;
 use anyhow::Context;
 use bulkmark_counts::{Hold, Shares};
 use bulkmark_mail::RawMessage;
@@ -69,7 +70,8 @@ impl MessageArgs {
         };
         let rules = checked.into_rules();
         let (tables, verifiers) = (Tables::default(), Verifiers::default());
-        let known = Known { file, key: rules.key.clone(), tables, verifiers };
+        let orders = runtime.block_on(orders(&file));
+        let known = Known { orders, file, key: rules.key.clone(), tables, verifiers };
         Ok((Asker { rules, envelope, runtime, known }, read_message(&self.file)?))
     }
 }
@@ -98,10 +100,20 @@ pub(super) struct Asker {
     known: Known,
 }
 
+/// The orders in force, as the daemon tells them; without one those that it will find.
+async fn orders(file: &MilterFile) -> Orders {
+    let list = Given { order: Order::List, by: String::new(), reason: String::new() };
+    match control::order(&file.control, &list, b"").await {
+        Ok(ordered) => Orders::of(ordered.orders),
+        Err(_) => Orders::of(Orders::stored(&file.state_dir).unwrap_or_default()),
+    }
+}
+
 /// Where counts are known.
 struct Known {
     file: MilterFile,
     key: FederationKey,
+    orders: Orders,
     tables: Tables,
     verifiers: Verifiers,
 }
@@ -138,6 +150,10 @@ impl Source for Known {
 
     fn is_thin(&self) -> bool {
         self.file.sync.hold == Hold::Bulk
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.orders
     }
 
     fn tables(&self) -> &Tables {

@@ -4,7 +4,7 @@
 use super::asker::MessageArgs;
 use super::output::{failed, output, shown};
 use crate::judging::exempt;
-use bulkmark_policy::{Held, Verdict};
+use bulkmark_policy::{Held, Verdict, Would};
 use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,7 +23,8 @@ use std::process::ExitCode;
 /// With --json it prints an object with verdict and, if they are known, action, policy, milder (the policy of another recipient that
 /// allows less), body (signature, count, threshold), near (signatures, count, threshold), spam (weight, threshold), whitelist (file
 /// and line), missed (entries that nearly match), sources of bulk (others, the client's network, how often that sent it as own,
-/// min-sources, and whether it is held back), held (why it is only marked) and reason.
+/// min-sources, and whether it is held back), held (why it is only marked), would
+/// (the action that is only rehearsed), rehearsal (why) and reason.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -79,6 +80,9 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     }
     if let Some(held) = Held::told(answer.held.as_deref()) {
         writeln!(out, "  {}", held.why())?;
+    }
+    if let (Some(action), Some(why)) = (&answer.would, &answer.rehearsal) {
+        writeln!(out, "  {}", Would::sentence(action, why))?;
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;

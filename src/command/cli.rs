@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
-    report, reports, server, signature, status, tune,
+    allow, canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
+    pause, refusals, report, reports, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,6 +42,10 @@ enum Command {
     Status(status::Args),
     Ledger(ledger::Args),
     Explain(explain::Args),
+    Allow(allow::Args),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
+    Refusals(refusals::Args),
     Report(report::Args),
     Reports(reports::Args),
     Signature(signature::Args),
@@ -70,6 +74,10 @@ impl Cli {
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Allow(args) => allow::run(&args),
+            Command::Pause(args) => pause::run(&args),
+            Command::Resume(args) => pause::resume(&args),
+            Command::Refusals(args) => refusals::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Reports(args) => reports::run(&args),
             Command::Signature(args) => signature::run(&args),

@@ -6,7 +6,7 @@ use super::output::{output, print, shown};
 use super::show::time;
 use crate::judging::{Explained, Explanation, People};
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Held, Verdict, Weight};
+use bulkmark_policy::{Held, Verdict, Weight, Would};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -55,6 +55,9 @@ fn for_people(explanation: &Explanation) -> String {
     }
     if let Some(held) = Held::told(explanation.held.as_deref()) {
         let _ = writeln!(text, "{}", held.why());
+    }
+    if let (Some(action), Some(why)) = (&explanation.would, &explanation.rehearsal) {
+        let _ = writeln!(text, "{}", Would::sentence(action, why));
     }
     for missed in &explanation.missed {
         let _ = writeln!(text, "{missed}");

@@ -10,7 +10,7 @@ use super::open_doors::{last_answers, open_doors};
 use super::output::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
-use super::take_reports::{reporter, reports};
+use super::take_reports::{know_mailing, reporter, reports};
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, Kind, MilterFile};
@@ -18,6 +18,8 @@ use crate::control::{Daemon, Parts};
 use crate::judging::{Service, look_back, weighing};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
+use crate::orders::Orders;
+use crate::refusals::Refusals;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -70,6 +72,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let service = Service::new(
         rules,
         (ledger.clone(), correspondents),
+        (Arc::new(Orders::open(&file.state_dir)), Refusals::open(&file.state_dir, &file.refusals)),
         file.doors.are_open(),
         links,
         asks,
@@ -161,6 +164,8 @@ fn told_of(
         correspondents: Some(Arc::clone(&service.correspondents)),
         reports: Some(reports(Arc::clone(service))),
         reporter: Some(reporter(Arc::clone(service))),
+        orders: Some(Arc::clone(&service.orders)),
+        know_mailing: Some(know_mailing(Arc::clone(service))),
         activity: Arc::clone(activity),
     }))
 }
@@ -402,6 +407,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
         "sync.hold": sync.hold;
+        "[refusals]": refusals;
         "[status]": status;
         "[doors]": doors;
         "log.target": log.target;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod allow;
 mod asker;
 mod canary;
 mod check;
@@ -24,6 +25,8 @@ mod milter;
 mod next_start;
 mod open_doors;
 mod output;
+mod pause;
+mod refusals;
 mod report;
 mod reports;
 mod server;

@@ -2,6 +2,7 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
+use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
@@ -80,6 +81,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
     }
+    print_orders(out, status)?;
     if let Some(origin) = &status.ledger.origin {
         writeln!(out, "origin {origin}")?;
     }
@@ -131,6 +133,18 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         }
     }
     Ok(())
+}
+
+/// What the administrator ordered.
+fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    if let Some(pause) = &status.pause {
+        writeln!(out, "PAUSED: {}", sentence(pause))?;
+    }
+    match status.allowed {
+        None => Ok(()),
+        Some(1) => writeln!(out, "1 mailing is never refused (bulkmark allow --list)"),
+        Some(n) => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)"),
+    }
 }
 
 /// What accounts sent to others.

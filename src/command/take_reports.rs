@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From what is reported on the control socket to the milter that counts it.
 
-use crate::control::{NameReporter, Report, Reported, TakeReport};
-use crate::judging::{Refused, Service, Taken, Word, take_report};
+use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
+use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
 use bulkmark_counts::{Said, Side};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
@@ -18,6 +18,21 @@ pub(super) fn reports(service: Arc<Service>) -> TakeReport {
 /// Who knows users by their names.
 pub(super) fn reporter(service: Arc<Service>) -> NameReporter {
     Box::new(move |name| ReporterId::of(&service.rules.load().key, name))
+}
+
+/// Who makes the signatures of a mailing that somebody allows. Others are told that it is no spam, as far as anybody called it that.
+pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
+    Box::new(move |message, by| {
+        let service = Arc::clone(&service);
+        Box::pin(async move {
+            let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
+            let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
+            let word = Word { reporter, side: Side::NotSpam, force: true, only_back: false };
+            let taken = take_report(&service, message, word).await;
+            let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
+            Ok(KnownBy { signatures, shared })
+        })
+    })
 }
 
 fn word(report: &Report) -> Word {

@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
 use crate::net::{Endpoint, Mode};
-use crate::{page, telemetry};
+use crate::{page, refusals, telemetry};
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
     Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
@@ -84,6 +84,7 @@ pub struct MilterFile {
     pub upstream: Vec<Upstream>,
     pub fleet: Option<log::Settings>,
     pub sync: bulkmark_sync::Settings,
+    pub refusals: refusals::Settings,
     pub status: page::Settings,
     pub doors: DoorSettings,
     pub log: telemetry::Settings,
@@ -121,6 +122,7 @@ impl Default for MilterFile {
             upstream: Vec::new(),
             fleet: None,
             sync: bulkmark_sync::Settings::default(),
+            refusals: refusals::Settings::default(),
             status: page::Settings::default(),
             doors: DoorSettings::default(),
             log: telemetry::Settings::default(),
@@ -253,6 +255,7 @@ fn parts_of(source: &Source, is_of_doors: bool) -> Result<Parts, ConfigError> {
     source.check_servers("upstream", &file.upstream)?;
     source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream), true)?;
     policies::check(source, &file.listen, &file.policy, &file.outbound)?;
+    file.refusals.check().map_err(|(key, message)| source.error(&format!("refusals.{key}"), message))?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     file.doors.check().map_err(|(key, message)| source.error(&format!("doors.{key}"), message))?;
     file.ledger.federation.spool_age = file.sync.max_spool_age;

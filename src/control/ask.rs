@@ -2,7 +2,9 @@
 //! Asking a daemon over its control socket.
 
 use super::backup::MAX_FRAME;
+use super::ordered::{Given, Ordered};
 use super::question::{Answer, Question};
+use super::report::exchange;
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
 use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
@@ -117,6 +119,19 @@ pub async fn backup<E: From<io::Error>>(
         let mut piece = vec![0; length as usize];
         read(&mut reader, &mut piece).await?;
         take(&piece)?;
+    }
+}
+
+/// Has the milter behind the control socket `path` carry out an order of the administrator, about this message if it is about one.
+///
+/// # Errors
+/// As [`counts`]; [`io::ErrorKind::InvalidInput`] when it cannot be carried out as it is.
+pub async fn order(path: &Path, given: &Given, message: &[u8]) -> io::Result<Ordered> {
+    match exchange(path, &Question::Order(given.clone()), message).await? {
+        Answer::Ordered(ordered) => Ok(*ordered),
+        Answer::Unclear(e) => Err(io::Error::new(io::ErrorKind::InvalidInput, e)),
+        Answer::Error(e) => Err(io::Error::other(e)),
+        _ => Err(unexpected()),
     }
 }
 

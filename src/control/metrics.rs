@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
+use super::decision_metrics::decision_metrics;
 use super::door_metrics::door_metrics;
 use super::exposition::Text;
 use super::fleet_metrics::fleet_metrics;
@@ -78,6 +79,13 @@ impl Daemon {
     }
 
     fn correspondent_metrics(&self, text: &mut Text) {
+        if let Some(orders) = &self.orders {
+            let orders = orders.all(bulkmark_ledger::now());
+            let help = "1 while nothing is refused (bulkmark pause), or 0.";
+            text.one("bulkmark_paused", "gauge", help, u8::from(orders.pause.is_some()));
+            let help = "Mailings that are never refused (bulkmark allow).";
+            text.one("bulkmark_allowed_mailings", "gauge", help, orders.allowed.len());
+        }
         let Some(correspondents) = &self.correspondents else { return };
         let help = "Pairs of a user and somebody that user wrote to.";
         text.one("bulkmark_correspondents", "gauge", help, correspondents.len());
@@ -233,18 +241,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Canaries, by which somebody tests the mail system; they are no messages.",
         activity.canaries(),
     );
-    text.one(
-        "bulkmark_messages_held_total",
-        "counter",
-        "Bulk that was only marked, since its count comes from too few networks (min-sources) or messages (min-messages).",
-        activity.held(),
-    );
-    text.one(
-        "bulkmark_messages_spared_total",
-        "counter",
-        "Bulk and spam that was only marked, since a recipient had written to its sender.",
-        activity.spared(),
-    );
+    decision_metrics(activity, text);
     people_metrics(activity, text);
     door_metrics(activity, text);
     let (accounts, over) = activity.accounts(bulkmark_ledger::now());

@@ -6,10 +6,13 @@
 
 mod ask;
 mod backup;
+mod decision_metrics;
 mod door_metrics;
 mod exposition;
 mod fleet_metrics;
 mod metrics;
+mod ordered;
+mod orders;
 mod process;
 mod question;
 mod report;
@@ -18,8 +21,9 @@ mod reports;
 mod serve;
 mod status;
 
-pub use ask::{backup, correspondents, counts, forget_reports, reports, spoken_of, status};
+pub use ask::{backup, correspondents, counts, forget_reports, order, reports, spoken_of, status};
 pub use exposition::METRICS_TYPE;
+pub use ordered::{Allow, Given, KnowMailing, KnownBy, Order, Ordered};
 pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
 pub use reports::{NameReporter, ReportsAsked, Whose};

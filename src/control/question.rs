@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is asked on the control socket, and what is answered.
 
+use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
@@ -29,6 +30,8 @@ pub(super) enum Question {
     Mailing(String),
     /// All that somebody said is to be taken back.
     Forget(Whose),
+    /// An order of the administrator, with a message behind it where it is about one.
+    Order(Given),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,6 +45,7 @@ pub(super) enum Answer {
     Reports(Box<Overview>),
     Spoken(Box<SpokenOf>),
     Forgotten(TakenBack),
+    Ordered(Box<Ordered>),
     /// It cannot be told who or what is meant.
     Unclear(String),
     Error(String),

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 use tokio::net::UnixStream;
 
 /// Bytes of an answer at most.
-const MAX_ANSWER: u64 = 16 << 10;
+const MAX_ANSWER: u64 = 8 << 20;
 
 /// How long a message may take to come, and to be counted.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,17 +26,22 @@ pub(super) async fn answer(
             format!("expected a message of {MAX_REPORTED} bytes at most, from a name of {MAX_REPORTER}");
         return Ok(Answer::Error(why));
     }
-    let mut bytes = Vec::new();
-    let mut limited = reader.take(report.length);
     let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message does not come");
-    tokio::time::timeout(PATIENCE, limited.read_to_end(&mut bytes)).await.map_err(slow)??;
-    if (bytes.len() as u64) < report.length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
+    let bytes = tokio::time::timeout(PATIENCE, read_message(reader, report.length)).await.map_err(slow)??;
     let Some(take) = take else {
         return Ok(Answer::Error("a signature server has no users, ask a milter".to_owned()));
     };
     Ok(Answer::Reported(take(report, bytes).await))
+}
+
+/// Reads a message of so many bytes, which are within a bound.
+pub(super) async fn read_message(reader: &mut (impl AsyncRead + Unpin), length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(length).read_to_end(&mut bytes).await?;
+    if (bytes.len() as u64) < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
 }
 
 /// Tells the daemon behind the control socket `path` what somebody says of a message.
@@ -45,8 +50,17 @@ pub(super) async fn answer(
 /// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or there is no answer. Then it may
 /// have been counted, and can be said again.
 pub async fn report(path: &Path, report: &Report, message: &[u8]) -> io::Result<Reported> {
+    match exchange(path, &Question::Report(report.clone()), message).await? {
+        Answer::Reported(reported) => Ok(reported),
+        Answer::Error(e) => Err(io::Error::other(e)),
+        _ => Err(io::Error::other("the answer is for another request")),
+    }
+}
+
+/// Asks a question with a message behind it.
+pub(super) async fn exchange(path: &Path, question: &Question, message: &[u8]) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(path).await?;
-    let mut question = serde_json::to_vec(&Question::Report(report.clone()))?;
+    let mut question = serde_json::to_vec(question)?;
     question.push(b'\n');
     stream.write_all(&question).await?;
     let mut line = Vec::new();
@@ -59,9 +73,5 @@ pub async fn report(path: &Path, report: &Report, message: &[u8]) -> io::Result<
     };
     let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon does not answer");
     tokio::time::timeout(2 * PATIENCE, exchange).await.map_err(slow)??;
-    match serde_json::from_slice(&line)? {
-        Answer::Reported(reported) => Ok(reported),
-        Answer::Error(e) => Err(io::Error::other(e)),
-        _ => Err(io::Error::other("the answer is for another request")),
-    }
+    Ok(serde_json::from_slice(&line)?)
 }

@@ -2,6 +2,7 @@
 //! The control socket. One JSON object a line each way.
 
 use super::backup;
+use super::orders;
 use super::question::{Answer, Question};
 use super::report;
 use super::reports::{self, Failure, NameReporter};
@@ -100,6 +101,10 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
                 let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
                 report::answer(&mut reader, question, daemon.reports.as_ref()).await?
             }
+            Ok(Question::Order(given)) => {
+                let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
+                orders::answer(&mut reader, given, daemon).await?
+            }
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
@@ -149,7 +154,7 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             }),
             None => error(NO_USERS.to_owned()),
         },
-        Question::Report(_) => error("a report has a message behind it".to_owned()),
+        Question::Report(_) | Question::Order(_) => error("a report has a message behind it".to_owned()),
         // It is no answer of one line.
         Question::Backup => error("a backup is asked for by itself".to_owned()),
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon can say of itself.
 
+use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
 use crate::activity::{AccountStatus, Activity, DoorStatus, LikelyRelay, TrapStatus};
+use crate::orders::{All, Orders, Pause};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
@@ -116,6 +118,12 @@ pub struct DaemonStatus {
     /// Doors of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doors: Vec<DoorStatus>,
+    /// Whether nothing is refused for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    /// Mailings that are never refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<usize>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -150,6 +158,10 @@ pub struct Parts {
     pub reports: Option<TakeReport>,
     /// Who knows by which number the ledger has them; a server does not.
     pub reporter: Option<NameReporter>,
+    /// What the administrator ordered; a server refuses nothing.
+    pub orders: Option<Arc<Orders>>,
+    /// Who makes the signatures of a message whose mailing is allowed.
+    pub know_mailing: Option<KnowMailing>,
     /// What it did.
     pub activity: Arc<Activity>,
 }
@@ -183,6 +195,12 @@ impl Daemon {
         self.role == Role::Server
     }
 
+    /// The orders in force.
+    #[must_use]
+    pub fn in_force(&self) -> All {
+        self.orders.as_ref().map(|orders| orders.all(bulkmark_ledger::now())).unwrap_or_default()
+    }
+
     /// Seconds since the start.
     #[must_use]
     pub fn uptime(&self) -> u64 {
@@ -210,6 +228,7 @@ impl Daemon {
         if let (Some(fleet), Some(link)) = (&fleet, links.first_mut()) {
             link.behind = fleet.steps_behind;
         }
+        let orders = self.in_force();
         Ok(DaemonStatus {
             listens: Some(self.address.clone()).filter(|address| !address.is_empty()),
             links,
@@ -222,6 +241,8 @@ impl Daemon {
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             likely_relays: self.activity.likely_relays(),
             doors: self.activity.doors.status(),
+            pause: orders.pause,
+            allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
             ..self.outline(ledger)
         })
     }
@@ -292,6 +313,8 @@ impl Daemon {
             traps: None,
             likely_relays: Vec::new(),
             doors: Vec::new(),
+            pause: None,
+            allowed: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::message::Message;
 use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
+use super::refused::note;
 use super::service::Service;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
@@ -75,11 +76,12 @@ enum Uncounted {
 /// Judges a complete message. `mta` is the MTA's host name.
 pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) -> Judgement {
     let began = Instant::now();
-    let rules = Arc::clone(&message.rules);
+    let (rules, now) = (Arc::clone(&message.rules), bulkmark_ledger::now());
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
+    message.envelope.is_paused = service.orders.is_paused(now);
     let message = &*message;
-    let (envelope, now, is_asked) = (&message.envelope, bulkmark_ledger::now(), message.is_asked);
+    let (envelope, is_asked) = (&message.envelope, message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
     // A message that is only asked about springs nothing.
     let traps = if is_asked { Vec::new() } else { trapped(&rules, envelope) };
@@ -127,6 +129,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         return case.answered(message, judgement);
     }
     if !is_copy {
+        note(service, &rules, message, &judgement);
         record(&service.activity, &rules, &message.envelope, subject, &judgement, began.elapsed());
     }
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
@@ -237,11 +240,12 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
+        let unknown_below = inquiry.unknown_below();
+        content.is_allowed = self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
         let answered = self.ask_tables(content, asked).await;
-        let unknown_below = inquiry.unknown_below();
         let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
         let claims = (&mut *content, evidence);
         prove(self.service, rules, to, claims, asked, self.deadline).await;

@@ -33,7 +33,7 @@ pub(super) fn record(
     let now = now();
     let Judgement { finding, outcome, content, reported } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
-    let held = held(finding);
+    let (held, would) = (held(finding), would(finding));
     let (mut reason, counts, signature, bulk) = match finding {
         // It is a test of the mail system, and no mail: it stands in the log alone.
         Finding::Canary(_) => return activity.canary(),
@@ -47,7 +47,11 @@ pub(super) fn record(
     };
     let told = reason.unwrap_or_default();
     let domain = note_client(activity, finding, envelope);
-    activity.judged(&Judged { verdict, action, reason: told, held, signatures: *reported, time, now });
+    let judged = Judged { verdict, action, reason: told, held, would, signatures: *reported, time, now };
+    activity.judged(&judged);
+    if let Some(policy) = policy(rules, envelope, finding) {
+        activity.decided_by(policy, &judged);
+    }
     if !activity.is_recording() {
         return;
     }
@@ -64,6 +68,7 @@ pub(super) fn record(
         id: short(envelope.id()),
         verdict: verdict.to_string(),
         action: (verdict.is_unwanted() || action != Action::Mark).then(|| action.to_string()),
+        would: would.map(|would| would.to_string()),
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
@@ -86,11 +91,21 @@ pub(super) fn record(
         counts,
         subject: subject.as_deref(),
         action: (!is_wanted).then_some(action),
+        would,
         // Nobody is to put into a white list what people call spam.
         suggestion: suggestion(envelope.host.as_deref(), domain, list_id)
             .filter(|_| verdict == Verdict::Bulk),
     });
     activity.record(recent, seen.as_ref());
+}
+
+/// The policy that decided, where there are several.
+fn policy<'a>(rules: &'a Rules, envelope: &Envelope, finding: &Finding) -> Option<&'a str> {
+    match finding {
+        Finding::Counted(counted) => rules.name(counted.decision.by),
+        Finding::Exempt(Exempt::Policy) => rules.name(rules.parties(envelope).first()?.by),
+        Finding::Exempt(_) | Finding::Unknown(..) | Finding::Canary(_) => None,
+    }
 }
 
 /// Counts where a message that is judged came from. The domain of its sender.
@@ -111,12 +126,21 @@ const fn held(finding: &Finding) -> Option<Held> {
     }
 }
 
-/// The same for the page.
+/// What would have been done, where that is only rehearsed.
+fn would(finding: &Finding) -> Option<Action> {
+    match finding {
+        Finding::Counted(counted) => counted.decision.would.map(|would| would.action),
+        Finding::Exempt(_) | Finding::Unknown(..) | Finding::Canary(_) => None,
+    }
+}
+
+/// The same of [`held`] for the page.
 const fn why(held: Held) -> &'static str {
     match held {
         Held::Sources => "few sources",
         Held::Messages => "few messages",
         Held::Correspondent => "correspondent",
+        Held::Allowed => "allowed",
     }
 }
 

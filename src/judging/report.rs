@@ -11,7 +11,7 @@ use bulkmark_mail::{RawMessage, Stored, TooLarge};
 use bulkmark_policy::Fraction;
 use bulkmark_signature::near::Seen;
 use bulkmark_types::plain_bytes;
-use bulkmark_types::{LowInformation, ReporterId, nomination};
+use bulkmark_types::{LowInformation, ReporterId, Signature, nomination};
 use bulkmark_verdict::{Content, Envelope, Finding, Inquiry, Mode, Rules};
 use std::sync::Arc;
 
@@ -91,6 +91,33 @@ pub async fn take_report(service: &Service, raw: Vec<u8>, word: Word) -> Result<
             Err(refused)
         }
     }
+}
+
+/// By which signatures the mailing of the message in these bytes is known: the body's first, then those by which near-replicas are.
+///
+/// # Errors
+/// [`Refused`], where there are none.
+pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature>, Refused> {
+    let rules = service.rules.load_full();
+    let of_rules = Arc::clone(&rules);
+    let read = move || read(&raw, &of_rules);
+    let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable).flatten()?;
+    let signatures = &read.content.signatures;
+    if signatures.canary {
+        return Err(Refused::Canary);
+    }
+    if let (Err(low), true) = (signatures.body, signatures.is_empty()) {
+        return Err(Refused::NoSignature(low));
+    }
+    let seen = seen(service, &rules, (&read.content, &read.envelope), bulkmark_ledger::now()).await?;
+    let near = signatures.near.nominated(&seen, true);
+    let mut all: Vec<Signature> = Vec::new();
+    for signature in signatures.body.ok().into_iter().chain(near) {
+        if !all.contains(&signature) {
+            all.push(signature);
+        }
+    }
+    Ok(all)
 }
 
 /// What became of a word, which is counted once for each message: if it counts by one of its signatures, it is counted. What the ledger

@@ -12,6 +12,8 @@ use super::twice::Twice;
 use crate::activity::Activity;
 use crate::lookup::Tables;
 use crate::lookup::Verifiers;
+use crate::orders::Orders;
+use crate::refusals::Refusals;
 use arc_swap::ArcSwap;
 use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
@@ -42,6 +44,10 @@ pub struct Service {
     pub(super) verifiers: Verifiers,
     /// Whom one's own users write to.
     pub correspondents: Arc<Correspondents>,
+    /// What the administrator ordered.
+    pub orders: Arc<Orders>,
+    /// What was refused, where that is kept.
+    pub(super) refusals: Refusals,
     /// How much each reporter said today.
     pub(super) daily: Daily,
     /// What is said of digests at this moment.
@@ -59,11 +65,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger and these correspondents, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules on this ledger, with these correspondents, and with orders and refusals of its state directory, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
     #[must_use]
     pub fn new(
         rules: Rules,
         (ledger, correspondents): (Ledger, Arc<Correspondents>),
+        (orders, refusals): (Arc<Orders>, Refusals),
         has_doors: bool,
         links: Arc<Links>,
         asks: Option<Arc<Asks>>,
@@ -82,6 +89,8 @@ impl Service {
             later: Later::default(),
             verifiers: Verifiers::default(),
             correspondents,
+            orders,
+            refusals,
             daily: Daily::default(),
             turns: Turns::default(),
             settled: Settled::default(),

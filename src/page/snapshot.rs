@@ -78,7 +78,7 @@ impl Snapshots {
     }
 
     /// All sections by name. The present minute is apart from those before it, which change once a minute.
-    pub(super) async fn sections(&self) -> [(&'static str, Value); 10] {
+    pub(super) async fn sections(&self) -> [(&'static str, Value); 11] {
         let now = now();
         [
             ("overview", self.overview()),
@@ -91,6 +91,7 @@ impl Snapshots {
             ("recent", json!(self.activity().recent())),
             ("config", Value::clone(&self.config.load())),
             ("people", self.people(now).await),
+            ("policies", json!(self.activity().policies.status())),
         ]
     }
 
@@ -114,6 +115,7 @@ impl Snapshots {
             "reloads-failed": activity.reloads(false),
             "log-lines-dropped": activity.log_lines_dropped(),
             "reports-dropped": self.daemon.links.reports_dropped(),
+            "pause": self.daemon.in_force().pause,
         })
     }
 

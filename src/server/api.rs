@@ -120,6 +120,8 @@ impl Service {
             correspondents: None,
             reports: None,
             reporter: None,
+            orders: None,
+            know_mailing: None,
             role: Role::Server,
             address: settings.address.clone(),
             parameters: parameters.clone(),

@@ -41,6 +41,7 @@ impl Letter {
             proven,
             unverified: None,
             correspondences: Vec::new(),
+            is_allowed: false,
             signatures,
         };
         Self { time: 0, subject: String::new(), envelope: Envelope::default(), content }

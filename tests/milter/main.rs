@@ -10,6 +10,7 @@ mod malformed;
 mod mended;
 mod people;
 mod policies;
+mod refusing;
 mod relays;
 mod session;
 mod sources;

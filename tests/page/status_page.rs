@@ -210,8 +210,10 @@ fn changes_stream_in() {
     let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{head:?}");
-    let sections =
-        ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people"];
+    let sections = [
+        "overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people",
+        "policies",
+    ];
     for section in sections {
         let name = lines.by_ref().find_map(|line| line.strip_prefix("event: ").map(str::to_owned)).unwrap();
         assert_eq!(name, section);

@@ -7,19 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room of the program with the rooms that it may use; `command` puts everything together. Between crates, Cargo holds the layers.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("net", &[]),
     ("telemetry", &[]),
     ("lookup", &[]),
     ("activity", &[]),
     ("tune", &[]),
-    ("judging", &["activity", "lookup"]),
+    ("orders", &[]),
+    ("refusals", &[]),
+    ("judging", &["activity", "lookup", "orders", "refusals"]),
     ("milter", &["activity", "judging", "net"]),
     ("doors", &["activity", "judging", "net"]),
-    ("control", &["activity", "net"]),
+    ("control", &["activity", "net", "orders"]),
     ("server", &["activity", "control", "net"]),
     ("page", &["activity", "control", "net"]),
-    ("config", &["net", "milter", "doors", "server", "page", "telemetry"]),
+    ("config", &["net", "milter", "doors", "server", "page", "refusals", "telemetry"]),
     (
         "command",
         &[
@@ -28,6 +30,8 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "lookup",
             "activity",
             "tune",
+            "orders",
+            "refusals",
             "judging",
             "milter",
             "doors",

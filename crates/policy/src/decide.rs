@@ -3,7 +3,9 @@
 
 use super::correspondents::Correspondents;
 use super::facts::Facts;
+use super::held::Held;
 use super::policies::By;
+use super::rehearsal::{Rehearsal, Would};
 use super::settings::{Action, Actions, Thresholds};
 use super::source::Match;
 use super::sources::{Backing, Backings};
@@ -53,50 +55,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why bulk or spam is only marked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    /// Its count comes from too few networks.
-    Sources,
-    /// It came in too few messages, however many recipients these had.
-    Messages,
-    /// A recipient wrote to whom it comes from.
-    Correspondent,
-}
-
-impl Held {
-    /// The one of this name that is told in a sentence of its own; that of networks stands beside their numbers.
-    #[must_use]
-    pub fn told(name: Option<&str>) -> Option<Self> {
-        [Self::Messages, Self::Correspondent].into_iter().find(|held| name == Some(&*held.to_string()))
-    }
-
-    /// Why, for people.
-    #[must_use]
-    pub const fn why(self) -> &'static str {
-        match self {
-            Self::Sources => "only marked, since its count comes from too few networks",
-            Self::Messages => {
-                "only marked, since its count is one of recipients, and it came in too few messages"
-            }
-            Self::Correspondent => {
-                "only marked, since a recipient wrote to whom it is from, and that is verified"
-            }
-        }
-    }
-}
-
-/// As header and log write it.
-impl fmt::Display for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sources => "sources",
-            Self::Messages => "messages",
-            Self::Correspondent => "correspondent",
-        })
-    }
-}
-
 /// A verdict, what is to be done, and by which entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
@@ -110,6 +68,8 @@ pub struct Decision {
     pub backing: Backing,
     /// Why it may only be marked though it is bulk or spam that no white list wants, if so.
     pub held: Option<Held>,
+    /// The action that it would have got, where that is only rehearsed.
+    pub would: Option<Would>,
     /// The policy by which it is that.
     pub by: By,
     /// The policy of other recipients for whose sake less is done than that one says.
@@ -117,10 +77,17 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What header and log say of the networks that the count came from, and why it is only marked.
+    /// The action without any rehearsal.
+    #[must_use]
+    pub fn intended(&self) -> Action {
+        self.would.map_or(self.action, |would| would.action)
+    }
+
+    /// What header and log say of the networks that the count came from, why it is only marked, and what is rehearsed.
     pub fn sources(&self) -> impl Iterator<Item = (&'static str, String)> {
         let held = self.held.map(|held| ("held", held.to_string()));
-        self.backing.fields().into_iter().chain(held)
+        let would = self.would.map(|would| ("would", would.action.to_string()));
+        self.backing.fields().into_iter().chain(held).chain(would)
     }
 }
 
@@ -164,6 +131,8 @@ pub struct Terms<'a> {
     pub thresholds: &'a Thresholds,
     /// What is done with bulk.
     pub actions: &'a Actions,
+    /// Why that is only rehearsed, if so.
+    pub rehearsal: Option<Rehearsal>,
     /// Which bulk is wanted: by one of these lists.
     pub lists: [&'a WhiteList; 2],
 }
@@ -175,13 +144,14 @@ pub struct Terms<'a> {
 /// refusal would be one for all.
 #[must_use]
 pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Facts<'_>) -> Decision {
-    let Terms { by, thresholds, actions, lists } = terms;
+    let Terms { by, thresholds, actions, rehearsal, lists } = terms;
     let plain = |verdict, whitelist| Decision {
         verdict,
         action: Action::Mark,
         whitelist,
         backing: Backing::NotAsked,
         held: None,
+        would: None,
         by,
         milder: None,
     };
@@ -199,15 +169,19 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     // As with a white list, a message to several is not refused for the sake of one who knows the sender.
     let is_known = actions.correspondents == Correspondents::NeverRefuse
         && facts.recipients.iter().any(|to| facts.known_to.contains(to));
-    let bulk = bulk.map(|bulk| match is_known {
-        true => Decision { action: Action::Mark, held: Some(Held::Correspondent), ..bulk },
-        false => bulk,
+    let held = if facts.is_allowed { Some(Held::Allowed) } else { is_known.then_some(Held::Correspondent) };
+    let bulk = bulk.map(|bulk| match held {
+        Some(_) => Decision { action: Action::Mark, held, ..bulk },
+        None => bulk,
     });
     match (some, bulk) {
         (Some(entry), _) if all => whitelisted(entry),
         (_, None) => plain(Verdict::Clean, None),
         (Some(entry), Some(bulk)) => Decision { action: Action::Mark, whitelist: Some(entry), ..bulk },
-        (None, Some(bulk)) => bulk,
+        (None, Some(bulk)) => {
+            let (action, would) = Would::instead(bulk.action, rehearsal);
+            Decision { action, would, ..bulk }
+        }
     }
 }
 
@@ -220,19 +194,27 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
 pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
     let judged = || parties.iter().filter_map(|(_, decision)| decision.as_ref());
     let is_bulk = |decision: &Decision| decision.verdict.is_unwanted();
-    let bulk =
-        judged().filter(|decision| is_bulk(decision)).min_by_key(|decision| decision.action.harshness());
-    let Some(bulk) = bulk else {
+    let unwanted = || judged().filter(|decision| is_bulk(decision));
+    let harshness = |decision: &&Decision| (decision.action.harshness(), decision.intended().harshness());
+    let Some(bulk) = unwanted().min_by_key(harshness) else {
         let clean = judged().find(|decision| decision.verdict != Verdict::Whitelisted);
         return clean.or_else(|| judged().next()).cloned();
     };
     let others = || parties.iter().filter(|(_, decision)| !decision.as_ref().is_some_and(is_bulk));
-    let Some((milder, _)) = others().next() else { return Some(bulk.clone()) };
+    let Some((milder, _)) = others().next() else {
+        // Without any rehearsal, too, the mildest action holds.
+        let mildest = unwanted().map(Decision::intended).min_by_key(|action| action.harshness());
+        let would = bulk
+            .would
+            .and_then(|Would { why, action }| Would::instead(mildest.unwrap_or(action), Some(why)).1);
+        return Some(Decision { would, ..bulk.clone() });
+    };
     let wanted = others().find_map(|(_, decision)| decision.as_ref()?.whitelist.clone());
     Some(Decision {
         action: Action::Mark,
         whitelist: bulk.whitelist.clone().or(wanted),
-        milder: (bulk.action != Action::Mark).then_some(*milder),
+        milder: (bulk.intended() != Action::Mark).then_some(*milder),
+        would: None,
         ..bulk.clone()
     })
 }
@@ -262,6 +244,7 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
                 whitelist: None,
                 backing,
                 held,
+                would: None,
                 by: By::default(),
                 milder: None,
             }
@@ -286,6 +269,7 @@ fn spam(
         whitelist: None,
         backing: Backing::NotAsked,
         held: None,
+        would: None,
         by: By::default(),
         milder: None,
     };
@@ -304,7 +288,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn terms<'a>(thresholds: &'a Thresholds, actions: &'a Actions, list: &'a WhiteList) -> Terms<'a> {
-        Terms { by: By::default(), thresholds, actions, lists: [list; 2] }
+        Terms { by: By::default(), thresholds, actions, rehearsal: None, lists: [list; 2] }
     }
 
     fn decide_for(body: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {

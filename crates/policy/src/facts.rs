@@ -33,6 +33,8 @@ pub struct Facts<'a> {
     pub mailboxes: Option<&'a Mailboxes>,
     /// Recipients who wrote to whom it comes from, which is verified.
     pub known_to: &'a [String],
+    /// Whether the administrator allowed its mailing.
+    pub is_allowed: bool,
     /// What tables elsewhere said of it.
     pub answers: Option<&'a Answers>,
 }

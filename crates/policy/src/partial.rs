@@ -2,6 +2,7 @@
 //! What a policy says of thresholds and actions; what it does not say is as for everybody.
 
 use super::correspondents::Correspondents;
+use super::fraction::Fraction;
 use super::reply::{Code, RefusalReply, Status, Text};
 use super::settings::{Action, Actions, MinSources, Threshold, Thresholds};
 use serde::{Deserialize, Deserializer};
@@ -47,6 +48,10 @@ pub struct SomeActions {
     pub spam: Option<Action>,
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Option<Correspondents>,
+    /// Whether they are only rehearsed.
+    pub rehearse: Option<bool>,
+    /// The part of recipients for whom they are taken.
+    pub share: Option<Fraction>,
     /// The answer of `reject`.
     pub reject: SomeReply<5>,
     /// The answer of `tempfail`.
@@ -92,6 +97,8 @@ impl SomeActions {
             near: self.near.unwrap_or(all.near),
             spam: self.spam.unwrap_or(all.spam),
             correspondents: self.correspondents.unwrap_or(all.correspondents),
+            rehearse: self.rehearse.unwrap_or(all.rehearse),
+            share: self.share.unwrap_or(all.share),
             reject: self.reject.over(&all.reject),
             tempfail: self.tempfail.over(&all.tempfail),
         }

@@ -2,6 +2,7 @@
 //! What the configuration says of thresholds, actions and white lists.
 
 use super::correspondents::Correspondents;
+use super::fraction::Fraction;
 use super::reply::RefusalReply;
 use serde::Deserialize;
 use std::fmt;
@@ -202,7 +203,7 @@ impl fmt::Display for Action {
 }
 
 /// `[actions]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Actions {
     /// For bulk that is not wanted.
@@ -213,10 +214,29 @@ pub struct Actions {
     pub spam: Action,
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Correspondents,
+    /// Whether these actions are only rehearsed.
+    pub rehearse: bool,
+    /// The part of recipients for whom they are taken; for others they are rehearsed.
+    pub share: Fraction,
     /// The answer of `reject`.
     pub reject: RefusalReply<5>,
     /// The answer of `tempfail`.
     pub tempfail: RefusalReply<4>,
+}
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self {
+            bulk: Action::default(),
+            near: Action::default(),
+            spam: Action::default(),
+            correspondents: Correspondents::default(),
+            rehearse: false,
+            share: Fraction::ONE,
+            reject: RefusalReply::default(),
+            tempfail: RefusalReply::default(),
+        }
+    }
 }
 
 impl Actions {
@@ -229,7 +249,7 @@ impl Actions {
     /// Whether anything is refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
-        [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
+        !self.rehearse && [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
     }
 
     /// The same answers, where bulk and spam are only marked.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Traps: addresses that nobody uses and nobody wrote down for people, so that what comes to them is spam.
 
+use super::fraction::Fraction;
 use super::mailbox::Mailboxes;
-use super::people::Fraction;
 use super::recipients::{RecipientPattern, Recipients};
 use super::source::utf8;
 use super::whitelist::WhiteListError;

@@ -245,6 +245,7 @@ mod tests {
             claimed: None,
             mailboxes: None,
             known_to: &[],
+            is_allowed: false,
             answers: None,
         }
     }

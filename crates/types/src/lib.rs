@@ -13,6 +13,7 @@
 mod escape;
 mod foreign;
 mod key;
+mod part;
 mod provenance;
 mod reporters;
 mod signature;
@@ -22,6 +23,7 @@ mod time;
 pub use escape::{escaped, plain, plain_bytes, told, visible};
 pub use foreign::{Foreign, foreign};
 pub use key::{FederationKey, KeyError};
+pub use part::part;
 pub use provenance::{Provenance, Whose, stray_by};
 pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};

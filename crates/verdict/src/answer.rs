@@ -46,6 +46,12 @@ pub struct Answer {
     /// Why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// The action that it would get, where that is only rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<String>,
+    /// Why it is only rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<String>,
     /// Why there are no counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -172,6 +178,8 @@ impl Answer {
             missed,
             sources,
             held: decision.held.map(|held| held.to_string()),
+            would: decision.would.map(|would| would.action.to_string()),
+            rehearsal: decision.would.map(|would| would.why.why().to_owned()),
             reason: None,
         }
     }

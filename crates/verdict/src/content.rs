@@ -29,6 +29,8 @@ pub struct Content {
     pub unverified: Option<&'static str>,
     /// Recipients who wrote to an address by which it comes, whoever sent it; where that is known.
     pub correspondences: Vec<Correspondence>,
+    /// Whether the administrator allowed its mailing.
+    pub is_allowed: bool,
     /// The signatures.
     pub signatures: Signatures,
 }
@@ -43,6 +45,7 @@ impl Content {
             claimed: Proven::default(),
             unverified: None,
             correspondences: Vec::new(),
+            is_allowed: false,
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
@@ -96,6 +99,7 @@ impl Content {
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),
             known_to: &[],
+            is_allowed: self.is_allowed,
             answers: Some(&envelope.answers),
         }
     }

@@ -30,6 +30,8 @@ pub struct Envelope {
     pub id: Option<String>,
     /// The Message-ID field as it came, perhaps cut short. Nothing is decided by it.
     pub message_id: Option<String>,
+    /// Whether actions are paused at this time, and so only rehearsed.
+    pub is_paused: bool,
     /// Bytes of the message as it came.
     pub size: Option<u64>,
 }

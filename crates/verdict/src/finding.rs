@@ -84,8 +84,9 @@ impl Counted {
             } else {
                 terms.actions
             };
+            let rehearsal = rules.rehearsal(envelope, actions, &party.recipients);
             let facts = Facts { recipients: &party.recipients, ..facts };
-            decide(counts, backings, Terms { actions, ..terms }, &facts)
+            decide(counts, backings, Terms { actions, rehearsal, ..terms }, &facts)
         };
         let decisions: Vec<_> =
             parties.iter().map(|party| (party.by, rules.judges(party.by).then(|| of_party(party)))).collect();

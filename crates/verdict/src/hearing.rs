@@ -3,6 +3,7 @@
 //!
 //! It is judged as counts are: by the body, or by as much agreement of the other signatures as bulk needs.
 
+use super::allowed::agreement;
 use bulkmark_policy::Weight;
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
@@ -75,14 +76,7 @@ impl<'a> Hearing<'a> {
         if self.signatures.near.is_empty() || !self.is_said() {
             return 0;
         }
-        let mut seen = Seen::default();
-        for &(of, _, weight) in &self.said {
-            seen.add(&[of], &[weight]);
-            if counted.known(of).is_block() {
-                // As many messages with new text above it as make it a block.
-                seen.add_strays(&[of], &[weight.max(2)]);
-            }
-        }
-        self.signatures.near.weigh(&seen, counted)
+        let said: Vec<_> = self.said.iter().map(|&(of, _, weight)| (of, weight)).collect();
+        agreement(&self.signatures.near, &said, counted)
     }
 }

@@ -16,6 +16,7 @@
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod answer;
 mod because;
 mod content;
@@ -41,6 +42,7 @@ mod sender;
 mod settled;
 mod trail;
 
+pub use allowed::is_of;
 pub use answer::{Answer, BodyCount, Missed, NearCount, SpamWeight};
 pub use because::because;
 pub use content::Content;

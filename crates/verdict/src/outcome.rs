@@ -6,7 +6,10 @@ use super::finding::{Counted, Finding};
 use super::header::HeaderValue;
 use super::reason::Exempt;
 use super::rules::Rules;
-use bulkmark_policy::{Action, By, OnFailure, RefusalReply, ReplyFields, Sprung, Standing, Terms, Verdict};
+use bulkmark_policy::{
+    Action, By, OnFailure, Party, RefusalReply, Rehearsal, ReplyFields, Sprung, Standing, Terms, Verdict,
+    Would,
+};
 use bulkmark_types::Signature;
 
 /// What is to be done with a message, and said about it.
@@ -67,17 +70,24 @@ impl Outcome {
             }
             Finding::Exempt(reason) => plain(Verdict::Exempt, reason.as_str(), Action::Mark),
             Finding::Unknown(reason, _) => match rules.on_failure {
-                OnFailure::Accept => plain(Verdict::Unknown, reason.as_str(), Action::Mark),
-                OnFailure::Tempfail => plain(Verdict::Unknown, reason.as_str(), Action::Tempfail),
+                OnFailure::Tempfail if !envelope.is_paused => {
+                    plain(Verdict::Unknown, reason.as_str(), Action::Tempfail)
+                }
+                OnFailure::Accept | OnFailure::Tempfail => {
+                    plain(Verdict::Unknown, reason.as_str(), Action::Mark)
+                }
             },
             Finding::Canary(signature) => {
-                let (by, action) = canary(rules, envelope);
+                let (by, intended, rehearsal) = canary(rules, envelope);
+                let (action, would) = Would::instead(intended, rehearsal);
                 let terms = rules.terms(by);
                 // A refusal reads as that of a message that has just become bulk.
                 let threshold = terms.thresholds.body.get();
                 let reached = Reached { verdict: Verdict::Bulk, count: threshold, threshold };
                 let text = reply(terms, action, envelope, host, reached, *signature);
-                Self { reply: text, ..of(Verdict::Bulk, "canary", action, Some(by)) }
+                let plain = of(Verdict::Bulk, "canary", action, Some(by));
+                let would = would.map(|would| format!("; would={}", would.action)).unwrap_or_default();
+                Self { reply: text, header: plain.header.clone() + &would, ..plain }
             }
             Finding::Counted(counted) => {
                 let (decision, terms) = (&counted.decision, rules.terms(counted.decision.by));
@@ -101,7 +111,7 @@ impl Outcome {
     #[must_use]
     pub fn of_account(self, rules: &Rules, envelope: &Envelope, standing: Standing, host: &str) -> Self {
         let this = Self { account: Some(standing), ..self };
-        let action = rules.outbound.action;
+        let action = if envelope.is_paused { Action::Mark } else { rules.outbound.action };
         if !standing.is_over || action.harshness() <= this.action.harshness() {
             return this;
         }
@@ -128,7 +138,10 @@ impl Outcome {
     pub fn of_traps(self, rules: &Rules, envelope: &Envelope, traps: &[&str], sprung: Sprung) -> Self {
         let this = Self { trap: Some(sprung), ..self };
         // What could not be judged may come again, to be.
-        if !rules.traps.discards() || this.verdict == Verdict::Unknown && this.action == Action::Tempfail {
+        if envelope.is_paused
+            || !rules.traps.discards()
+            || this.verdict == Verdict::Unknown && this.action == Action::Tempfail
+        {
             return this;
         }
         if traps.len() == envelope.recipients.len() {
@@ -139,14 +152,20 @@ impl Outcome {
 }
 
 /// What is done with the canary: the mildest that is done with bulk for its recipients, and whose policy that is.
-fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action) {
+fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action, Option<Rehearsal>) {
     let is_outbound = rules.is_outbound(envelope);
-    let of = |by: By| {
-        let marks = is_outbound || !rules.judges(by);
-        (by, if marks { Action::Mark } else { rules.terms(by).actions.bulk })
+    let of = |party: &Party<'_>| {
+        let marks = is_outbound || !rules.judges(party.by);
+        let actions = rules.terms(party.by).actions;
+        let rehearsal = rules.rehearsal(envelope, actions, &party.recipients);
+        (party.by, if marks { Action::Mark } else { actions.bulk }, rehearsal)
     };
-    let all = rules.parties(envelope).into_iter().map(|party| of(party.by));
-    all.min_by_key(|(_, action)| action.harshness()).unwrap_or_default()
+    let parties = rules.parties(envelope);
+    let all = parties.iter().map(of);
+    let harshness = |&(_, action, rehearsal): &(By, Action, Option<Rehearsal>)| {
+        (if rehearsal.is_some() { 0 } else { action.harshness() }, action.harshness())
+    };
+    all.min_by_key(harshness).unwrap_or_default()
 }
 
 fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
@@ -234,7 +253,7 @@ mod tests {
     use super::*;
     use crate::{Content, Exempt, Unknown};
     use bulkmark_mail::RawMessage;
-    use bulkmark_policy::{Backing, Backings, Counts, Sources};
+    use bulkmark_policy::{Backing, Backings, Counts, Sent, Sources};
 
     const RAW: &[u8] = b"From: a@example.org\n\nA letter of eight words, or more than these.\n";
 
@@ -286,6 +305,27 @@ mod tests {
         assert_eq!(counted(&rules, Some(20), None, Some(600)).action, Action::Reject);
         let stale = counted(&rules, Some(20), None, Some(601));
         assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));
+    }
+
+    /// While it is paused nothing is taken away, for whatever reason.
+    #[test]
+    fn a_pause_has_all_mail_delivered() {
+        let rules = Rules { on_failure: OnFailure::Tempfail, ..refusing() };
+        let envelope = Envelope { is_paused: true, ..Envelope::default() };
+        let of = |finding: Finding| Outcome::new(&rules, &envelope, &finding, "mx.test");
+        let canary = of(Finding::Canary(None));
+        assert_eq!((canary.action, canary.reply), (Action::Mark, None));
+        assert_eq!(canary.header, "bulk; reason=canary; host=mx.test; would=reject");
+        assert_eq!(of(Finding::Unknown(Unknown::Timeout, String::new())).action, Action::Mark);
+        let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), &rules);
+        let counts = Counts { body: Some(20), near: None, spam: None };
+        let bulk = of(Counted::find(&rules, &envelope, &content, (counts, Backings::default()), None));
+        assert_eq!((bulk.action, bulk.reply.is_some()), (Action::Mark, false));
+        assert!(bulk.header.ends_with("; would=reject"), "{}", bulk.header);
+        let mut rules = rules;
+        rules.outbound.action = Action::Quarantine;
+        let standing = Standing { sent: Sent::default(), is_over: true, is_news: false };
+        assert_eq!(bulk.of_account(&rules, &envelope, standing, "mx.test").action, Action::Mark);
     }
 
     #[test]

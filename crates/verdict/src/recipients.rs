@@ -4,8 +4,8 @@
 use super::{Content, Counted, Envelope, Finding, Rules};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{
-    Action, Backing, Backings, Correspondents, Counts, Defaults, Held, Policies, Policy, PolicySettings,
-    Sources, Verdict, Weight, WhiteList,
+    Action, Backing, Backings, Correspondents, Counts, Decision, Defaults, Held, Policies, Policy,
+    PolicySettings, Sources, Verdict, Weight, WhiteList,
 };
 use proptest::prelude::*;
 use std::io;
@@ -114,8 +114,8 @@ fn rules(all: &Said, policies: &[Said]) -> Rules {
     rules
 }
 
-/// Verdict and action for a message to these, from somebody to whom `writers` wrote.
-fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> (Verdict, Action) {
+/// The decision on a message to these, from somebody to whom `writers` wrote; none where nobody's copy is judged.
+fn decided(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> Option<Decision> {
     let recipients = users.iter().map(|&user| address(user)).collect();
     let envelope = Envelope {
         sender: Some("a@sender.test".to_owned()),
@@ -137,11 +137,17 @@ fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)
             assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
             let is_of_sources = matches!(decision.held, Some(Held::Sources | Held::Messages));
             assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");
-            (decision.verdict, decision.action)
+            Some(decision)
         }
-        Finding::Exempt(_) => (Verdict::Exempt, Action::Mark),
+        Finding::Exempt(_) => None,
         other => panic!("{other:?}"),
     }
+}
+
+/// Verdict and action for such a message.
+fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> (Verdict, Action) {
+    let decision = decided(rules, users, writers, known);
+    decision.map_or((Verdict::Exempt, Action::Mark), |decision| (decision.verdict, decision.action))
 }
 
 proptest! {
@@ -181,6 +187,33 @@ proptest! {
         prop_assert!(has(verdict), "{verdict} for all, and for nobody alone");
         prop_assert_eq!(verdict == Verdict::Exempt, alone.iter().all(|(of_one, _)| *of_one == Verdict::Exempt));
         prop_assert!(verdict != Verdict::Whitelisted || !has(Verdict::Clean));
+    }
+
+    /// What is rehearsed is said truly: the action that the same message would have got without any rehearsal. And it changes nothing else.
+    #[test]
+    fn a_rehearsal_tells_what_would_have_been_done(
+        all in (said(), any::<bool>()),
+        policies in prop::collection::vec((said(), any::<bool>()), 0..5),
+        users in prop::collection::vec(0..USERS, 1..6),
+        counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
+    ) {
+        let settings: Vec<Said> = policies.iter().map(|(said, _)| said.clone()).collect();
+        let acting = rules(&all.0, &settings);
+        let mut rehearsing = rules(&all.0, &settings);
+        rehearsing.actions.rehearse = all.1;
+        for (policy, (_, rehearses)) in rehearsing.policies.0.iter_mut().zip(&policies) {
+            policy.actions.rehearse = *rehearses;
+        }
+        let known = (Counts { body: counts.0, near: counts.1, spam: None }, Backings::default());
+        let (acts, rehearses) = (decided(&acting, &users, &[], known), decided(&rehearsing, &users, &[], known));
+        let of = |decision: &Option<Decision>| decision.as_ref().map(|it| (it.verdict, it.intended()));
+        prop_assert_eq!(of(&acts), of(&rehearses));
+        if let Some(decision) = rehearses {
+            let is_rehearsed = decision.would.is_some();
+            prop_assert!(!is_rehearsed || decision.action.harshness() < decision.intended().harshness());
+            let all_rehearse = all.1 && policies.iter().all(|(_, rehearses)| *rehearses);
+            prop_assert!(!all_rehearse || decision.action == Action::Mark);
+        }
     }
 
     /// Only copies that are judged are counted.

@@ -7,8 +7,8 @@ use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Mailboxes, Network, OnFailure,
-    OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Terms, Thresholds, Traps,
-    WhiteList,
+    OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Rehearsal, Terms,
+    Thresholds, Traps, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -213,7 +213,14 @@ impl Rules {
             Some(policy) => (&policy.thresholds, &policy.actions, &policy.whitelist),
             None => (&self.thresholds, &self.actions, &*NONE),
         };
-        Terms { by, thresholds, actions, lists: [&self.whitelist, list] }
+        Terms { by, thresholds, actions, rehearsal: None, lists: [&self.whitelist, list] }
+    }
+
+    /// Why `actions` are only rehearsed for these recipients of a message, if so.
+    #[must_use]
+    pub fn rehearsal(&self, envelope: &Envelope, actions: &Actions, to: &[String]) -> Option<Rehearsal> {
+        let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
+        Rehearsal::of(actions, envelope.is_paused, mailboxes, bulkmark_types::part)
     }
 
     /// How header and log call a policy; none where there is but one.

@@ -15,6 +15,12 @@ const MOST_OF_ONE: usize = 50;
 /// Other lines that are kept apart; those that differ in numbers only are one.
 const MOST_NOTICES: usize = 200;
 
+/// Policies that are kept apart: more than a configuration has.
+const MOST_POLICIES: usize = 1000;
+
+/// Actions by which the sender's server learns that its mail is not taken.
+const REFUSING: [&str; 2] = ["reject", "tempfail"];
+
 /// From when to when, and how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Span {
@@ -52,6 +58,16 @@ pub(super) struct Mailing {
     pub(super) signature: String,
 }
 
+/// What became of the messages of one policy.
+#[derive(Debug, Default)]
+pub(super) struct OfPolicy {
+    pub(super) messages: u64,
+    /// Those that were bulk or spam.
+    pub(super) unwanted: u64,
+    /// What was done with these, and how often.
+    pub(super) done: BTreeMap<String, u64>,
+}
+
 /// A day.
 #[derive(Debug)]
 pub(super) struct Day {
@@ -61,12 +77,17 @@ pub(super) struct Day {
     pub(super) verdicts: BTreeMap<String, u64>,
     /// What was done with bulk and spam that nobody wants, by verdict.
     pub(super) done: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The same and all messages by policy, where the log names one.
+    pub(super) policies: BTreeMap<String, OfPolicy>,
     pub(super) mailings: HashMap<String, Mailing>,
     /// Bulk and spam that is in none of them, since there are too many.
     pub(super) others: u64,
     /// Domains whose mail was refused, for good or temporarily.
     pub(super) refused: Names,
     pub(super) refusals: u64,
+    /// The same of those whose refusal was only rehearsed.
+    pub(super) rehearsed: Names,
+    pub(super) rehearsals: u64,
     /// White-list lines for bulk that nobody wants yet.
     pub(super) suggestions: Names,
     /// Why messages could not be judged.
@@ -83,10 +104,13 @@ impl Day {
             messages: 0,
             verdicts: BTreeMap::new(),
             done: BTreeMap::new(),
+            policies: BTreeMap::new(),
             mailings: HashMap::new(),
             others: 0,
             refused: Names::new(MOST),
             refusals: 0,
+            rehearsed: Names::new(MOST),
+            rehearsals: 0,
             suggestions: Names::new(MOST),
             unknown: BTreeMap::new(),
             notices: BTreeMap::new(),
@@ -110,26 +134,45 @@ impl Day {
         self.messages += 1;
         *self.verdicts.entry(message.verdict.to_owned()).or_default() += 1;
         let domain = message.domain();
-        if ["reject", "tempfail"].contains(&message.action) {
+        if REFUSING.contains(&message.action) {
             self.refusals += 1;
             self.refused.add(if domain.is_empty() { "<>" } else { domain }, 1);
         }
+        if REFUSING.contains(&message.would) {
+            self.rehearsals += 1;
+            self.rehearsed.add(if domain.is_empty() { "<>" } else { domain }, 1);
+        }
+        let done_with = message.done();
+        self.policy(message, &done_with);
         match message.verdict {
             "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
             "whitelisted" => self.mailing(at, message, "wanted"),
             verdict @ ("bulk" | "spam") => {
                 let done = self.done.entry(verdict.to_owned()).or_default();
-                *done.entry(message.action.to_owned()).or_default() += 1;
+                *done.entry(done_with.clone()).or_default() += 1;
                 if verdict == "spam" {
                     // Nobody is to put into a white list what people call spam.
-                    return self.mailing(at, message, &format!("{} as spam", message.action));
+                    return self.mailing(at, message, &format!("{done_with} as spam"));
                 }
-                self.mailing(at, message, message.action);
+                self.mailing(at, message, &done_with);
                 if let Some(line) = suggestion(message.host, domain, None) {
                     self.suggestions.add(&line, 1);
                 }
             }
             _ => (),
+        }
+    }
+
+    fn policy(&mut self, message: &Message<'_>, done: &str) {
+        let is_known = self.policies.contains_key(message.policy);
+        if message.policy.is_empty() || self.policies.len() >= MOST_POLICIES && !is_known {
+            return;
+        }
+        let of = self.policies.entry(message.policy.to_owned()).or_default();
+        of.messages += 1;
+        if ["bulk", "spam"].contains(&message.verdict) {
+            of.unwanted += 1;
+            *of.done.entry(done.to_owned()).or_default() += 1;
         }
     }
 
@@ -193,6 +236,11 @@ impl Message<'_> {
     /// The domain of the envelope sender; empty where there is none.
     fn domain(&self) -> &str {
         self.from.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// What was done, or would have been.
+    fn done(&self) -> String {
+        if self.would.is_empty() { self.action.to_owned() } else { format!("would {}", self.would) }
     }
 
     /// The client by its name, or by its address where it has none that was verified.
@@ -265,6 +313,26 @@ mod tests {
         // Copies that differ have no signature in common.
         let found = day(&[spam(1, "one"), spam(2, "two")]);
         assert_eq!((found.mailings.len(), &*found.ranked()[0].signature), (1, ""));
+    }
+
+    #[test]
+    fn what_is_only_rehearsed_is_told_apart_from_what_was_refused() {
+        let lines = [
+            message(
+                1,
+                "a@shop.example",
+                "verdict=bulk body=25 near=25",
+                "policy=strict would=reject action=mark",
+            ),
+            message(2, "a@else.example", "verdict=bulk body=26", "would=discard action=mark"),
+        ];
+        let found = day(&lines);
+        assert_eq!((found.refusals, found.rehearsals), (0, 1));
+        assert_eq!(found.rehearsed.ranked(), [("shop.example", 1)]);
+        let done = [("would discard".to_owned(), 1), ("would reject".to_owned(), 1)];
+        assert_eq!(found.done["bulk"], BTreeMap::from(done));
+        let of = &found.policies["strict"];
+        assert_eq!((found.policies.len(), of.messages, of.unwanted, of.done["would reject"]), (1, 1, 1, 1));
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub(super) struct Message<'a> {
     pub(super) threshold: Option<u32>,
     pub(super) signature: &'a str,
     pub(super) action: &'a str,
+    /// The action that was only rehearsed; empty if there is none.
+    pub(super) would: &'a str,
+    pub(super) policy: &'a str,
 }
 
 /// Reads a line; none if it is not ours.
@@ -142,6 +145,8 @@ fn message(line: &str) -> Option<Message<'_>> {
             "threshold" => message.threshold = value.parse().ok(),
             "signature" => message.signature = value,
             "action" => message.action = value,
+            "would" => message.would = value,
+            "policy" => message.policy = value,
             "detail" => break,
             _ => (),
         }
@@ -171,6 +176,8 @@ mod tests {
             threshold: Some(20),
             signature: "dda7",
             action: "mark",
+            would: "",
+            policy: "",
         };
         for (before, date) in [
             ("2026-11-22T16:08:01.5+01:00 mx bulkmark[12]: ", "2026-11-22"),

@@ -12,8 +12,12 @@ pub(super) struct Top(pub(super) usize);
 /// The subject of a mail.
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
     let of = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
+    let rehearsed = match day.rehearsals {
+        0 => String::new(),
+        n => format!("{n} would be refused, "),
+    };
     format!(
-        "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {} unknown",
+        "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {rehearsed}{} unknown",
         of("bulk"),
         of("spam"),
         day.refusals,
@@ -29,8 +33,11 @@ pub(super) fn text(day: &Day, host: &str, title: &str, top: Top) -> String {
         return out;
     }
     messages(&mut out, day);
+    policies(&mut out, day, top);
     mailings(&mut out, day, top);
     list(&mut out, "Refused, by the sender's domain", &day.refused.ranked(), day.refused.others, top);
+    let rehearsed = day.rehearsed.ranked();
+    list(&mut out, "Would be refused, by the sender's domain", &rehearsed, day.rehearsed.others, top);
     let suggestions = day.suggestions.ranked();
     list(&mut out, "White-list lines for bulk that nobody wants yet", &suggestions, 0, top);
     if !suggestions.is_empty() {
@@ -68,6 +75,21 @@ fn messages(out: &mut String, day: &Day) {
     if !day.verdicts.contains_key("clean") && day.messages > 0 {
         *out += "            The log does not tell of clean messages ([log] messages).\n";
     }
+}
+
+/// What became of messages by policy; those with the most messages first.
+fn policies(out: &mut String, day: &Day, top: Top) {
+    let mut all: Vec<_> = day.policies.iter().collect();
+    if all.is_empty() {
+        return;
+    }
+    all.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
+    *out += "\nBy policy\n";
+    for (name, of) in all.iter().take(top.0) {
+        let _ = write!(out, "{:>10}  {name}: {} bulk or spam", number(of.messages), number(of.unwanted));
+        let _ = writeln!(out, "{}{}", if of.unwanted > 0 { "; " } else { "" }, done(&of.done));
+    }
+    more(out, all.len().saturating_sub(top.0) as u64);
 }
 
 fn mailings(out: &mut String, day: &Day, top: Top) {

@@ -17,6 +17,7 @@ mod session;
 mod traps;
 
 use crate::command::output::output;
+use crate::command::pause::sentence;
 use crate::command::show::THRESHOLD;
 use crate::command::whose::Whose;
 use crate::config::{self, ConfigError, DOORS_PATH, MilterFile, ServerFile};
@@ -54,6 +55,8 @@ use std::process::ExitCode;
 /// of that session is not exempt; exempt clients are named, since their canaries are not judged.
 ///
 /// "postfix": if there is a Postfix, its smtpd_milters has the listener, also where master.cf has one for the service on port 25.
+///
+/// "pause": nothing is refused at present (`bulkmark pause`).
 ///
 /// "doors", "name servers", "traps", "relays", "correspondents": open doors and name servers answer; no trap gets mail that a white
 /// list wants; no network brings so much mail that it may be a relay of your own; how correspondents are verified.
@@ -181,8 +184,16 @@ async fn milter(
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);
+        examine_pause(status, report);
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
+}
+
+/// Whether somebody ordered that nothing is refused.
+fn examine_pause(status: &DaemonStatus, report: &mut Report) {
+    if let Some(pause) = &status.pause {
+        report.warning("pause", sentence(pause), "end it with `bulkmark resume`");
+    }
 }
 
 async fn server(

@@ -44,6 +44,12 @@ pub struct Explanation {
     /// Why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// The action that it would get, where that is only rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<String>,
+    /// Why it is only rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<String>,
     /// The signature of all its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Explained>,
@@ -130,7 +136,7 @@ impl Explanation {
             };
             because.extend(why.into_iter().flat_map(|why| ["; ", why]));
         }
-        let Answer { milder, whitelist, missed, sources, held, .. } =
+        let Answer { milder, whitelist, missed, sources, held, would, rehearsal, .. } =
             Answer::of(rules, envelope, Some(content), finding);
         let is_counted = matches!(finding, Finding::Counted(_));
         let missed = if is_counted { missed } else { Missed::all(rules, envelope, content) };
@@ -147,6 +153,8 @@ impl Explanation {
             authentication: Statement::all(rules, message, verified),
             sources,
             held,
+            would,
+            rehearsal,
             body,
             near: of_near,
             people: people.clone(),

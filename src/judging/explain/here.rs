@@ -8,6 +8,7 @@ use super::judged::find;
 use super::source::{Case, Source};
 
 use crate::lookup::{Evidence, Tables, Verifiers};
+use crate::orders::Orders;
 use bulkmark_counts::Shares;
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_sync::shares;
@@ -36,6 +37,10 @@ impl Source for Here<'_> {
 
     fn is_thin(&self) -> bool {
         self.service.asks.is_some()
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.service.orders
     }
 
     fn tables(&self) -> &Tables {

@@ -109,6 +109,9 @@ impl Judged {
     async fn decide<S: Source>(&mut self, source: &S, case: Case<'_>, inquiry: &Inquiry<'_>) -> Finding {
         let Case { rules, envelope, .. } = case;
         let mut envelope = envelope.clone();
+        let (orders, now) = (source.orders(), bulkmark_ledger::now());
+        envelope.is_paused = orders.is_paused(now);
+        self.content.is_allowed = orders.allow_message(&self.content.signatures, inquiry.seen(), now);
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
         if !questions.is_empty() {

@@ -2,6 +2,7 @@
 //! Who knows counts, and what else a milter knows: the daemon itself, or a command that asks it.
 
 use crate::lookup::{Evidence, Tables, Verifiers};
+use crate::orders::Orders;
 use bulkmark_counts::Shares;
 use bulkmark_types::Signature;
 use bulkmark_verdict::{Envelope, Rules};
@@ -34,6 +35,9 @@ pub trait Source: Sync {
 
     /// Whether only bulk is held of others' counts.
     fn is_thin(&self) -> bool;
+
+    /// What the administrator ordered.
+    fn orders(&self) -> &Orders;
 
     /// Who asks the tables of white lists.
     fn tables(&self) -> &Tables;

@@ -143,7 +143,7 @@ function rows(table, items, key, fill) {
 // Sections.
 
 const phone = matchMedia("(max-width: 46rem)");
-const whole_list = { bulk: false, people: false, recent: false };
+const whole_list = { bulk: false, people: false, policies: false, recent: false };
 
 // The first of a list, unless all are wanted.
 function first(id, list, most) {
@@ -229,16 +229,27 @@ const shown = {
     });
   },
 
+  policies(list) {
+    $("s-policies").hidden = list.length === 0;
+    rows($("policies"), first("policies", list, phone.matches ? 6 : 12), (entry) => entry.policy, (cells, entry) => {
+      name_of(cells[0], entry.policy);
+      text(cells[1], number(entry.messages), "number");
+      text(cells[2], number(entry.bulk), "number");
+      text(cells[3], number(entry.spam), "number");
+      text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "done plain");
+    });
+  },
+
   recent(list) {
     const wanted = $("filter").value.trim().toLowerCase();
-    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason, entry.client, ...entry.recipients]
+    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.would && `would ${entry.would}`, entry.reason, entry.client, ...entry.recipients]
       .some((value) => value && value.toLowerCase().includes(wanted));
     const found = list.filter((entry) => wanted === "" || has(entry));
     const table = $("recent");
     rows(table, first("recent", found, wanted ? 60 : phone.matches ? 6 : 12), (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {
       text(cells[0], clock(entry.at), "number plain");
       text(cells[1], entry.id, "code fixed plain");
-      const because = [entry.action, entry.reason, entry.spam && `called spam by ${entry.spam}`].filter((what) => what).join(", ");
+      const because = [entry.would ? `would ${entry.would}` : entry.action, entry.reason, entry.spam && `called spam by ${entry.spam}`].filter((what) => what).join(", ");
       text(cells[2], because ? `${entry.verdict} (${because})` : entry.verdict, `verdict ${entry.verdict}`);
       text(cells[3], number(entry.body), "number");
       text(cells[4], number(entry.near), "number");
@@ -340,6 +351,8 @@ function outage(links, overview) {
 function problems(overview, status, links) {
   const found = [];
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
+  const pause = overview.pause;
+  if (pause) found.push(`Paused ${pause.until ? `until ${since(pause.until)}` : "until bulkmark resume"} by ${pause.by}${pause.reason ? `: ${pause.reason}` : ""}. Nothing is refused.`);
   const down = outage(links, overview);
   if (down) found.push(down);
   for (const advice of status.daemon?.fleet?.advice ?? []) found.push(`${advice[0].toUpperCase()}${advice.slice(1)}.`);
@@ -570,13 +583,13 @@ function state(what, name) {
 }
 
 $("filter").addEventListener("input", () => values.recent && shown.recent(values.recent));
-for (const id of ["bulk", "people", "recent"]) {
+for (const id of ["bulk", "people", "policies", "recent"]) {
   $(`more-${id}`).addEventListener("click", () => {
     whole_list[id] = !whole_list[id];
     shown[id](values[id]);
   });
 }
-phone.addEventListener("change", () => ["bulk", "people", "recent"].forEach((id) => values[id] && shown[id](values[id])));
+phone.addEventListener("change", () => ["bulk", "people", "policies", "recent"].forEach((id) => values[id] && shown[id](values[id])));
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);

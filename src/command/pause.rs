@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark pause` and `bulkmark resume`
+
+use super::output::{complain, failed, output};
+use super::show::{ago, time};
+use crate::config::{self, DEFAULT_PATH};
+use crate::control::{self, Given, Order, Ordered};
+use crate::orders::Pause;
+use crate::refusals::{Query, find};
+use bulkmark_types::told;
+use humantime_serde::re::humantime;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `EX_TEMPFAIL` of sysexits(3).
+const TRY_AGAIN: u8 = 75;
+
+// No docstring: clap would take it for that of the command.
+#[derive(Debug, clap::Args)]
+pub(super) struct To {
+    /// Why, for the log and the lists.
+    #[arg(long, value_name = "TEXT", default_value = "", global = true)]
+    reason: String,
+    /// Who orders it [default: the user who runs the command]
+    #[arg(long, value_name = "NAME", global = true)]
+    by: Option<String>,
+    /// The milter's configuration, which names the control socket.
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
+    config: PathBuf,
+    /// The control socket. No configuration is read then.
+    #[arg(long, value_name = "SOCKET", global = true)]
+    control: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+/// Refuse nothing for a while: bulk and spam are only marked.
+///
+/// The running milter obeys at once. Until the pause ends, nothing is refused, discarded or held, for whatever reason: bulk, spam, an
+/// account over its limit, a trap, or a message that could not be judged. Counting goes on, and header and log give the action as
+/// would=. A pause outlives a restart; `bulkmark status`, `doctor`, the status page and bulkmark_paused show it. Exit code 0: paused; 75:
+/// the milter does not answer.
+#[derive(Debug, clap::Args)]
+pub(super) struct PauseArgs {
+    /// How long, such as 2h or 30m [default: until `bulkmark resume`]
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    to: To,
+}
+
+/// End a pause: bulk and spam are refused again as the configuration says.
+///
+/// Exit code 0: there is no pause now; 75: the milter does not answer.
+#[derive(Debug, clap::Args)]
+pub(super) struct ResumeArgs {
+    #[command(flatten)]
+    to: To,
+}
+
+pub(super) fn run(args: &PauseArgs) -> anyhow::Result<ExitCode> {
+    let seconds = args.duration.map(|duration| duration.as_secs());
+    args.to.carry_out(Order::Pause(seconds), b"", |ordered| match &ordered.orders.pause {
+        Some(pause) => sentence(pause),
+        None => "the pause has ended already".to_owned(),
+    })
+}
+
+pub(super) fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+    args.to.carry_out(Order::Resume, b"", |_| "not paused: the configured actions are in force".to_owned())
+}
+
+/// A pause in words.
+pub(super) fn sentence(pause: &Pause) -> String {
+    let until = pause.until.map_or_else(|| "bulkmark resume".to_owned(), |until| time(until).to_string());
+    let why = if pause.reason.is_empty() { String::new() } else { format!(": {}", told(&pause.reason)) };
+    format!("paused until {until}, by {}{why}; bulk and spam are only marked", told(&pause.by))
+}
+
+/// For how long something still holds, in words.
+pub(super) fn left(until: Option<u64>, now: u64) -> String {
+    until.map_or_else(
+        || "until it is removed".to_owned(),
+        |until| format!("for {}", ago(until.saturating_sub(now))),
+    )
+}
+
+impl To {
+    /// Has the milter carry out an order, and prints what became of it.
+    pub(super) fn carry_out(
+        &self,
+        order: Order,
+        message: &[u8],
+        words: impl FnOnce(&Ordered) -> String,
+    ) -> anyhow::Result<ExitCode> {
+        let socket = match &self.control {
+            Some(socket) => socket.clone(),
+            None => config::load_parts(&self.config)?.file.control,
+        };
+        let given = Given { order, by: self.by(), reason: self.reason.clone() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let ordered = match runtime.block_on(control::order(&socket, &given, message)) {
+            Ok(ordered) => ordered,
+            // The order itself is what cannot be.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(failed(&e.into(), 1)),
+            Err(e) => {
+                let silent = format!("no daemon answers at {}", socket.display());
+                return Ok(failed(&anyhow::Error::new(e).context(silent), TRY_AGAIN));
+            }
+        };
+        if self.json {
+            writeln!(output(), "{}", serde_json::to_string(&ordered)?)?;
+        } else {
+            writeln!(output(), "{}", words(&ordered))?;
+        }
+        if let Some(warning) = &ordered.warning {
+            complain(format_args!("warning: {warning}"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The signatures of the mailing that has this one, which comes first: as far as the message was refused and that is kept.
+    pub(super) fn copies_of(&self, signature: &str) -> anyhow::Result<Vec<String>> {
+        let mut all = vec![signature.to_owned()];
+        if self.control.is_some() {
+            return Ok(all);
+        }
+        let file = config::load_parts(&self.config)?.file;
+        if file.refusals.days > 0 {
+            let query = Query { mailing: Some(signature.to_owned()), ..Query::default() };
+            // Whoever may not read them allows what has this signature.
+            let last = find(&file.state_dir, &query, 1).ok().and_then(|found| found.last.into_iter().next());
+            let others = last.into_iter().flat_map(|entry| entry.signatures);
+            all.extend(others.filter(|other| other != signature));
+        }
+        Ok(all)
+    }
+
+    /// Who it is: behind sudo the one who called it.
+    fn by(&self) -> String {
+        let own = || std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty());
+        let number = || format!("uid {}", rustix::process::getuid().as_raw());
+        self.by.clone().or_else(own).unwrap_or_else(number)
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark refusals`
+
+use super::output::output;
+use super::show::time;
+use crate::config::{self, DEFAULT_PATH};
+use crate::refusals::{Client, Entry, Found, Query, find};
+use anyhow::Context;
+use bulkmark_ledger::now;
+use bulkmark_policy::Mailboxes;
+use bulkmark_types::told;
+use humantime_serde::re::humantime;
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show which messages were refused, or would be, and for whom.
+///
+/// Each has its sender, recipients, client, counts, and the command that allows its mailing. Those that are only rehearsed are marked
+/// "would". Reads the files that the milter writes if `[refusals]` days is set, which root and the group bulkmark may read; the milter
+/// need not run. Of a message to more than 100 recipients only 100 are known. Exit code 0: done, also if there are none; 1: they are
+/// not kept, or cannot be read.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Messages to this recipient; "@example.org" is a whole domain.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Option<String>,
+    /// Messages from this envelope sender; "@example.org" is a whole domain, "<>" the null sender.
+    #[arg(long, value_name = "ADDRESS")]
+    sender: Option<String>,
+    /// Messages by this client: an address, a network, or a host with all names below it.
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Messages of the mailing that has a signature which begins so.
+    #[arg(long, value_name = "SIGNATURE")]
+    mailing: Option<String>,
+    /// How far back to look.
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
+    since: Duration,
+    /// The most messages to show, the last ones.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// The milter's configuration.
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let file = config::load_parts(&args.config)?.file;
+    if file.refusals.days == 0 {
+        anyhow::bail!(
+            "refusals are not kept: set days in [refusals] of {} and restart",
+            args.config.display()
+        );
+    }
+    let counting = &file.counting;
+    let query = Query {
+        recipient: args.recipient.clone(),
+        sender: args.sender.clone(),
+        client: args.client.as_deref().map(client),
+        mailing: args.mailing.as_ref().map(|mailing| mailing.to_ascii_lowercase()),
+        since: now().saturating_sub(args.since.as_secs()),
+        mailboxes: Mailboxes {
+            delimiter: counting.recipient_delimiter.clone(),
+            case: counting.recipient_case,
+        },
+    };
+    let found = find(&file.state_dir, &query, args.limit);
+    let found = found.with_context(|| format!("cannot read the refusals in {}", file.state_dir.display()))?;
+    let mut out = output();
+    if args.json {
+        let all: Vec<Value> = found.last.iter().map(with_command).collect();
+        writeln!(out, "{}", json!({ "total": found.total, "refusals": all }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for entry in &found.last {
+        writeln!(out, "{}", for_people(entry))?;
+    }
+    writeln!(out, "{}", sum(&found))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A network or else a name.
+fn client(text: &str) -> Client {
+    let host = || Client::Host(text.trim_start_matches('.').to_lowercase());
+    text.parse().map_or_else(|_| host(), Client::Network)
+}
+
+fn with_command(entry: &Entry) -> Value {
+    let mut value = json!(entry);
+    if let (Some(object), Some(allow)) = (value.as_object_mut(), entry.allow()) {
+        object.insert("allow".to_owned(), allow.into());
+    }
+    value
+}
+
+fn for_people(entry: &Entry) -> String {
+    let would = if entry.rehearsed { "would " } else { "" };
+    let more = entry.nrcpt.saturating_sub(entry.to.len().min(5));
+    let to: Vec<_> = entry.to.iter().take(5).map(|to| format!("<{}>", told(to))).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let counts = [("body", entry.body), ("near", entry.near)];
+    let counts = counts.into_iter().filter_map(|(name, count)| Some(format!(" {name}={}", count?)));
+    let mut why: String = counts.collect();
+    for (name, value) in [("spam", &entry.spam), ("policy", &entry.policy), ("reason", &entry.reason)] {
+        if !value.is_empty() {
+            why += &format!(" {name}={}", told(value));
+        }
+    }
+    let mut text = format!(
+        "{}  {would}{}  {}:{why}\n  from <{}> by {}[{}]\n  to {}{more}\n  id {}",
+        time(entry.at),
+        told(&entry.action),
+        told(&entry.verdict),
+        told(&entry.from),
+        told(&entry.host),
+        told(&entry.client),
+        to.join(", "),
+        told(&entry.id),
+    );
+    if let Some(allow) = entry.allow() {
+        text += &format!("; to allow the mailing: {}", told(&allow));
+    }
+    text
+}
+
+fn sum(Found { total, last }: &Found) -> String {
+    match (*total, last.len() as u64) {
+        (0, _) => "no message was refused, as far as was asked".to_owned(),
+        (1, _) => "1 message".to_owned(),
+        (all, shown) if all > shown => format!("the last {shown} of {all} messages (--limit)"),
+        (all, _) => format!("{all} messages"),
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Carries out orders of the administrator: pauses, and mailings that are never refused.
+
+use super::ordered::{Allow, Given, KnownBy, Order, Ordered};
+use super::question::Answer;
+use super::report::{PATIENCE, read_message};
+use super::reported::MAX_REPORTED;
+use super::status::Daemon;
+use crate::orders::{Allowance, Failure, MAX_TEXT, Orders, Pause};
+use bulkmark_ledger::now;
+use bulkmark_types::told;
+use std::io;
+use std::sync::Arc;
+use tokio::io::AsyncRead;
+
+/// Signatures of a mailing at most; a message has fewer.
+const MOST: usize = 100;
+
+/// What a server says that is asked for orders.
+const NONE_HERE: &str = "a signature server refuses no mail, ask a milter";
+
+/// Carries out an order, whose message follows, if it has one.
+pub(super) async fn answer(
+    reader: &mut (impl AsyncRead + Unpin),
+    given: Given,
+    daemon: &Daemon,
+) -> io::Result<Answer> {
+    if given.length() > MAX_REPORTED || given.by.len() > MAX_TEXT || given.reason.len() > MAX_TEXT {
+        let why = format!("expected a message of {MAX_REPORTED} bytes at most, and texts of {MAX_TEXT}");
+        return Ok(Answer::Error(why));
+    }
+    let message = tokio::time::timeout(PATIENCE, read_message(reader, given.length()));
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message does not come");
+    let message = message.await.map_err(slow)??;
+    let Some(orders) = &daemon.orders else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
+    let known = match &given.order {
+        Order::Allow(Allow { signatures, .. }) if signatures.is_empty() => {
+            let Some(know) = &daemon.know_mailing else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
+            match know(message, given.by.clone()).await {
+                Ok(known) => known,
+                Err(e) => return Ok(Answer::Unclear(e)),
+            }
+        }
+        Order::Allow(Allow { signatures, .. }) => {
+            match signatures.iter().take(MOST).map(|text| text.parse()).collect() {
+                Ok(signatures) => KnownBy { signatures, shared: false },
+                Err(e) => return Ok(Answer::Unclear(format!("it is no signature: {e}"))),
+            }
+        }
+        _ => KnownBy::default(),
+    };
+    // It waits for the disk.
+    let orders = Arc::clone(orders);
+    let done = tokio::task::spawn_blocking(move || carry_out(&orders, given, &known)).await;
+    Ok(match done {
+        Ok(Ok(ordered)) => Answer::Ordered(Box::new(ordered)),
+        Ok(Err(e)) => Answer::Unclear(e.to_string()),
+        Err(_) => Answer::Error("it was not carried out".to_owned()),
+    })
+}
+
+fn carry_out(
+    orders: &Orders,
+    Given { order, by, reason }: Given,
+    known: &KnownBy,
+) -> Result<Ordered, Failure> {
+    let now = now();
+    let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
+    let mut done = Ordered { shared: known.shared, ..Ordered::default() };
+    let who = format!("by={} reason=\"{}\"", told(&by), told(&reason));
+    let kept = match order {
+        Order::List => Ok(()),
+        Order::Pause(seconds) => {
+            let seconds_told = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+            log::warn!("paused{seconds_told}: nothing is refused, {who}");
+            orders.pause(Pause { since: now, until: until(seconds), by, reason })
+        }
+        Order::Resume => {
+            log::warn!("resumed, {who}");
+            orders.resume(now).map(drop)
+        }
+        Order::Remove(prefix) => orders.remove(&prefix, now).map(|removed| {
+            log::info!("mailing {} is allowed no more, {who}", removed.name());
+            done.mailing = Some(removed);
+        }),
+        Order::Allow(Allow { seconds, .. }) => {
+            let signatures = known.signatures.iter().map(ToString::to_string).collect();
+            let allowance = Allowance { signatures, since: now, until: until(seconds), by, reason };
+            done.mailing = Some(allowance.clone());
+            let allowed = orders.allow(allowance);
+            if let (Ok(()) | Err(Failure::NotKept { .. }), Some(mailing)) = (&allowed, &done.mailing) {
+                log::info!("mailing {} is allowed, {who}", mailing.name());
+            }
+            allowed
+        }
+    };
+    done.warning = match kept {
+        Err(e @ Failure::NotKept { .. }) => Some(e.to_string()),
+        other => other.map(|()| None)?,
+    };
+    done.orders = orders.all(now);
+    Ok(done)
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The orders in force, and their file.
+
+use super::order::{All, Allowance, Pause};
+use arc_swap::ArcSwap;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_signature::Signatures;
+use bulkmark_signature::near::Seen;
+use bulkmark_types::Signature;
+use bulkmark_verdict::is_of;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file in the state directory.
+const FILE: &str = "orders.json";
+
+/// Where one that cannot be read is kept.
+const DAMAGED: &str = "orders.json.damaged";
+
+/// For the daemon and its group, whose commands ask when no daemon runs.
+const MODE: u32 = 0o640;
+
+/// Mailings at most.
+const MOST: usize = 1000;
+
+/// Why an order is not in force, or not for long.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There are too many.
+    #[error(
+        "{MOST} mailings are allowed already, which is the most; remove one (bulkmark allow --list, --remove)"
+    )]
+    Full,
+    /// It has nothing to know a message by.
+    #[error("it has no signature by which its mailing is known")]
+    NoSignature,
+    /// No mailing has that name.
+    #[error("no allowed mailing begins with {0}; bulkmark allow --list shows all")]
+    Unknown(String),
+    /// Several mailings have it.
+    #[error("several allowed mailings begin with {0}; give more of it")]
+    Unclear(String),
+    /// It holds, but not over a restart.
+    #[error("it is in force, but ends with the next restart: cannot write {path}: {error}")]
+    NotKept {
+        /// The file.
+        path: String,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// What messages are held against.
+#[derive(Debug, Default)]
+struct InForce {
+    all: All,
+    /// The mailings, in the order of `all.allowed`.
+    mailings: Vec<HashSet<Signature>>,
+    /// Which mailings have a signature.
+    by_signature: HashMap<Signature, Vec<usize>>,
+}
+
+impl InForce {
+    fn new(all: All) -> Self {
+        let mailings: Vec<HashSet<_>> = all.allowed.iter().map(|of| of.parsed().collect()).collect();
+        let mut by_signature: HashMap<_, Vec<usize>> = HashMap::new();
+        for (i, signatures) in mailings.iter().enumerate() {
+            signatures.iter().for_each(|&signature| by_signature.entry(signature).or_default().push(i));
+        }
+        Self { all, mailings, by_signature }
+    }
+}
+
+/// All orders of a daemon.
+#[derive(Debug)]
+pub struct Orders {
+    state_dir: PathBuf,
+    in_force: ArcSwap<InForce>,
+    /// Held while one is changed and written.
+    changing: Mutex<()>,
+}
+
+impl Orders {
+    /// Those in this state directory. If they cannot be read there are none, and the log says so.
+    #[must_use]
+    pub fn open(state_dir: &Path) -> Self {
+        let all = Self::stored(state_dir).unwrap_or_else(|e| {
+            let path = state_dir.join(FILE);
+            log::warn!(
+                "{}: no pause and no allowed mailing is known (kept as {DAMAGED}): {e}",
+                path.display()
+            );
+            let _ = StateDirectory::open(state_dir).and_then(|directory| directory.rename(FILE, DAMAGED));
+            All::default()
+        });
+        Self {
+            state_dir: state_dir.to_owned(),
+            in_force: ArcSwap::from_pointee(InForce::new(all)),
+            changing: Mutex::new(()),
+        }
+    }
+
+    /// Those that are kept in this state directory.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn stored(state_dir: &Path) -> io::Result<All> {
+        match StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE)) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(All::default()),
+            Err(e) => Err(e),
+            Ok(json) => serde_json::from_slice(&json).map_err(io::Error::from),
+        }
+    }
+
+    /// Those that are told by the daemon, for a command.
+    #[must_use]
+    pub fn of(all: All) -> Self {
+        let in_force = ArcSwap::from_pointee(InForce::new(all));
+        Self { state_dir: PathBuf::new(), in_force, changing: Mutex::new(()) }
+    }
+
+    /// Those that hold at this time, in seconds since 1970.
+    #[must_use]
+    pub fn all(&self, now: u64) -> All {
+        self.in_force.load().all.clone().at(now)
+    }
+
+    /// Whether nothing is refused at this time.
+    #[must_use]
+    pub fn is_paused(&self, now: u64) -> bool {
+        let in_force = self.in_force.load();
+        in_force.all.pause.as_ref().is_some_and(|pause| pause.until.is_none_or(|until| until > now))
+    }
+
+    /// Whether a message with these signatures, seen so often, is never refused at this time. Costs a look for each signature, and more
+    /// only for mailings that have one of them.
+    #[must_use]
+    pub fn allow_message(&self, signatures: &Signatures, counted: Option<&Seen>, now: u64) -> bool {
+        let in_force = self.in_force.load();
+        if in_force.mailings.is_empty() {
+            return false;
+        }
+        let near = signatures.near.reported().chain(signatures.near.asked());
+        let all = signatures.body.ok().into_iter().chain(near);
+        let candidates: HashSet<usize> =
+            all.filter_map(|signature| in_force.by_signature.get(&signature)).flatten().copied().collect();
+        let holds = |&i: &usize| in_force.all.allowed[i].until.is_none_or(|until| until > now);
+        candidates.iter().filter(|i| holds(i)).any(|&i| is_of(&in_force.mailings[i], signatures, counted))
+    }
+
+    /// Begins a pause, in the place of one that there is.
+    ///
+    /// # Errors
+    /// [`Failure::NotKept`]: it is in force all the same.
+    pub fn pause(&self, pause: Pause) -> Result<(), Failure> {
+        let now = pause.since;
+        self.change(now, |all| {
+            all.pause = Some(pause);
+            Ok(())
+        })
+    }
+
+    /// Ends the pause, and tells of it if there was one.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
+    pub fn resume(&self, now: u64) -> Result<Option<Pause>, Failure> {
+        let mut ended = None;
+        self.change(now, |all| {
+            ended = all.pause.take();
+            Ok(())
+        })?;
+        Ok(ended)
+    }
+
+    /// Allows a mailing, in the place of one of the same name.
+    ///
+    /// # Errors
+    /// [`Failure::Full`] and [`Failure::NoSignature`]; [`Failure::NotKept`], and it is in force all the same.
+    pub fn allow(&self, allowance: Allowance) -> Result<(), Failure> {
+        if allowance.parsed().next().is_none() {
+            return Err(Failure::NoSignature);
+        }
+        self.change(allowance.since, |all| {
+            all.allowed.retain(|other| other.name() != allowance.name());
+            if all.allowed.len() >= MOST {
+                return Err(Failure::Full);
+            }
+            all.allowed.push(allowance);
+            Ok(())
+        })
+    }
+
+    /// Allows the mailing no more whose name begins so, and tells of it.
+    ///
+    /// # Errors
+    /// [`Failure::Unknown`] and [`Failure::Unclear`]; [`Failure::NotKept`], and it is removed all the same.
+    pub fn remove(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
+        let mut removed = None;
+        self.change(now, |all| {
+            let mut found = (0..all.allowed.len()).filter(|&i| all.allowed[i].name().starts_with(prefix));
+            match (found.next(), found.next()) {
+                (Some(i), None) => removed = Some(all.allowed.remove(i)),
+                (Some(_), Some(_)) => return Err(Failure::Unclear(prefix.to_owned())),
+                (None, _) => return Err(Failure::Unknown(prefix.to_owned())),
+            }
+            Ok(())
+        })?;
+        removed.ok_or_else(|| Failure::Unknown(prefix.to_owned()))
+    }
+
+    fn change(&self, now: u64, change: impl FnOnce(&mut All) -> Result<(), Failure>) -> Result<(), Failure> {
+        let _turn = self.changing.lock();
+        let mut all = self.all(now);
+        change(&mut all)?;
+        let json = serde_json::to_vec(&all).map_err(io::Error::from);
+        self.in_force.store(Arc::new(InForce::new(all)));
+        let write = |json: Vec<u8>| StateDirectory::open(&self.state_dir)?.replace(FILE, &json, MODE);
+        let path = || self.state_dir.join(FILE).display().to_string();
+        json.and_then(write).map_err(|error| Failure::NotKept { path: path(), error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowance(name: &str, until: Option<u64>) -> Allowance {
+        let signatures = vec![name.repeat(32)];
+        Allowance { signatures, since: 100, until, by: "root".to_owned(), reason: String::new() }
+    }
+
+    #[test]
+    fn orders_end_in_time_and_outlive_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let orders = Orders::open(directory.path());
+        let pause = |until| Pause { since: 100, until, by: "root".to_owned(), reason: "why".to_owned() };
+        orders.pause(pause(Some(200))).unwrap();
+        orders.allow(allowance("a", Some(300))).unwrap();
+        orders.allow(allowance("b", None)).unwrap();
+        for orders in [&orders, &Orders::open(directory.path())] {
+            assert_eq!((orders.is_paused(199), orders.is_paused(200)), (true, false));
+            let at = |now| orders.all(now).allowed.len();
+            assert_eq!((at(299), at(300)), (2, 1));
+        }
+        assert_eq!(orders.resume(150).unwrap(), Some(pause(Some(200))));
+        assert!(!Orders::open(directory.path()).is_paused(150));
+        std::fs::write(directory.path().join(FILE), "{").unwrap();
+        assert_eq!(Orders::open(directory.path()).all(0), All::default());
+        assert!(directory.path().join(DAMAGED).exists());
+    }
+
+    #[test]
+    fn one_is_removed_by_the_beginning_of_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let orders = Orders::open(directory.path());
+        orders.allow(allowance("a", None)).unwrap();
+        orders.allow(allowance("a", Some(900))).unwrap();
+        orders.allow(allowance("b", None)).unwrap();
+        assert_eq!(orders.all(100).allowed.len(), 2, "the same mailing once");
+        assert!(matches!(orders.remove("", 100), Err(Failure::Unclear(_))));
+        assert!(matches!(orders.remove("c", 100), Err(Failure::Unknown(_))));
+        assert_eq!(orders.remove("aa", 100).unwrap(), allowance("a", Some(900)));
+        assert!(matches!(orders.allow(allowance("?", None)), Err(Failure::NoSignature)));
+        let many = |n: usize| Allowance { signatures: vec![format!("{n:032x}")], ..allowance("a", None) };
+        let orders = Orders::of(All { pause: None, allowed: (0..MOST).map(many).collect() });
+        assert!(matches!(orders.allow(allowance("c", None)), Err(Failure::Full)));
+    }
+
+    #[test]
+    fn what_cannot_be_kept_holds_all_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let orders = Orders::open(&directory.path().join("gone"));
+        let failed = orders.pause(Pause { since: 1, until: None, by: String::new(), reason: String::new() });
+        assert!(matches!(failed, Err(Failure::NotKept { .. })) && orders.is_paused(2));
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The orders as they are kept, told and listed.
+
+use bulkmark_types::Signature;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a reason or a name at most.
+pub const MAX_TEXT: usize = 500;
+
+/// Nothing is refused for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Pause {
+    /// Its beginning, in seconds since 1970.
+    pub since: u64,
+    /// Its end; none: until it is ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Who ordered it.
+    pub by: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// A mailing that is never refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Allowance {
+    /// Its signatures as text; the first names it.
+    pub signatures: Vec<String>,
+    /// From when on, in seconds since 1970.
+    pub since: u64,
+    /// Until when; none: until it is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Who ordered it.
+    pub by: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl Allowance {
+    /// The signature that names it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.signatures.first().map_or("", |first| first)
+    }
+
+    /// Those of its signatures that are such.
+    pub fn parsed(&self) -> impl Iterator<Item = Signature> + '_ {
+        self.signatures.iter().filter_map(|text| text.parse().ok())
+    }
+}
+
+/// All orders.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct All {
+    /// The pause, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    /// Mailings that are never refused, the oldest first.
+    pub allowed: Vec<Allowance>,
+}
+
+impl All {
+    /// Without what has ended by then.
+    #[must_use]
+    pub fn at(mut self, now: u64) -> Self {
+        let holds = |until: Option<u64>| until.is_none_or(|until| until > now);
+        self.pause = self.pause.filter(|pause| holds(pause.until));
+        self.allowed.retain(|allowance| holds(allowance.until));
+        self
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Finds refusals: by recipient, sender, client and mailing.
+
+use super::entry::Entry;
+use super::segments::list;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_policy::{Mailboxes, Network};
+use memchr::memmem;
+use std::collections::VecDeque;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+/// Bytes of a line at most; that of a message with all its recipients is shorter.
+const MAX_LINE: u64 = 1 << 20;
+
+/// What is looked for; all of it must hold.
+#[derive(Debug, Default)]
+pub struct Query {
+    /// A recipient, or with a leading `@` those of a domain.
+    pub recipient: Option<String>,
+    /// A sender, in the same form; `<>` is the null sender.
+    pub sender: Option<String>,
+    /// A client: a network, or its name and those below it.
+    pub client: Option<Client>,
+    /// The beginning of one of its signatures.
+    pub mailing: Option<String>,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+    /// Which addresses are one mailbox.
+    pub mailboxes: Mailboxes,
+}
+
+/// A client.
+#[derive(Debug, Clone)]
+pub enum Client {
+    /// By its address.
+    Network(Network),
+    /// By its name, in lower case.
+    Host(String),
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// How many there are.
+    pub total: u64,
+    /// The last of them, the oldest first.
+    pub last: VecDeque<Entry>,
+}
+
+impl Query {
+    /// Texts that a line has if it fits, by which most lines are passed over unread.
+    fn needles(&self) -> Vec<String> {
+        let domain = |address: &String| address.rfind('@').map(|at| address[at..].to_lowercase());
+        let addresses = [&self.recipient, &self.sender].into_iter().filter_map(|of| domain(of.as_ref()?));
+        let quoted =
+            |text: String| serde_json::to_string(&text).unwrap_or_default().trim_matches('"').to_owned();
+        addresses.map(quoted).chain(self.mailing.clone()).collect()
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
+        let address = |wanted: &str, address: &str| match (wanted, wanted.strip_prefix('@')) {
+            ("<>", _) => address.is_empty(),
+            (_, Some(domain)) => {
+                address.rsplit_once('@').is_some_and(|(_, of)| of.eq_ignore_ascii_case(domain))
+            }
+            (_, None) => self.mailboxes.mailbox(address) == self.mailboxes.mailbox(&wanted.to_lowercase()),
+        };
+        let client = |wanted: &Client| match wanted {
+            Client::Network(network) => entry.client.parse().is_ok_and(|ip| network.contains(ip)),
+            Client::Host(host) => entry
+                .host
+                .strip_suffix(host.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+        };
+        entry.at >= self.since
+            && self.recipient.as_ref().is_none_or(|to| entry.to.iter().any(|of| address(to, of)))
+            && self.sender.as_ref().is_none_or(|from| address(from, &entry.from))
+            && self.client.as_ref().is_none_or(client)
+            && self
+                .mailing
+                .as_ref()
+                .is_none_or(|mailing| entry.signatures.iter().any(|of| of.starts_with(mailing.as_str())))
+    }
+}
+
+/// Finds the refusals in a state directory, of which it returns the last `most`. Reads all files that may have one; takes memory for
+/// those that are returned.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn find(state_dir: &Path, query: &Query, most: usize) -> io::Result<Found> {
+    let (mut found, needles) = (Found::default(), query.needles());
+    let finders: Vec<_> = needles.iter().map(|needle| memmem::Finder::new(needle.as_bytes())).collect();
+    let directory = StateDirectory::open(state_dir)?;
+    let all = list(state_dir)?;
+    for (i, segment) in all.iter().enumerate() {
+        // It ended where the next began.
+        if all.get(i + 1).is_some_and(|next| next.begun < query.since) {
+            continue;
+        }
+        let file = match directory.file(&segment.name, false) {
+            // It was too old meanwhile.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        let (mut lines, mut line) = (BufReader::with_capacity(1 << 18, file), Vec::new());
+        loop {
+            line.clear();
+            if (&mut lines).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            if !finders.iter().all(|finder| finder.find(&line).is_some()) {
+                continue;
+            }
+            // The last line may be half written.
+            let Ok(entry) = serde_json::from_slice::<Entry>(&line) else { continue };
+            if query.fits(&entry) {
+                found.total += 1;
+                if found.last.len() >= most {
+                    found.last.pop_front();
+                }
+                found.last.push_back(entry);
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::segments::name;
+    use super::*;
+
+    fn entry(at: u64, from: &str, to: &[&str]) -> Entry {
+        Entry {
+            at,
+            from: from.to_owned(),
+            to: to.iter().map(|&to| to.to_owned()).collect(),
+            client: "192.0.2.7".to_owned(),
+            host: "out.shop.example".to_owned(),
+            signatures: vec!["ab".repeat(16), "cd".repeat(16)],
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn refusals_are_found_by_all_that_is_asked() {
+        let directory = tempfile::tempdir().unwrap();
+        let lines = |entries: &[Entry]| -> String {
+            entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect()
+        };
+        let old = [entry(100, "a@shop.example", &["anna@box.example"])];
+        let new = [
+            entry(200, "a@shop.example", &["ben@box.example", "anna+news@box.example"]),
+            entry(300, "", &["anna@else.example"]),
+        ];
+        std::fs::write(directory.path().join(name(100)), lines(&old)).unwrap();
+        std::fs::write(directory.path().join(name(150)), lines(&new) + "{\"at\":4").unwrap();
+        let at = |query: Query| -> Vec<u64> {
+            let found = find(directory.path(), &query, 10).unwrap();
+            assert_eq!(found.total, found.last.len() as u64);
+            found.last.iter().map(|entry| entry.at).collect()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let client = |of: &str| Some(Client::Network(of.parse().unwrap()));
+        let host = |of: &str| Some(Client::Host(of.to_owned()));
+        assert_eq!(at(Query { recipient: text("Anna@Box.example"), ..Query::default() }), [100, 200]);
+        assert_eq!(at(Query { recipient: text("@box.example"), since: 150, ..Query::default() }), [200]);
+        assert_eq!(at(Query { sender: text("<>"), ..Query::default() }), [300]);
+        assert_eq!(at(Query { sender: text("@shop.example"), ..Query::default() }), [100, 200]);
+        assert_eq!(at(Query { client: client("192.0.2.0/24"), since: 300, ..Query::default() }), [300]);
+        assert_eq!(at(Query { client: client("198.51.100.7"), ..Query::default() }), [0; 0]);
+        assert_eq!(at(Query { client: host("shop.example"), since: 300, ..Query::default() }), [300]);
+        assert_eq!(at(Query { client: host("hop.example"), ..Query::default() }), [0; 0]);
+        assert_eq!(at(Query { mailing: text("cdcd"), ..Query::default() }), [100, 200, 300]);
+        assert_eq!(at(Query { mailing: text("abcd"), ..Query::default() }), [0; 0]);
+        let last = find(directory.path(), &Query::default(), 1).unwrap();
+        assert_eq!((last.total, last.last[0].at), (3, 300));
+    }
+}

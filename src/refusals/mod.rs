@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which messages were refused, or would be, for whom: one line of JSON each, in files of the state directory that are bounded in size
+//! and age. Off unless chosen.
+//!
+//! `keep` has a thread that writes them, `find` reads them for `bulkmark refusals`, `entry` is a line, `segments` are the files.
+
+mod entry;
+mod find;
+mod keep;
+mod segments;
+mod settings;
+
+pub use entry::{Entry, MOST_RECIPIENTS};
+pub use find::{Client, Found, Query, find};
+pub use keep::Refusals;
+pub use settings::Settings;
