@@ -7,7 +7,7 @@ use super::policies::{self, read_bounded};
 use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
-use crate::net::{Endpoint, Mode};
+use crate::net::Mode;
 use crate::{page, telemetry};
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
@@ -92,7 +92,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Listeners::one(Endpoint::here(8720)),
+            listen: Listeners::default(),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),

@@ -3,6 +3,7 @@
 //! names, which a daemon does not do before it needs them.
 
 use super::error::ConfigError;
+use super::in_force::redact;
 use super::kind::Kind;
 use super::pieces::pieces_directory;
 use super::server::ServerFile;
@@ -97,6 +98,13 @@ pub fn warnings(
     }
     for path in source.paths() {
         found.extend(unreadable(path, user).map(|what| ConfigError::file(path, what)));
+    }
+    for was in source.replaced(kind.example())? {
+        let (file, line) = source.line(was.at);
+        let mut value = was.value;
+        redact(&mut value);
+        let what = format!("this replaces {value}, which {}:{line} says", file.display());
+        found.push(source.error(&was.key, what));
     }
     for text in &texts {
         let told = of_text(text, user, now);
