@@ -24,7 +24,7 @@ use std::process::ExitCode;
 /// requests and refusals of each client of a server.
 ///
 /// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs and
-/// nothing is wrong; 1: it runs, and a server that it needs does not answer as it should; 2: it does not run, or error.
+/// nothing is wrong; 1: it runs, and cannot write its ledger, or a server that it needs does not answer as it should; 2: it does not run, or error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             } else {
                 print_for_people(&mut out, &status, threshold)?;
             }
-            let healthy = status.links.iter().all(|link| link.error.is_none());
+            let healthy = status.ailment.is_none() && status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
         }
         Err(e) => Ok(failed(&e, 2)),
@@ -77,6 +77,9 @@ fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
 fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
+    if let Some(ailment) = &status.ailment {
+        writeln!(out, "NOTHING IS COUNTED: {}", told(ailment))?;
+    }
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
     }

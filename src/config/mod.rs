@@ -27,4 +27,4 @@ pub use pieces::{files, pieces_directory};
 pub use policies::read_bounded;
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
 pub use settings::{Setting, Shown, Was, settings};
-pub use warnings::{CertificatesError, Tested, test_certificates, warnings};
+pub use warnings::{CertificatesError, Doubt, Tested, test_certificates, warnings};
