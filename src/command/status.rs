@@ -2,7 +2,7 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
-use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
+use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
 use crate::config;
@@ -165,7 +165,7 @@ fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
         let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
         writeln!(
             out,
-            "  {name} at {address}: requests since the start: {requests}; {open} of {connections} connections open"
+            "  {name} at {address}: requests since the start: {requests}; connections: {open} open, {connections} at most"
         )?;
     }
     Ok(())
@@ -173,16 +173,16 @@ fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
 
 /// What came to traps.
 fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
-    let messages: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
-    if !messages.is_empty() {
-        writeln!(out, "\nmessages to traps since the start: {}", messages.join(", "))?;
+    let results: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
+    if !results.is_empty() {
+        writeln!(out, "\nmessages to traps since the start: {}", results.join(", "))?;
     }
     for (trap, wanted) in &traps.wanted {
         let (trap, entry) = (told(trap), told(&wanted.entry));
         writeln!(
             out,
-            "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {} messages, the last wanted by {entry}",
-            wanted.messages
+            "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {}, the last wanted by {entry}",
+            messages(wanted.messages)
         )?;
     }
     Ok(())

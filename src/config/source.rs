@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Lists of other servers, and what stands in them.
+const SERVERS: [&str; 3] = ["upstream", "peer", "fleet.ask"];
+const A_SERVER: &str = "a list of servers, as in [{ url = \"https://counts.example.org:8721\", token-file = \"/etc/bulkmark/token\" }]";
+
 /// A configuration that was read: the file itself, and its pieces in the order in which each comes over those before.
 pub(super) struct Source {
     files: Vec<File>,
@@ -89,8 +93,14 @@ impl Source {
         let end = self.files.last().map_or(0, File::next);
         let deserializer = toml::Deserializer::from(Spanned::new(0..end, self.merged()?));
         serde_path_to_error::deserialize(deserializer).map_err(|e| {
-            let (message, unknown) = in_words(e.inner().message());
+            let (mut message, unknown) = in_words(e.inner().message());
             let mut path = e.path().to_string();
+            if SERVERS.contains(&path.split('[').next().unwrap_or_default())
+                && !path.contains("].")
+                && let Some((found, _)) = message.split_once(", expected ")
+            {
+                message = format!("{found}, expected {A_SERVER}");
+            }
             if let Some(name) = unknown
                 && path.rsplit('.').next() != Some(&*name)
             {
