@@ -196,7 +196,7 @@ fn config_check_says_ok_or_ends_with_78() {
 /// As all other commands take it.
 #[test]
 fn config_commands_take_the_file_as_an_option_too() {
-    let site = bulkmark_testing::Site::new("");
+    let site = Site::new("");
     let config = site.config();
     let config = config.to_str().unwrap();
     for command in ["check", "show"] {
