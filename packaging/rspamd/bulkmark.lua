@@ -25,8 +25,11 @@ local N = 'bulkmark'
 local LONGEST_QUERY = 60000
 local LONGEST_ANSWER = 1024 * 1024
 
+-- A message is asked about while rspamd judges it, and counted when its action is known: one that is refused temporarily, such as by
+-- greylisting, comes again, and must not count twice.
+--
 -- rspamd asks once more about a message when a worker was lost on the way, or the mail server asked again. Such a message must not
--- count twice. Copies of a text are other messages, and do count: the queue id tells them apart, and without one nothing is kept.
+-- count twice, either. Copies of a text are other messages, and do count: the queue id tells them apart, and without one nothing is kept.
 local KEPT = 1000
 local KEPT_SECONDS = 60
 local young, old, number, since = {}, {}, 0, 0
@@ -62,7 +65,7 @@ local function encoded(text)
 end
 
 -- The envelope, as the door wants it.
-local function query(task)
+local function query(task, is_counted)
   local parts, length = {}, 0
   local function add(name, value)
     if not value then return end
@@ -72,7 +75,7 @@ local function query(task)
       length = length + #part + 1
     end
   end
-  if not settings.count then add('count', 'no') end
+  if not is_counted then add('count', 'no') end
   local ip = task:get_from_ip()
   if ip and ip:is_valid() then add('ip', ip:to_string()) end
   add('hostname', task:get_hostname())
@@ -148,20 +151,15 @@ local function show(task, answer)
   if not found then task:insert_result('BULKMARK_BULK', 1.0, answer.reason or because) end
 end
 
-local function check(task)
-  local key = key_of(task)
-  local known = kept(key)
-  if known then
-    show(task, known)
-    return
-  end
+-- Sends the message to the door, and calls one of these with the answer or with what went wrong.
+local function ask(task, is_counted, answered, unanswered)
   local upstream = settings.upstreams:get_upstream_round_robin()
   local done = false
   local function failed(why)
     done = true
     upstream:fail()
     logger.warnx(task, '%s: no answer of %s: %s', N, upstream:get_addr():to_string(true), why)
-    task:insert_result('BULKMARK_FAIL', 1.0, why)
+    unanswered(why)
   end
   local text = ''
   local function read(err, data, connection)
@@ -179,12 +177,11 @@ local function check(task)
     if not answer then return failed(why) end
     done = true
     upstream:ok()
-    keep(key, answer)
-    show(task, answer)
+    answered(answer)
   end
   local content = task:get_content()
   local head = {
-    'POST /v1/judge?' .. query(task) .. ' HTTP/1.1',
+    'POST /v1/judge?' .. query(task, is_counted) .. ' HTTP/1.1',
     'Host: localhost', 'Connection: close', 'Content-Type: message/rfc822', 'Content-Length: ' .. #content,
   }
   if settings.token then head[#head + 1] = 'Authorization: Bearer ' .. settings.token end
@@ -199,6 +196,29 @@ local function check(task)
     callback = read,
   })
   if not asked and not done then failed('it cannot be asked') end
+end
+
+local function check(task)
+  local key = key_of(task)
+  local known = kept(key)
+  if known then
+    show(task, known)
+    return
+  end
+  ask(task, false, function(answer)
+    task:cache_set(N, { answer = answer, key = key })
+    show(task, answer)
+  end, function(why)
+    task:insert_result('BULKMARK_FAIL', 1.0, why)
+  end)
+end
+
+-- Counts what was asked about before, unless the mail server refuses it temporarily.
+local function count(task)
+  local asked = task:cache_get(N)
+  if not asked or kept(asked.key) or task:get_metric_action() == 'soft reject' then return end
+  keep(asked.key, asked.answer)
+  ask(task, true, function() end, function() end)
 end
 
 local function token(path)
@@ -245,4 +265,7 @@ for name, symbol in pairs({
 }) do
   rspamd_config:register_symbol({ name = name, type = 'virtual', parent = id })
   rspamd_config:set_metric_symbol({ name = name, group = N, score = symbol[1], description = symbol[2], one_shot = true })
+end
+if settings.count then
+  rspamd_config:register_symbol({ name = 'BULKMARK_COUNT', type = 'idempotent', callback = count })
 end

@@ -3,6 +3,7 @@
 
 use super::output::output;
 use crate::config::{self, DEFAULT_PATH};
+use crate::net::own_name;
 use anyhow::Context;
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_ledger::random_bytes;
@@ -86,7 +87,7 @@ pub(super) fn read_or_make(state_dir: &Path) -> Option<Canary> {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let file = config::load(&args.config)?.file;
     let canary = read(&file.state_dir)?;
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = own_name();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
     let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;

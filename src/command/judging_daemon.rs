@@ -402,8 +402,6 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[[upstream]]": upstream;
         "[fleet]": fleet;
         "sync.interval": sync.interval;
-        "sync.max-staleness": sync.max_staleness;
-        "sync.act-when-stale": sync.act_when_stale;
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
         "sync.hold": sync.hold;

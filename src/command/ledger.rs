@@ -87,12 +87,22 @@ struct InfoArgs {
 /// What a server wants to see of those who read its ledger.
 #[derive(Debug, clap::Args)]
 struct Access {
-    /// The file with a token that the servers accept.
+    /// The file with a token that the servers accept; given several times, one for each server, in the order of these.
     #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// The authority that signed the servers' certificates, if the system does not trust it.
+    token_file: Vec<PathBuf>,
+    /// The authority that signed the servers' certificates, if the system does not trust it; likewise one for all, or one for each.
     #[arg(long, value_name = "FILE")]
-    ca_file: Option<PathBuf>,
+    ca_file: Vec<PathBuf>,
+}
+
+/// Whether this is the address of a server, and no file.
+fn is_server(holder: &str) -> bool {
+    ["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme))
+}
+
+/// The file of these for one of `servers`, by its number.
+fn file_for(files: &[PathBuf], server: usize) -> Option<PathBuf> {
+    if let [of_all] = files { Some(of_all.clone()) } else { files.get(server).cloned() }
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -110,22 +120,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Access {
-    fn image(&self, holder: &str) -> anyhow::Result<Image> {
-        self.read(holder, THRESHOLD).map(|(image, _)| image)
+    /// Reads the ledger with this number of those that the command line names.
+    fn image(&self, holders: &[&str], number: usize) -> anyhow::Result<Image> {
+        self.read(holders, number, THRESHOLD).map(|(image, _)| image)
     }
 
-    fn read(&self, holder: &str, threshold: u32) -> anyhow::Result<(Image, Status)> {
-        if !["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme)) {
+    fn read(&self, holders: &[&str], number: usize, threshold: u32) -> anyhow::Result<(Image, Status)> {
+        let (before, holder) = (&holders[..number], holders[number]);
+        if !is_server(holder) {
             return Ok(Image::open(Path::new(holder), threshold)?);
         }
+        let number = before.iter().filter(|other| is_server(other)).count();
         // reqwest takes the process's provider; there is one only.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let server = Upstream {
             url: holder.to_owned(),
-            token_file: self.token_file.clone(),
-            ca_file: self.ca_file.clone(),
+            token_file: file_for(&self.token_file, number),
+            ca_file: file_for(&self.ca_file, number),
             // Whoever asks without a token is asked for nothing that others must not see.
-            plain_http_anywhere: self.token_file.is_none(),
+            plain_http_anywhere: self.token_file.is_empty(),
         };
         let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -137,7 +150,7 @@ impl Access {
 
 fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
     let holder = &args.holder;
-    let (image, status) = args.access.read(holder, args.threshold)?;
+    let (image, status) = args.access.read(&[holder], 0, args.threshold)?;
     let mut out = output();
     let key_id = format!("{:016x}", image.key_id());
     let role = image.role().to_string();
@@ -171,7 +184,7 @@ fn verify(access: &Access, holders: &[String], json: bool) -> anyhow::Result<Exi
     if !others.is_empty() {
         return compare(access, first, others, json);
     }
-    access.image(first)?;
+    access.image(&[first], 0)?;
     if json {
         print(json!({ "sound": true }))?;
     } else {
@@ -182,11 +195,12 @@ fn verify(access: &Access, holders: &[String], json: bool) -> anyhow::Result<Exi
 
 /// Compares the first with each of the others.
 fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyhow::Result<ExitCode> {
-    let ours = access.image(first)?;
+    let all: Vec<_> = std::iter::once(first).chain(others.iter().map(String::as_str)).collect();
+    let ours = access.image(&all, 0)?;
     let mut equal = true;
     let mut answers = Vec::new();
-    for other in others {
-        let theirs = access.image(other)?;
+    for (number, &other) in all.iter().enumerate().skip(1) {
+        let theirs = access.image(&all, number)?;
         let difference = ours.difference(&theirs).with_context(|| format!("{first} and {other}"))?;
         equal &= difference.is_none();
         if json {
@@ -232,10 +246,11 @@ fn tell(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
 }
 
 fn merge(access: &Access, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
-    let [first, others @ ..] = holders else { bail!("nothing to add up") };
-    let mut sum = access.image(first)?;
-    for other in others {
-        sum.merge(&access.image(other)?).with_context(|| format!("{first} and {other}"))?;
+    let all: Vec<_> = holders.iter().map(String::as_str).collect();
+    let [first, others @ ..] = &*all else { bail!("nothing to add up") };
+    let mut sum = access.image(&all, 0)?;
+    for (number, other) in (1..).zip(others) {
+        sum.merge(&access.image(&all, number)?).with_context(|| format!("{first} and {other}"))?;
     }
     let path = sum.write(output)?;
     print(path.display())?;

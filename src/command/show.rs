@@ -60,6 +60,13 @@ pub(super) fn ago(seconds: u64) -> impl fmt::Display {
     humantime::format_duration(Duration::from_secs(seconds))
 }
 
+/// So many messages, in words.
+pub(super) fn messages(number: impl fmt::Display) -> String {
+    let number = number.to_string();
+    let kind = if number == "1" { "message" } else { "messages" };
+    format!("{number} {kind}")
+}
+
 /// A size.
 pub(super) fn bytes(bytes: u64) -> String {
     match bytes {

@@ -2,8 +2,12 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
+<<<<<<< HEAD
 use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
+=======
+use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
+>>>>>>> h4a
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
 use crate::config;
@@ -25,7 +29,7 @@ use std::process::ExitCode;
 /// requests and refusals of each client of a server.
 ///
 /// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs and
-/// nothing is wrong; 1: it runs, and a server that it needs does not answer as it should; 2: it does not run, or error.
+/// nothing is wrong; 1: it runs, and cannot write its ledger, or a server that it needs does not answer as it should; 2: it does not run, or error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -47,7 +51,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             } else {
                 print_for_people(&mut out, &status, threshold)?;
             }
-            let healthy = status.links.iter().all(|link| link.error.is_none());
+            let healthy = status.ailment.is_none() && status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
         }
         Err(e) => Ok(failed(&e, 2)),
@@ -78,6 +82,9 @@ fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
 fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
+    if let Some(ailment) = &status.ailment {
+        writeln!(out, "NOTHING IS COUNTED: {}", told(ailment))?;
+    }
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
     }
@@ -176,7 +183,7 @@ fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
         let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
         writeln!(
             out,
-            "  {name} at {address}: requests since the start: {requests}; {open} of {connections} connections open"
+            "  {name} at {address}: requests since the start: {requests}; connections: {open} open, {connections} at most"
         )?;
     }
     Ok(())
@@ -184,16 +191,16 @@ fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
 
 /// What came to traps.
 fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
-    let messages: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
-    if !messages.is_empty() {
-        writeln!(out, "\nmessages to traps since the start: {}", messages.join(", "))?;
+    let results: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
+    if !results.is_empty() {
+        writeln!(out, "\nmessages to traps since the start: {}", results.join(", "))?;
     }
     for (trap, wanted) in &traps.wanted {
         let (trap, entry) = (told(trap), told(&wanted.entry));
         writeln!(
             out,
-            "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {} messages, the last wanted by {entry}",
-            wanted.messages
+            "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {}, the last wanted by {entry}",
+            messages(wanted.messages)
         )?;
     }
     Ok(())

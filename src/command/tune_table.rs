@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `bulkmark tune` found, in 80 columns.
 
+use super::show::messages as in_words;
 use crate::tune::{
     AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Proposal, Standing, Tuning, date, plain,
 };
@@ -22,7 +23,7 @@ pub(super) fn print_for_people(
 }
 
 fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
-    writeln!(out, "{} messages, {}", kept.messages, span(kept.first, kept.last))?;
+    writeln!(out, "{}, {}", in_words(kept.messages), span(kept.first, kept.last))?;
     let mut line = |number, what: &str| match number {
         0 => Ok(()),
         _ => writeln!(out, "{number:>9} {what}"),
@@ -99,7 +100,7 @@ fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -
     writeln!(out, "\nWhat was seen most often ({} of {} clusters):", shown.len(), clusters.len())?;
     for cluster in shown {
         let ClusterRow { messages, count, first, last, .. } = cluster;
-        let mut line = format!("{} messages, count up to {count}, {}", messages, span(*first, *last));
+        let mut line = format!("{}, count up to {count}, {}", in_words(messages), span(*first, *last));
         if cluster.labels.none < *messages {
             line += &format!(": {}", labels(cluster.labels));
         }

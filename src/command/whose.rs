@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon of this machine that a command is about.
 
-use crate::config::{DEFAULT_PATH, SERVER_PATH};
-use std::path::PathBuf;
+use crate::config::{DEFAULT_PATH, DOORS_PATH, SERVER_PATH};
+use std::path::{Path, PathBuf};
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
@@ -10,19 +10,32 @@ pub(super) struct Whose {
     /// The server instead of the milter.
     #[arg(long)]
     pub(super) server: bool,
-    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    /// The doors instead of the milter. Without this they are meant where there is no milter.toml, but a doors.toml.
+    #[arg(long, conflicts_with = "server")]
+    doors: bool,
+    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server server.toml, with --doors doors.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl Whose {
     /// Where the packages have the configuration.
-    pub(super) const fn default_path(&self) -> &'static str {
-        if self.server { SERVER_PATH } else { DEFAULT_PATH }
+    pub(super) fn default_path(&self) -> &'static str {
+        match (self.server, self.doors) {
+            (true, _) => SERVER_PATH,
+            (_, true) => DOORS_PATH,
+            _ => of_messages(),
+        }
     }
 
     /// The daemon's configuration.
     pub(super) fn path(&self) -> PathBuf {
         self.config.clone().unwrap_or_else(|| self.default_path().into())
     }
+}
+
+/// The configuration of the daemon that judges mail on this machine: the milter's, or that of doors alone.
+pub(super) fn of_messages() -> &'static str {
+    let is_there = |path: &str| Path::new(path).exists();
+    if !is_there(DEFAULT_PATH) && is_there(DOORS_PATH) { DOORS_PATH } else { DEFAULT_PATH }
 }

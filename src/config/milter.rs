@@ -7,8 +7,13 @@ use super::policies::{self, read_bounded};
 use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
+<<<<<<< HEAD
 use crate::net::{Endpoint, Mode};
 use crate::{page, refusals, telemetry};
+=======
+use crate::net::Mode;
+use crate::{page, telemetry};
+>>>>>>> h4a
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
     Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
@@ -93,7 +98,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Listeners::one(Endpoint::here(8720)),
+            listen: Listeners::default(),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),

@@ -8,6 +8,7 @@ mod error;
 mod in_force;
 mod kind;
 mod members;
+mod merge;
 mod milter;
 mod pieces;
 mod policies;
@@ -25,5 +26,5 @@ pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_
 pub use pieces::{files, pieces_directory};
 pub use policies::read_bounded;
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
-pub use settings::{Setting, Shown, settings};
-pub use warnings::{CertificatesError, Tested, test_certificates, warnings};
+pub use settings::{Setting, Shown, Was, settings};
+pub use warnings::{CertificatesError, Doubt, Tested, test_certificates, warnings};

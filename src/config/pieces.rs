@@ -57,26 +57,6 @@ pub(super) fn find(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(pieces)
 }
 
-/// Puts a piece over what was before: tables key by key, and everything else, lists too, as a whole.
-pub(super) fn lay_over<'i>(below: &mut DeTable<'i>, piece: DeTable<'i>) {
-    for (key, value) in piece {
-        let is_table = |value: &Spanned<DeValue<'_>>| value.get_ref().is_table();
-        match below.get_mut(&**key.get_ref()) {
-            Some(old) if is_table(old) && is_table(&value) => {
-                let (DeValue::Table(old), DeValue::Table(new)) = (old.get_mut(), value.into_inner()) else {
-                    continue;
-                };
-                lay_over(old, new);
-            }
-            _ => {
-                // The key, too, is now that of the piece.
-                below.remove(&**key.get_ref());
-                below.insert(key, value);
-            }
-        }
-    }
-}
-
 /// The table with all its places moved, as if so much text stood before its own.
 pub(super) fn moved(table: DeTable<'_>, by: usize) -> DeTable<'_> {
     let key = |key: Spanned<_>| Spanned::new(key.span().start + by..key.span().end + by, key.into_inner());

@@ -23,9 +23,23 @@ pub struct Setting {
     /// The line there, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// What files before it say, where that is another value and not the default.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<Was>,
     /// Whether the value is the default, set or not.
     #[serde(rename = "default")]
     pub is_default: bool,
+}
+
+/// A value that is not in force, since a later file has another one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Was {
+    /// The value, or an entry of a list.
+    pub value: toml::Value,
+    /// The file that has it.
+    pub file: PathBuf,
+    /// The line there, from 1.
+    pub line: usize,
 }
 
 /// A whole configuration.
@@ -47,6 +61,16 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
     let set = leaves(&source.parse::<toml::Table>()?);
     let mut places = BTreeMap::new();
     places_of(&source.merged()?, "", &mut places);
+    let replaced = source.replaced(kind.example())?;
+    let replaces = |key: &str| {
+        let of_key = replaced.iter().filter(|was| was.key == key);
+        let was = of_key.map(|was| {
+            let ((file, line), mut value) = (source.line(was.at), was.value.clone());
+            redact(&mut value);
+            Was { value, file: file.to_owned(), line }
+        });
+        was.collect()
+    };
     let setting = |key: String| {
         let (set, default) = (set.get(&key), defaults.get(&key));
         let place = places.get(&key).map(|&at| source.line(at));
@@ -57,6 +81,7 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
             is_default: set.is_none() || set == default,
             file: place.map(|(path, _)| path.to_owned()),
             line: place.map(|(_, line)| line),
+            replaces: replaces(&key),
             key,
         }
     };

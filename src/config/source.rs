@@ -2,13 +2,18 @@
 //! The text of a configuration, and the places of keys in it.
 
 use super::error::{ConfigError, in_words};
-use super::pieces::{files, lay_over, moved};
+use super::merge::{Merge, Replaced};
+use super::pieces::{files, moved};
 use bulkmark_sync::{Upstream, log};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// Lists of other servers, and what stands in them.
+const SERVERS: [&str; 3] = ["upstream", "peer", "fleet.ask"];
+const A_SERVER: &str = "a list of servers, as in [{ url = \"https://counts.example.org:8721\", token-file = \"/etc/bulkmark/token\" }]";
 
 /// A configuration that was read: the file itself, and its pieces in the order in which each comes over those before.
 pub(super) struct Source {
@@ -55,11 +60,30 @@ impl Source {
 
     /// All of it as one table, in which a value has the place of the last file that gives it.
     pub(super) fn merged(&self) -> Result<DeTable<'_>, ConfigError> {
-        let mut all = DeTable::new();
+        Ok(self.merge()?.table)
+    }
+
+    /// What the files say that later ones replace by another value. A value that `example` has as the default does not count where it is in
+    /// the file itself: pieces are there to change it.
+    pub(super) fn replaced(&self, example: &str) -> Result<Vec<Replaced>, ConfigError> {
+        let defaults: toml::Table = example.parse().unwrap_or_default();
+        let default = |key: &str| {
+            let mut names = key.split('.');
+            let first = defaults.get(names.next()?)?;
+            names.try_fold(first, |value, name| value.get(name))
+        };
+        let pieces = self.files.first().map_or(0, File::next);
+        let mut replaced = self.merge()?.replaced;
+        replaced.retain(|was| was.at >= pieces || default(&was.key) != Some(&was.value));
+        Ok(replaced)
+    }
+
+    fn merge(&self) -> Result<Merge<'_>, ConfigError> {
+        let mut all = Merge::default();
         for file in &self.files {
             let table = DeTable::parse(&file.text)
                 .map_err(|e| file.error(e.span(), None, format!("not valid TOML: {}", e.message())))?;
-            lay_over(&mut all, moved(table.into_inner(), file.begin));
+            all.lay_over(moved(table.into_inner(), file.begin));
         }
         Ok(all)
     }
@@ -69,8 +93,14 @@ impl Source {
         let end = self.files.last().map_or(0, File::next);
         let deserializer = toml::Deserializer::from(Spanned::new(0..end, self.merged()?));
         serde_path_to_error::deserialize(deserializer).map_err(|e| {
-            let (message, unknown) = in_words(e.inner().message());
+            let (mut message, unknown) = in_words(e.inner().message());
             let mut path = e.path().to_string();
+            if SERVERS.contains(&path.split('[').next().unwrap_or_default())
+                && !path.contains("].")
+                && let Some((found, _)) = message.split_once(", expected ")
+            {
+                message = format!("{found}, expected {A_SERVER}");
+            }
             if let Some(name) = unknown
                 && path.rsplit('.').next() != Some(&*name)
             {
@@ -173,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_merged_and_all_else_is_replaced() {
+    fn tables_are_merged_lists_add_up_and_all_else_is_replaced() {
         let (_directory, source) = source(
             "a = 1\nlist = [1, 2]\nt = { x = 1, y = { z = 1 } }\n[[many]]\nn = 1\n[[many]]\nn = 2\n",
             &[
@@ -184,21 +214,62 @@ mod tests {
                 ("30.toml.dpkg-dist", "a = 9\n"),
             ],
         );
-        let expected = "a = 2\nlist = [3]\nmany = [{ n = 3 }]\nt = { x = 1, y = { z = 2, new = true } }\n";
+        let expected = "a = 2\nlist = [1, 2, 4, 3]\nmany = [{ n = 1 }, { n = 2 }, { n = 3 }]\nt = { x = 1, y = { z = 2, new = true } }\n";
         assert_eq!(source.parse::<toml::Table>().unwrap(), expected.parse().unwrap());
         let at = |key: &str| {
             let (path, line) = source.line(source.span(key).unwrap().start);
             format!("{}:{line}", path.file_name().unwrap().display())
         };
-        let places = ["a", "list", "t.x", "t.y.z", "many.0.n"].map(|key| (key, at(key)));
+        let places = ["a", "list", "t.x", "t.y.z", "many.0.n", "many.2.n"].map(|key| (key, at(key)));
         let expected = [
             ("a", "10.toml:1"),
             ("list", "20.toml:1"),
             ("t.x", "milter.toml:3"),
             ("t.y.z", "20.toml:3"),
-            ("many.0.n", "10.toml:4"),
+            ("many.0.n", "milter.toml:5"),
+            ("many.2.n", "10.toml:4"),
         ];
         assert_eq!(places.map(|(key, at)| (key, at)), expected.map(|(key, at)| (key, at.to_owned())));
+    }
+
+    /// Guides write lists and listeners into pieces of their own; what one of them says of a key that another one sets is told.
+    #[test]
+    fn pieces_add_up_or_are_told() {
+        let (_directory, source) = source(
+            "listen = \"inet:127.0.0.1:8720\"\nfiles = [\"a\"]\nbody = 20\nmethods = [\"dkim\"]\n",
+            &[
+                ("10.toml", "listen = \"unix:/run/a.sock\"\nfiles = [\"b\", \"a\"]\nbody = 30\n"),
+                (
+                    "20.toml",
+                    "[listen.inside]\nat = \"inet:127.0.0.1:8724\"\n[[upstream]]\nurl = \"u\"\nca = 1\n",
+                ),
+                ("30.toml", "body = 40\nlisten = [{ name = \"out\", at = \"systemd\" }]\nfiles = [\"c\"]\n"),
+                (
+                    "40.toml",
+                    "upstream = [{ url = \"v\" }, { url = \"u\", ca = 2 }]\n[listen.out]\nat = \"inet:127.0.0.1:9\"\n",
+                ),
+                ("50.toml", "body = 40\nauthentication.methods = [\"spf\"]\n"),
+                ("60.toml", "authentication.methods = [\"dkim\"]\n"),
+            ],
+        );
+        let all = source.parse::<toml::Table>().unwrap();
+        let expected = "body = 40\nmethods = [\"dkim\"]\nauthentication.methods = [\"dkim\"]\nfiles = [\"b\", \"a\", \"c\"]\n\
+            listen = [\"unix:/run/a.sock\", { name = \"inside\", at = \"inet:127.0.0.1:8724\" }, \
+            { name = \"out\", at = \"inet:127.0.0.1:9\" }]\nupstream = [{ url = \"v\" }, { url = \"u\", ca = 2 }]\n";
+        assert_eq!(all, expected.parse().unwrap());
+        let example = "listen = \"inet:127.0.0.1:8720\"\nbody = 20\nupstream = []\n";
+        let told = |was: &Replaced| {
+            let (path, line) = source.line(was.at);
+            format!("{} {} {}:{line}", was.key, was.value, path.file_name().unwrap().display())
+        };
+        let replaced: Vec<_> = source.replaced(example).unwrap().iter().map(told).collect();
+        let expected = [
+            "body 30 10.toml:3",
+            "listen { at = \"systemd\", name = \"out\" } 30.toml:2",
+            "upstream { ca = 1, url = \"u\" } 20.toml:3",
+            "authentication.methods [\"spf\"] 50.toml:2",
+        ];
+        assert_eq!(replaced, expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! names, which a daemon does not do before it needs them.
 
 use super::error::ConfigError;
+use super::in_force::redact;
 use super::kind::Kind;
 use super::pieces::pieces_directory;
 use super::server::ServerFile;
@@ -98,6 +99,13 @@ pub fn warnings(
     for path in source.paths() {
         found.extend(unreadable(path, user).map(|what| ConfigError::file(path, what)));
     }
+    for was in source.replaced(kind.example())? {
+        let (file, line) = source.line(was.at);
+        let mut value = was.value;
+        redact(&mut value);
+        let what = format!("this replaces {value}, which {}:{line} says", file.display());
+        found.push(source.error(&was.key, what));
+    }
     for text in &texts {
         let told = of_text(text, user, now);
         let at = |what| source.at(Some(text.span.clone()), Some(text.key.clone()), what);
@@ -120,7 +128,7 @@ pub fn warnings(
         if let Some(tls) = &file.tls {
             let tested = test_certificates(tls, &file.listen, now)
                 .map_err(|e| source.error("tls.cert", e.to_string()))?;
-            found.extend(tested.doubts.into_iter().map(|what| source.error("tls.cert", what)));
+            found.extend(tested.doubts.into_iter().map(|doubt| source.error("tls.cert", doubt.what)));
         }
     }
     Ok(found)
@@ -132,7 +140,16 @@ pub struct Tested {
     /// The server's, and those between it and its authority; there is one at least.
     pub certificates: Vec<Certificate>,
     /// Why others will not take it, or not for long.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
+}
+
+/// Why clients will not take a certificate, or not for long.
+#[derive(Debug)]
+pub struct Doubt {
+    /// What is wrong with it.
+    pub what: String,
+    /// Whether no client takes it now.
+    pub is_fatal: bool,
 }
 
 /// A server cannot use its certificate and key.
@@ -162,7 +179,7 @@ pub fn test_certificates(
 }
 
 /// What is doubtful in the certificates that a server shows: its own, and those between it and its authority.
-fn of_certificates(certificates: &[Certificate], listen: &Endpoint, now: SystemTime) -> Vec<String> {
+fn of_certificates(certificates: &[Certificate], listen: &Endpoint, now: SystemTime) -> Vec<Doubt> {
     let name = match listen {
         Endpoint::At(Address::Tcp(address)) => Some(host_of(address)),
         Endpoint::At(Address::Unix(_)) | Endpoint::Systemd => None,
@@ -173,8 +190,13 @@ fn of_certificates(certificates: &[Certificate], listen: &Endpoint, now: SystemT
     for (i, certificate) in certificates.iter().enumerate() {
         let which = if i == 0 { String::new() } else { format!("{} of its file ", i + 1) };
         let unfit = if i == 0 { certificate.unfit(name) } else { None };
-        let told = certificate.out_of_time(now).into_iter().chain(unfit);
-        found.extend(told.map(|what| format!("the certificate {which}{what}")));
+        // By another name than that of `listen` clients may reach it.
+        let is_unfit = i == 0 && certificate.unfit(None).is_some();
+        let of_time = certificate.out_of_time(now).map(|what| (what, !certificate.is_in_time(now)));
+        let told = of_time.into_iter().chain(unfit.map(|what| (what, is_unfit)));
+        found.extend(
+            told.map(|(what, is_fatal)| Doubt { what: format!("the certificate {which}{what}"), is_fatal }),
+        );
     }
     found
 }

@@ -2,7 +2,9 @@
 //! What every process tells Prometheus, by the names that its own libraries use; from /proc.
 
 use super::exposition::Text;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::sync::LazyLock;
 
 /// What the kernel says of this process; what it does not say is left out.
 pub(super) fn process_metrics(text: &mut Text) {
@@ -19,14 +21,12 @@ pub(super) fn process_metrics(text: &mut Text) {
             "Time that the process spent on CPUs, in user and system mode.",
             stat.cpu_ticks as f64 / ticks,
         );
-        if let Some(boot) = fs::read_to_string("/proc/stat").ok().as_deref().and_then(boot_time) {
-            text.one(
-                "process_start_time_seconds",
-                "gauge",
-                "When the process was started, in seconds since 1970.",
-                boot as f64 + stat.start_ticks as f64 / ticks,
-            );
-        }
+        text.one(
+            "process_start_time_seconds",
+            "gauge",
+            "When the process was started, in seconds since 1970.",
+            *BOOT + stat.start_ticks as f64 / ticks,
+        );
         let resident = stat.resident_pages.saturating_mul(rustix::param::page_size() as u64);
         memory(text, "process_resident_memory_bytes", "Memory of the process.", Some(resident));
         memory(
@@ -68,10 +68,15 @@ impl Stat {
     }
 }
 
-/// When the machine was started, in seconds since 1970.
-fn boot_time(stat: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
-}
+/// When the machine was started, in seconds since 1970, as it seems when it is first asked for. By clocks, since systemd's hardening hides
+/// all of /proc but what is of processes.
+static BOOT: LazyLock<f64> = LazyLock::new(|| {
+    let seconds = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    (seconds(ClockId::Realtime) - seconds(ClockId::Boottime)).round()
+});
 
 #[cfg(test)]
 mod tests {
@@ -84,6 +89,5 @@ mod tests {
             Stat { cpu_ticks: 300, start_ticks: 99_000, virtual_bytes: 123_456_789, resident_pages: 2048 };
         assert_eq!(Stat::read(text), Some(expected));
         assert_eq!(Stat::read("7 (a) S 1"), None);
-        assert_eq!(boot_time("cpu 1\nbtime 1795000000\n"), Some(1_795_000_000));
     }
 }

@@ -28,6 +28,9 @@ const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a server may take to say how far it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What is said of a ledger that cannot be written.
+const DISK_FAILED: &str = "the ledger's disk failed";
+
 /// Accounts that are listed.
 const MOST_ACCOUNTS: usize = 20;
 
@@ -80,6 +83,9 @@ pub struct DaemonStatus {
     pub version: String,
     /// Seconds since it was started.
     pub uptime_seconds: u64,
+    /// Why it counts nothing; none while it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ailment: Option<String>,
     /// Where it listens, as the system has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listens: Option<String>,
@@ -230,6 +236,7 @@ impl Daemon {
         }
         let orders = self.in_force();
         Ok(DaemonStatus {
+            ailment: self.ailment().map(|what| self.ledger.fault().unwrap_or_else(|| what.to_owned())),
             listens: Some(self.address.clone()).filter(|address| !address.is_empty()),
             links,
             fleet,
@@ -286,7 +293,7 @@ impl Daemon {
     #[must_use]
     pub fn ailment(&self) -> Option<&'static str> {
         if !self.ledger.is_available() {
-            Some("the ledger's disk failed")
+            Some(DISK_FAILED)
         } else if self.ledger.busy_for() >= DISK_PATIENCE {
             Some("the ledger's disk does not answer")
         } else {
@@ -299,6 +306,7 @@ impl Daemon {
             role: self.name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: self.uptime(),
+            ailment: None,
             listens: None,
             parameters: self.parameters.to_string(),
             versions: ledger.versions(),

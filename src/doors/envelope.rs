@@ -24,6 +24,9 @@ pub struct Asked {
 /// The parts of an envelope, by their names in a query.
 const NAMES: [&str; 7] = ["ip", "hostname", "helo", "from", "rcpt", "user", "queue-id"];
 
+/// What stands before an IPv6 address in SMTP.
+const TAG: &str = "IPv6:";
+
 /// Reads a query and, by their names, header fields.
 ///
 /// # Errors
@@ -68,9 +71,13 @@ fn set(Asked { envelope, recipients, .. }: &mut Asked, name: &str, value: &str) 
     let value = value.trim();
     let text = || Some(value.to_owned()).filter(|value| !value.is_empty());
     match name {
+        // Programs that know of no client, and those that pass on SMTP's own literal (RFC 5321, 4.1.3).
+        "ip" if value.is_empty() => envelope.client = None,
         "ip" => {
+            let is_tagged = value.get(..TAG.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(TAG));
+            let address = if is_tagged { &value[TAG.len()..] } else { value };
             let ip: IpAddr =
-                value.parse().map_err(|_| format!("found ip={value:?}, expected an IP address"))?;
+                address.parse().map_err(|_| format!("found ip={value:?}, expected an IP address"))?;
             envelope.client = Some(ip.to_canonical());
         }
         "hostname" => envelope.host = text().filter(|host| !host.eq_ignore_ascii_case("unknown")),
@@ -111,6 +118,16 @@ mod tests {
             (&["u@box.test".to_owned(), "<v@box.test>".to_owned()][..], false)
         );
         assert!(!envelope.authenticated);
+    }
+
+    #[test]
+    fn an_address_may_be_missing_or_as_smtp_writes_it() {
+        let client = |query: &str| asked(query, |_| Vec::new()).unwrap().envelope.client;
+        assert_eq!(client("ip="), None);
+        for query in ["ip=IPv6:2001:db8::7", "ip=ipv6:2001:db8::7", "ip=2001:db8::7"] {
+            assert_eq!(client(query), "2001:db8::7".parse().ok(), "{query}");
+        }
+        assert!(["ip=IPv6:", "ip=IPv4:1.2.3.4"].iter().all(|query| asked(query, |_| Vec::new()).is_err()));
     }
 
     #[test]

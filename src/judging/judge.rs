@@ -278,10 +278,11 @@ impl Case<'_> {
 
     /// What names the message, so that it is known again as it comes through another door.
     fn names(&self, content: Option<&Content>) -> Names<'_> {
+        let signatures = content.map(|content| &content.signatures);
         Names {
             queue_id: self.envelope.id.as_deref(),
             message_id: self.envelope.message_id.as_deref(),
-            body: content.and_then(|content| content.signatures.body.ok()),
+            content: signatures.and_then(|all| all.body.ok().or_else(|| all.near.reported().next())),
         }
     }
 

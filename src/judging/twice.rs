@@ -61,12 +61,14 @@ pub(super) enum Of {
     Traps,
 }
 
-/// What names a message: the mail server's queue id, and its Message-ID with the signature of its body.
+/// The names of a message: the mail server's queue id, and the Message-ID, each with the content. Neither id suffices alone: a sender chooses
+/// the Message-ID, and programs at a door may send one queue id for all messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) queue_id: Option<&'a str>,
     pub(super) message_id: Option<&'a str>,
-    pub(super) body: Option<Signature>,
+    /// The signature of the body, or of a passage or payload of a message without one.
+    pub(super) content: Option<Signature>,
 }
 
 impl Twice {
@@ -86,14 +88,15 @@ impl Twice {
     }
 
     /// Numbers of what names a message; nobody outside can make two that are equal.
-    fn names(&self, of: Of, Names { queue_id, message_id, body }: Names<'_>) -> Vec<u64> {
-        let is_told = |id: &&str| !id.trim().is_empty();
-        let queue_id = queue_id.filter(is_told).map(|id| self.hasher.hash_one((of, 0u8, id)));
-        let message_id = message_id.filter(is_told).map(|id| {
-            let body = body.map(Signature::to_bytes);
-            self.hasher.hash_one((of, 1u8, id.trim(), body))
-        });
-        queue_id.into_iter().chain(message_id).collect()
+    fn names(&self, of: Of, Names { queue_id, message_id, content }: Names<'_>) -> Vec<u64> {
+        let [queue_id, message_id] =
+            [queue_id, message_id].map(|id| id.map(str::trim).filter(|id| !id.is_empty()));
+        let content = content.map(Signature::to_bytes);
+        // Without content the Message-ID tells messages of one queue id apart.
+        let beside_queue_id = message_id.filter(|_| content.is_none());
+        let by_queue_id = queue_id.map(|id| self.hasher.hash_one((of, 0u8, id, content, beside_queue_id)));
+        let by_message_id = message_id.map(|id| self.hasher.hash_one((of, 1u8, id, content)));
+        by_queue_id.into_iter().chain(by_message_id).collect()
     }
 }
 
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     fn names(message_id: &str) -> Names<'_> {
-        Names { queue_id: None, message_id: Some(message_id), body: None }
+        Names { queue_id: None, message_id: Some(message_id), content: None }
     }
 
     /// As many copies count as the door saw through which most came, in whatever order they come.
@@ -162,7 +165,8 @@ mod tests {
     #[test]
     fn either_name_tells_it_and_for_a_minute() {
         let twice = Twice::watching();
-        let of = |queue_id, message_id| Names { queue_id, message_id, body: None };
+        let content = Some(Signature::from_bytes([1; 16]));
+        let of = |queue_id, message_id| Names { queue_id, message_id, content };
         assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(Some("4A"), Some("<a>"))), 1, 1000), 1);
         assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(None, Some("<a>"))), 1, 1010), 0);
         assert_eq!(twice.left(Door::Http, (Of::Signatures, of(Some("4A"), None)), 1, 1059), 0);
@@ -182,9 +186,28 @@ mod tests {
     fn a_message_id_alone_names_nothing() {
         let twice = Twice::watching();
         let body = |n| Some(Signature::from_bytes([n; 16]));
-        let of = |n| Names { queue_id: None, message_id: Some("<a>"), body: body(n) };
+        let of = |n| Names { queue_id: None, message_id: Some("<a>"), content: body(n) };
         assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(1)), 1, 1000), 1);
         assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(2)), 1, 1000), 1);
+    }
+
+    /// A program at a door may send one queue id for all messages, or the one of another message.
+    #[test]
+    fn a_queue_id_alone_names_nothing() {
+        let twice = Twice::watching();
+        let left = |door, queue_id: &str, message_id: &str, n: Option<u8>| {
+            let content = n.map(|n| Signature::from_bytes([n; 16]));
+            let names = Names { queue_id: Some(queue_id), message_id: Some(message_id), content };
+            twice.left(door, (Of::Signatures, names), 1, 1000)
+        };
+        assert_eq!(left(Door::Milter, "4A", "<a>", Some(1)), 1);
+        assert_eq!(left(Door::Http, "4A", "<b>", Some(2)), 1, "another message with the same id");
+        for n in 0..20 {
+            let id = format!("<{n}@constant>");
+            let content = (n % 2 == 0).then_some(10 + n);
+            assert_eq!(left(Door::Milter, &format!("4B{n}"), &id, content), 1);
+            assert_eq!(left(Door::Http, "NOQUEUE", &id, content), 0, "{n}: it came through the milter");
+        }
     }
 
     /// What one door counts of a message says nothing of what another one knows besides.

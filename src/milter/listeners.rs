@@ -24,6 +24,12 @@ pub struct ListenerSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners(pub Vec<ListenerSettings>);
 
+impl Default for Listeners {
+    fn default() -> Self {
+        Self::one(Endpoint::here(8720))
+    }
+}
+
 impl Listeners {
     /// One without a name.
     #[must_use]
@@ -83,7 +89,7 @@ impl<'de> Visitor<'de> for Many {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "an address such as \"inet:127.0.0.1:8720\", or a list of addresses and tables { name, at }",
+            "an address such as \"inet:127.0.0.1:8720\", a list of addresses and tables { name, at }, or tables [listen.NAME] with at",
         )
     }
 
@@ -95,6 +101,15 @@ impl<'de> Visitor<'de> for Many {
         let mut all = Vec::new();
         while let Some(One(listener)) = list.next_element()? {
             all.push(listener);
+        }
+        Listeners(all).check().map_err(A::Error::custom)
+    }
+
+    /// Tables `[listen.NAME]` come beside the address of all others, which no file gives here.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Listeners, A::Error> {
+        let mut all = Listeners::default().0;
+        while let Some((name, At { at })) = map.next_entry()? {
+            all.push(ListenerSettings { name: Some(name), at });
         }
         Listeners(all).check().map_err(A::Error::custom)
     }
@@ -113,6 +128,14 @@ impl<'de> Deserialize<'de> for One {
 #[serde(deny_unknown_fields)]
 struct Named {
     name: Name,
+    #[serde(deserialize_with = "Endpoint::postfix")]
+    at: Endpoint,
+}
+
+/// A table `[listen.NAME]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct At {
     #[serde(deserialize_with = "Endpoint::postfix")]
     at: Endpoint,
 }
@@ -153,6 +176,8 @@ mod tests {
         let two = read("[\"systemd\", { name = \"out\", at = \"unix:/run/out.sock\" }]").unwrap();
         let names: Vec<_> = two.names().map(Name::as_str).collect();
         assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], Some(&Endpoint::Systemd)));
+        let named = toml::from_str::<File>("[listen.out]\nat = \"unix:/run/out.sock\"\n").unwrap().listen;
+        assert_eq!(named.0, [Listeners::default().0, two.0[1..].to_vec()].concat());
         for (bad, told) in [
             ("[]", "found 0 addresses, expected 1 to 16"),
             (

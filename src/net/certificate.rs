@@ -114,6 +114,12 @@ impl Certificate {
         }
     }
 
+    /// Whether clients take it at this time, as far as its own time goes.
+    #[must_use]
+    pub fn is_in_time(&self, now: SystemTime) -> bool {
+        self.begins <= now && now < self.ends
+    }
+
     /// Why clients will not take it from a server, which they know by `name` if that is known.
     #[must_use]
     pub fn unfit(&self, name: Option<&str>) -> Option<String> {

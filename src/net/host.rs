@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who a browser thinks it asks.
+//! What this machine is called, and who a browser thinks it asks.
 //!
 //! A web site can give its name the address 127.0.0.1, so that its scripts read what this machine serves (DNS rebinding).
 //! The browser then asks by that name. An address cannot be given to anybody else.
@@ -26,6 +26,12 @@ pub fn is_ours(host: Option<&str>, names: &[String]) -> bool {
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+}
+
+/// The name of this machine, as the system has it. Not from /proc, which systemd's hardening hides.
+#[must_use]
+pub fn own_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
-use crate::net::{Sender, streamed};
+use crate::net::{Sender, own_name, streamed};
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use bulkmark_counts::{Asked, SaidOf};
@@ -123,11 +123,7 @@ impl Snapshots {
     fn host(&self) -> String {
         let config = self.config.load();
         let configured = config["hostname"].as_str().unwrap_or_default();
-        let name = if configured.is_empty() {
-            std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default()
-        } else {
-            configured.to_owned()
-        };
+        let name = if configured.is_empty() { own_name() } else { configured.to_owned() };
         name.trim().to_owned()
     }
 

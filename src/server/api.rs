@@ -83,7 +83,12 @@ impl From<Refused> for Failure {
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        Self(Code::Unavailable, error.to_string())
+        let told = match error {
+            // Path and remedy are for the log here.
+            LedgerError::Unavailable(_) => "the server's ledger cannot be read or written now".to_owned(),
+            other => other.to_string(),
+        };
+        Self(Code::Unavailable, told)
     }
 }
 
@@ -250,7 +255,7 @@ pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
 
 pub(super) async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
     if let Some(why) = service.daemon.ailment() {
-        return Err(LedgerError::Unavailable(why.to_owned()).into());
+        return Err(Failure(Code::Unavailable, why.to_owned()));
     }
     Ok("ok\n")
 }

@@ -193,6 +193,22 @@ fn config_check_says_ok_or_ends_with_78() {
     assert!(!output.stderr.is_empty());
 }
 
+/// As all other commands take it.
+#[test]
+fn config_commands_take_the_file_as_an_option_too() {
+    let site = Site::new("");
+    let config = site.config();
+    let config = config.to_str().unwrap();
+    for command in ["check", "show"] {
+        let [plain, option] = [&[config][..], &["--config", config]].map(|file| {
+            let output = bulkmark(&[&["config", command], file].concat());
+            (output.status.code(), output.stdout)
+        });
+        assert!(plain.0 == Some(0) && plain == option, "{command}");
+        assert_eq!(bulkmark(&["config", command, config, "--config", config]).status.code(), Some(2));
+    }
+}
+
 /// A command accepts only the options that it uses.
 #[test]
 fn a_ledger_command_refuses_an_option_of_another() {

@@ -221,7 +221,7 @@ fn certificates_are_looked_at() {
     assert!(doctor[0].starts_with("ok: it is for 127.0.0.1, until 4096-01-01"), "{doctor:?}");
 
     authority.certify(&server, "127.0.0.1", true);
-    told_of(&server, 0, "the certificate expired on 2020-02-01", "warning");
+    told_of(&server, 0, "the certificate expired on 2020-02-01", "error");
     let listen = std::mem::replace(&mut server.listen, "counts.example.org:8721".to_owned());
     authority.certify(&server, "mail.example.org", false);
     told_of(&server, 0, "the certificate is for mail.example.org, and not for counts.example.org", "warning");
@@ -234,7 +234,7 @@ fn certificates_are_looked_at() {
     let (cert, of_key) = (server.site.path("cert.pem"), server.site.path("key.pem"));
     fs::write(&cert, params.self_signed(&key).unwrap().pem()).unwrap();
     fs::write(&of_key, key.serialize_pem()).unwrap();
-    told_of(&server, 0, "the certificate is that of an authority", "warning");
+    told_of(&server, 0, "the certificate is that of an authority", "error");
 
     // With these it does not start.
     fs::write(&of_key, KeyPair::generate().unwrap().serialize_pem()).unwrap();

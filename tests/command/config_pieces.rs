@@ -105,6 +105,8 @@ fn what_is_shown_is_what_is_in_force() {
         assert_eq!(line("level ="), format!("level = \"warn\" # {}:3", path.display()));
         assert_eq!(line("window ="), format!("window = \"12h\" # {}:4", piece.display()));
         assert_eq!(line("capacity ="), format!("capacity = 1000000 # {}:2", piece.display()));
+        let replaced = format!("# replaces \"6h\" of {}:5\n", path.display());
+        assert_eq!(told.matches(&replaced).count(), 1, "{told}");
         let key = "ledger.federation-key-file is not set";
         assert_eq!(line(key), format!("# {key}"));
         let shown = case.directory.path().join(format!("shown-{}", case.name));
@@ -142,7 +144,8 @@ fn all_keys_are_shown() {
         let settings = all["settings"].as_array().unwrap();
         let window = settings.iter().find(|setting| setting["key"] == "ledger.window").unwrap();
         let expected = serde_json::json!(
-            { "key": "ledger.window", "value": "12h", "file": case.piece(), "line": 4, "default": false }
+            { "key": "ledger.window", "value": "12h", "file": case.piece(), "line": 4, "default": false,
+              "replaces": [{ "value": "6h", "file": case.path(), "line": 5 }] }
         );
         assert_eq!(*window, expected);
         let example = conf(case.name);
@@ -162,6 +165,51 @@ fn all_keys_are_shown() {
         let missing: Vec<_> = names.iter().filter(|name| !has(name)).collect();
         assert!(missing.is_empty(), "{missing:?} are not shown");
     }
+}
+
+/// Four guides, each of which sets `listen` or the white list's files in a piece of its own: all of it is in force, and of a key that two
+/// set to different values `config check` names both files.
+#[test]
+fn pieces_of_several_guides_go_together() {
+    let site = Site::new("[whitelist]\nfiles = []\n");
+    let config = site.config();
+    fs::create_dir(site.path("milter.d")).unwrap();
+    let lists = ["a", "b"].map(|name| site.path(name));
+    lists.iter().for_each(|list| fs::write(list, "from friend.example\n").unwrap());
+    let of_list = |n: usize| format!("[whitelist]\nfiles = [\"{}\"]\n", lists[n].display());
+    let piece = |name: &str, text: &str| {
+        let path = site.path("milter.d").join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    piece("inside.toml", "[listen.inside]\nat = \"inet:127.0.0.1:1\"\n");
+    let first = piece("local.toml", &format!("{}[actions]\nbulk = \"reject\"\n", of_list(0)));
+    piece(
+        "outbound.toml",
+        "[listen.outbound]\nat = \"inet:127.0.0.1:2\"\n[outbound.match]\nlistener = \"outbound\"\n",
+    );
+    piece("traps.toml", &of_list(1));
+    let check = || {
+        let output = Command::new(bulkmark_testing::program())
+            .args(["config", "check"])
+            .arg(&config)
+            .output()
+            .unwrap();
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    let (code, told) = check();
+    assert!(code == Some(0) && !told.contains("replaces"), "{told}");
+    let file = config::load(&config).unwrap().file;
+    assert_eq!((file.listen.0.len(), file.whitelist.files), (3, lists.to_vec()));
+    let last = piece("policies.toml", "[actions]\nbulk = \"mark\"\n");
+    let (code, told) = check();
+    let expected = format!(
+        "warning: {}:2:8: actions.bulk: this replaces \"reject\", which {}:4 says",
+        last.display(),
+        first.display()
+    );
+    assert!(code == Some(0) && told.contains(&expected), "{told}");
+    fs::remove_file(last).unwrap();
 }
 
 #[test]

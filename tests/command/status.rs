@@ -219,8 +219,11 @@ fn doors_are_shown() {
     );
     let (_, out, _) = status(&[], &site.config());
     let line = format!("  http at unix:{}: requests since the start: 1 ", socket.display());
-    assert!(out.contains(&line) && out.contains("1 refused; 0 of 2 connections open\n"), "{out}");
-    let line = format!("  dccifd at unix:{}2: requests since the start: none; 0 of 0", socket.display());
+    assert!(out.contains(&line) && out.contains("1 refused; connections: 0 open, 2 at most\n"), "{out}");
+    let line = format!(
+        "  dccifd at unix:{}2: requests since the start: none; connections: 0 open, 0 at most",
+        socket.display()
+    );
     assert!(out.contains(&line), "{out}");
 
     // One that cannot be opened leaves the other open.

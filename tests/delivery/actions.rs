@@ -30,7 +30,7 @@ fn rejected_bulk_is_refused_with_550(kind: Kind) {
     };
     rig.send("a@box.test", &message("", NEWS)).expect(250);
     let reply = rig.send("b@box.test", &message("", NEWS)).expect(550);
-    let expected = "5.7.1 bulk mail refused: seen 2 times, threshold 2 (id ";
+    let expected = "5.7.1 bulk mail refused (id ";
     assert!(reply.text.starts_with(expected) && reply.text.ends_with(')'), "{reply:?}");
     // The id in the answer is the one by which the mail log knows the message.
     let id = &reply.text[expected.len()..reply.text.len() - 1];
@@ -69,10 +69,7 @@ fn tempfailed_bulk_is_refused_with_451(kind: Kind) {
         return;
     };
     let reply = rig.send("a@box.test", &message("", NEWS)).expect(451);
-    assert!(
-        reply.text.starts_with("4.7.1 bulk mail: seen 1 times, threshold 1, try again later (id "),
-        "{reply:?}"
-    );
+    assert!(reply.text.starts_with("4.7.1 bulk mail, try again later (id "), "{reply:?}");
     assert!(rig.mta.is_idle() && rig.mta.delivered("a@box.test").is_empty());
 }
 

@@ -28,7 +28,9 @@ fn mail_from_loopback_is_neither_judged_nor_counted(kind: Kind) {
 
 fn mail_of_networks_and_users_of_our_own_is_neither_judged_nor_counted(kind: Kind) {
     let networks = kind.seen("198.51.100.0/24");
-    let extra = format!("exempt-networks = [\"{networks}\"]\n{AT_ONCE}[actions]\nbulk = \"reject\"\n");
+    let extra = format!(
+        "exempt-networks = [\"{networks}\"]\n{AT_ONCE}[actions]\nbulk = \"reject\"\nreject.text = \"seen {{count}} times\"\n"
+    );
     let Some(rig) = Rig::start(kind, &extra) else { return };
     let network = Origin { ip: "198.51.100.3", ..Origin::default() };
     let login = Origin { login: Some("anna"), ..Origin::default() };

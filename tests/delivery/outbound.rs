@@ -34,12 +34,12 @@ impl Guide {
             text.replace(":8720", &format!(":{inbound}")).replace(":8724", &format!(":{outbound}"))
         };
         let config = on_ports(&block("toml")).replace("action = \"mark\"", action);
-        // The first line of it is `listen`, which the site writes itself.
-        let (listen, extra) = config.split_once('\n').unwrap();
+        // In a piece, which adds its listener to that of the file.
+        let mut site = Site::new("[thresholds]\nbody = 10\n");
+        site.listen = format!("inet:127.0.0.1:{inbound}");
+        fs::create_dir(site.path("milter.d")).unwrap();
         // A test's mail comes fast enough; a hundred copies are as good as twenty.
-        let mut site = Site::new(&extra.replace("bulk = 100", "bulk = 5"));
-        site.extra.insert_str(0, "[thresholds]\nbody = 10\n");
-        site.listen = listen.strip_prefix("listen = ").unwrap().to_owned();
+        fs::write(site.path("milter.d/outbound.toml"), config.replace("bulk = 100", "bulk = 5")).unwrap();
         fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let mta = Mta::start(Kind::Postfix, &format!("inet:127.0.0.1:{inbound}"), &[])?;
         let master = mta.path("etc/master.cf");

@@ -74,7 +74,7 @@ fn plain_http_to_tls_is_refused() {
     let _daemon = server.start();
     let site = milter(&[server.entry("mx", "report")]);
     let daemon = site.start();
-    daemon.log.wait_for(0, &format!("{}: error sending request", server.url()));
+    daemon.log.wait_for(0, &format!("{}: the connection broke: ", server.url()));
     send(&daemon, &letter(1), 2);
     wait_for(&site, &letter(1), 2);
 }

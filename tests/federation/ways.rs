@@ -25,7 +25,7 @@ fn a_unix_socket() {
     send(&at_a, &letter(1), 5);
     wait_for(&b, &letter(1), 5);
     daemon.kill();
-    at_a.log.wait_for(0, &format!("{}: error sending request", one.url()));
+    at_a.log.wait_for(0, &format!("{}: it cannot be reached: ", one.url()));
     send(&at_a, &letter(1), 4);
     let _daemon = one.start();
     wait_for(&b, &letter(1), 9);
@@ -100,7 +100,7 @@ fn a_proxy_for_http() {
     let skip = at_a.log.lines().len();
     runs.kill();
     send(&at_a, &letter(2), 2);
-    at_a.log.wait_for(skip, &format!("{}: error", server.url()));
+    at_a.log.wait_for(skip, &format!("{}: it cannot be reached: ", server.url()));
     let _runs = proxy.start();
     wait_for(&b, &letter(2), 7);
     wait_for(&a, &letter(2), 7);
@@ -114,7 +114,7 @@ fn a_host_for_which_there_is_no_proxy() {
     let (mut a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
     a.environment.push(("HTTP_PROXY".to_owned(), "http://proxy.invalid:3128".to_owned()));
     let at_a = a.start();
-    at_a.log.wait_for(0, &format!("{}: error", server.url()));
+    at_a.log.wait_for(0, &format!("{}: its name, or its proxy's, has no address: ", server.url()));
     assert!(at_a.terminate().success());
     a.environment.push(("NO_PROXY".to_owned(), "127.0.0.0/8".to_owned()));
     let (at_a, _at_b) = (a.start(), b.start());

@@ -29,6 +29,12 @@ fn by_its_message_id_or_queue_id() {
     assert_eq!(by_milter("4B", &second), Some(2));
     assert_eq!(by_milter("4C", &second), Some(3), "another copy of it");
     assert_eq!(count(&site, &first), 3);
+    // A queue id names nothing alone: another message that comes with it counts.
+    assert_eq!(judge(&site, "?queue-id=4A", &letter(200))["counted"], true);
+    for n in [400, 600] {
+        assert_eq!(by_milter(&format!("5{n}"), &with_id(n, &n.to_string())), Some(1));
+        assert_eq!(judge(&site, "?queue-id=NOQUEUE", &with_id(n, &n.to_string()))["counted"], false);
+    }
     // What has no name counts as often as it comes.
     assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 4);
     assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 5);

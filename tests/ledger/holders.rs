@@ -122,6 +122,32 @@ fn ledgers_of_two_sites_are_added_up() {
     assert!(text.contains("their sum would count these twice"), "{text}");
 }
 
+/// Two servers know different tokens: each is sent its own, in the order of the command line.
+#[test]
+fn each_server_is_sent_its_own_token() {
+    let servers = Server::peers("");
+    let _running = servers.each_ref().map(Server::start);
+    let tokens = servers.each_ref().map(|server| {
+        let path = server.site.path("reader.token");
+        std::fs::write(&path, server.client(&["add", "--role", "read", "reader"])).unwrap();
+        shown(&path)
+    });
+    let [one, two] = servers.each_ref().map(Server::url);
+    let verify = |tokens: &[&str]| {
+        let options = tokens.iter().flat_map(|token| ["--token-file", token]);
+        let arguments: Vec<_> = ["verify", &one, &two].into_iter().chain(options).collect();
+        ledger(&arguments)
+    };
+    wait_until("two servers", || match verify(&[&tokens[0], &tokens[1]]) {
+        (0, _) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    for wrong in [&[&*tokens[0]][..], &[&tokens[1], &tokens[0]], &[]] {
+        let (code, text) = verify(wrong);
+        assert!(code == 2 && text.contains("401"), "{wrong:?}: {text}");
+    }
+}
+
 /// Damage is found, and told.
 #[test]
 fn damage_is_found() {

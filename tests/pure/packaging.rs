@@ -2,7 +2,9 @@
 //! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
 
 use bulkmark_testing::{skip, text_of};
+use std::fs::{self, Permissions};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -59,6 +61,41 @@ fn all_tell_the_same_line_for_postfix() {
     ] {
         assert_eq!(line(path), expected, "{path}");
     }
+}
+
+/// An upgrade starts no daemon again whose configuration the new program refuses, and says so; one that does not run is started.
+#[test]
+fn an_upgrade_keeps_the_old_process_where_the_configuration_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let stub = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    };
+    let script = concat!(
+        include_str!("../../packaging/debian/usable"),
+        "if may_restart bulkmark-milter.service /etc/bulkmark/milter.toml; then echo restarted; fi\nrestart_instances milter\n"
+    );
+    let run = |check: &str, is_active: &str| {
+        stub("bulkmark", check);
+        let of_units =
+            "if [ \"$1\" = list-units ]; then echo bulkmark-milter@outbound.service loaded active; fi";
+        let of_restart = "if [ \"$1\" = try-restart ]; then echo \"$2\" restarted >&2; fi";
+        stub("systemctl", &format!("{of_units}\n{of_restart}\n[ \"$2\" != is-active ] || exit {is_active}"));
+        let path = format!("{}:/usr/bin:/bin", directory.path().display());
+        let output = Command::new("sh").args(["-e", "-c", script]).env("PATH", path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let restarted = ["restarted\n", "bulkmark-milter@outbound.service restarted\n"].map(str::to_owned);
+    assert_eq!(run("exit 0", "0"), restarted);
+    assert_eq!(run("exit 1", "0"), restarted, "what else went wrong is seen at the start");
+    let [told, instances] = run("echo \"$3:1:1: nonsense: unknown key\" >&2; exit 78", "0");
+    assert_eq!(instances, "");
+    let expected = "bulkmark: this version cannot use /etc/bulkmark/milter.toml:\n    /etc/bulkmark/milter.toml:1:1: nonsense: unknown key\n\
+                    bulkmark: the process of the version before goes on; correct the file, then: systemctl restart bulkmark-milter.service\n";
+    assert!(told.starts_with(expected) && told.contains("/etc/bulkmark/outbound.toml:1:1: "), "{told}");
+    assert_eq!(run("exit 78", "3"), restarted, "none runs");
 }
 
 /// Whether AppArmor takes the profile; no kernel has to have AppArmor for that.

@@ -4,7 +4,7 @@
 use bulkmark_ledger::FILE_NAME;
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::mount::Mount;
-use bulkmark_testing::{Site, wait_for_some};
+use bulkmark_testing::{Site, program, wait_for_some};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -29,11 +29,7 @@ fn a_state_directory_that_cannot_be_used() {
     let start = |state_dir: &Path| {
         let config = site.path("other.toml");
         fs::write(&config, text.replace(&state, &state_dir.display().to_string())).unwrap();
-        let output = Command::new(bulkmark_testing::program())
-            .args(["milter", "--config"])
-            .arg(&config)
-            .output()
-            .unwrap();
+        let output = Command::new(program()).args(["milter", "--config"]).arg(&config).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{told}");
         assert!(told.contains(&state_dir.join(FILE_NAME).display().to_string()), "{told}");
@@ -75,8 +71,7 @@ fn one_ledger_for_one_daemon() {
     let config = other.path("milter.toml");
     let text = fs::read_to_string(site.path("milter.toml")).unwrap();
     fs::write(&config, text.replace("control.sock", "control2.sock")).unwrap();
-    let output =
-        Command::new(bulkmark_testing::program()).args(["milter", "--config"]).arg(&config).output().unwrap();
+    let output = Command::new(program()).args(["milter", "--config"]).arg(&config).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let expected = format!(
@@ -152,11 +147,25 @@ fn fill_up(extra: &str) -> Option<String> {
         assert_eq!(client.message(&mail(i)), refusal);
     }
     daemon.log.wait_for(0, "messages pass unjudged until the ledger can be written again");
+    daemon.log.wait_for(0, &format!("make room there (df -h {};", state.display()));
+    let status = |json: &[&str]| {
+        let output =
+            Command::new(program()).arg("status").args(json).arg("--config").arg(site.config()).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, told) = status(&[]);
+    assert!(
+        code == Some(1) && told.contains("\nNOTHING IS COUNTED: cannot write the ledger"),
+        "{code:?} {told}"
+    );
+    assert!(status(&["--json"]).1.contains("\"ailment\":\"cannot write the ledger"));
 
     fs::remove_file(&filler).unwrap();
     let last = answered + 10;
     wait_for_some("a count", || client.message(&mail(last)).count().filter(|&count| count == 1));
     daemon.log.wait_for(0, "the ledger can be written again");
+    assert_eq!(status(&[]).0, Some(0));
     for i in 0..answered + 5 {
         let before = u32::from(i < answered);
         assert_eq!(client.message(&mail(i)).count(), Some(before + 1), "message {i} of {answered}");

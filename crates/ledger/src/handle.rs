@@ -296,6 +296,14 @@ impl Ledger {
         !self.shared.failed.load(Ordering::Relaxed)
     }
 
+    /// Why it is not, as far as that can be told without waiting for the writer.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let condition = self.shared.condition.try_read().ok()?;
+        let outcome = condition.outcome().err()?;
+        Some(outcome.to_string())
+    }
+
     /// Whether it counts: its disk can be read and takes what is written.
     #[must_use]
     pub fn is_available(&self) -> bool {

@@ -8,6 +8,8 @@ use crate::disk::errors::OpenError;
 use crate::disk::errors::WriteError;
 use crate::disk::load::Loaded;
 use crate::disk::open;
+use crate::disk::room;
+use crate::disk::schema::FILE_NAME;
 use crate::errors::LedgerError;
 use crate::random::random;
 use crate::shared::Shared;
@@ -280,7 +282,7 @@ impl Writer {
     fn end(&mut self, result: Result<(), WriteError>) {
         match result {
             Ok(()) => self.succeed(),
-            Err(e) => self.fail(&e.to_string()),
+            Err(e) => self.fail(&self.opening.told(&e)),
         }
     }
 
@@ -333,7 +335,13 @@ impl Writer {
     /// Tries after a while whether the disk takes something again: all that is not on it.
     fn reopen_if_due(&mut self) {
         match &mut *self.shared.condition.blocking_write() {
-            Condition::Failed { retry_at, readable, .. } if Instant::now() >= *retry_at => *readable = None,
+            Condition::Failed { retry_at, readable, reason } if Instant::now() >= *retry_at => {
+                if let Err(e) = room::try_out(&self.opening.directory) {
+                    (*retry_at, *reason) = (Instant::now() + RETRY_AFTER, self.opening.told(&e));
+                    return;
+                }
+                *readable = None;
+            }
             _ => return,
         }
         self.shared.db.store(None);
@@ -370,6 +378,11 @@ impl Writer {
 }
 
 impl Opening {
+    /// An error of the disk, with the ledger's path and the remedy.
+    fn told(&self, error: &WriteError) -> String {
+        error.at(&self.directory.join(FILE_NAME))
+    }
+
     pub(crate) fn open(&self) -> Result<Loaded, OpenError> {
         let io = |reason| OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
@@ -385,12 +398,6 @@ impl Opening {
 impl From<WrongRole> for LedgerError {
     fn from(_: WrongRole) -> Self {
         Self::WrongRole
-    }
-}
-
-impl From<WriteError> for LedgerError {
-    fn from(error: WriteError) -> Self {
-        Self::Unavailable(error.to_string())
     }
 }
 

@@ -218,6 +218,16 @@ impl Entries {
             || self.joined.iter().any(|joined| joined.conditions.iter().any(of_signature))
     }
 
+    /// Whether there are entries of a signature alone.
+    pub(super) fn has_signatures(&self) -> bool {
+        !self.signatures.is_empty()
+    }
+
+    /// Whether an entry names this signature, and nothing besides.
+    pub(super) fn names_signature(&self, signature: Signature) -> bool {
+        self.signatures.contains_key(&signature)
+    }
+
     /// What is known of a message, if there are entries that need it so.
     fn known<'a>(&self, facts: &'a Facts<'a>) -> Option<Known<'a>> {
         (!self.joined.is_empty()).then(|| Known::of(facts))

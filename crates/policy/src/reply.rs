@@ -32,7 +32,7 @@ impl Default for RefusalReply<5> {
         Self::new(
             "550",
             "5.7.1",
-            "bulk mail refused: seen {count} times, threshold {threshold} (id {id})",
+            "bulk mail refused (id {id})",
             "message refused: reported as spam (id {id})",
         )
     }
@@ -43,7 +43,7 @@ impl Default for RefusalReply<4> {
         Self::new(
             "451",
             "4.7.1",
-            "bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})",
+            "bulk mail, try again later (id {id})",
             "message reported as spam, try again later (id {id})",
         )
     }

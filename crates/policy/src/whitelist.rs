@@ -8,6 +8,7 @@ use super::facts::Facts;
 use super::source::{Match, Source, utf8};
 use super::table::{Question, Stored, Table};
 use arc_swap::ArcSwap;
+use bulkmark_types::Signature;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -139,6 +140,15 @@ impl WhiteList {
         self.entries.load().to_verify(facts)
     }
 
+    /// Keeps of what a message is like all that no entry `signature` names. Near signatures are of passages, pictures and files, such as a
+    /// signature block: one that is named is as if the message did not have it. One look for each.
+    pub fn leave_out<T>(&self, all: &mut Vec<T>, signature: impl Fn(&T) -> Signature) {
+        let entries = self.entries.load();
+        if entries.has_signatures() {
+            all.retain(|of| !entries.names_signature(signature(of)));
+        }
+    }
+
     /// Where the entries stand that anybody can make match, in order.
     pub(super) fn forgeable(&self) -> Vec<Source> {
         self.entries.load().forgeable()
@@ -222,7 +232,6 @@ impl Open for Reader<'_> {
 mod tests {
     use super::*;
     use crate::Mailboxes;
-    use bulkmark_types::Signature;
 
     fn load(files: &[(&str, &str)]) -> Result<WhiteList, WhiteListError> {
         let read = |path: &Path| {

@@ -20,6 +20,7 @@
 
 mod asks;
 mod backoff;
+mod broken;
 pub mod clock;
 mod code;
 pub mod engines;

@@ -55,6 +55,12 @@ pub enum RemoteError {
     /// It could not be reached, or the connection broke.
     #[error("{0}")]
     Transport(String),
+    /// Its name has no address.
+    #[error("its name, or its proxy's, has no address: {0}")]
+    Name(String),
+    /// Its certificate is not accepted.
+    #[error("its certificate is not accepted: {0}")]
+    Certificate(String),
     /// It refused.
     #[error("{status}: {reason}")]
     Refused {
@@ -96,27 +102,6 @@ impl RemoteError {
     #[must_use]
     pub fn is_of_clocks(&self) -> bool {
         matches!(self, Self::Clock(_)) || self.code() == Some(Code::Clock)
-    }
-}
-
-/// A connection that ended without a farewell: its server was killed, or something between broke it off.
-const CUT_OFF: &str = "the connection was cut off";
-
-impl From<reqwest::Error> for RemoteError {
-    fn from(error: reqwest::Error) -> Self {
-        // reqwest's own text ends where it begins to say why.
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            // What libraries say of it is for those who write servers.
-            if cause.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof) {
-                return Self::Transport(CUT_OFF.to_owned());
-            }
-            text = format!("{text}: {cause}");
-            source = cause.source();
-        }
-        // It may repeat what a certificate says.
-        Self::Transport(told(&text))
     }
 }
 

@@ -35,8 +35,19 @@ pub struct Link {
     /// Told when they agree that did not, or the other way round.
     clocks_compared: Arc<Notify>,
     /// What is wrong with each flow, as long as it is.
-    problems: Mutex<[Option<String>; 3]>,
+    problems: Mutex<[Option<Problem>; 3]>,
 }
+
+/// What is wrong with a flow.
+#[derive(Debug)]
+struct Problem {
+    what: String,
+    /// What the log has of it: reasons that take turns, such as a timeout and a refused connection, are logged once each.
+    logged: Vec<String>,
+}
+
+/// Reasons of one failure that the log has.
+const MOST_REASONS: usize = 4;
 
 /// A link at a glance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +113,8 @@ impl Link {
     #[must_use]
     pub fn clock(&self) -> Option<Result<(), String>> {
         let agree = (*self.clocks_agree.lock())?;
-        let problem = self.problems.lock()[Flow::Clock as usize].clone();
-        Some(if agree { Ok(()) } else { Err(problem.unwrap_or_default()) })
+        let what = || self.problems.lock()[Flow::Clock as usize].as_ref().map(|problem| problem.what.clone());
+        Some(if agree { Ok(()) } else { Err(what().unwrap_or_default()) })
     }
 
     /// Seconds since something came; none when nothing ever did.
@@ -114,10 +125,13 @@ impl Link {
     /// Says what is wrong with a flow, once for each thing.
     pub(super) fn fails(&self, flow: Flow, problem: String) {
         let mut problems = self.problems.lock();
-        if !problems.iter().flatten().any(|known| *known == problem) {
+        let is_told = problems.iter().flatten().any(|known| known.what == problem);
+        let mut logged = problems[flow as usize].take().map(|problem| problem.logged).unwrap_or_default();
+        if !is_told && !logged.contains(&problem) && logged.len() < MOST_REASONS {
             log::warn!("{}: {problem}", self.url);
+            logged.push(problem.clone());
         }
-        problems[flow as usize] = Some(problem);
+        problems[flow as usize] = Some(Problem { what: problem, logged });
     }
 
     /// Says that nothing is wrong with a flow any more.
@@ -242,8 +256,36 @@ impl Links {
             heard_seconds_ago: link.silence(),
             bytes_in: link.received.load(Ordering::Relaxed),
             bytes_out: link.sent.load(Ordering::Relaxed),
-            error: link.problems.lock().iter().flatten().next().cloned(),
+            error: link.problems.lock().iter().flatten().next().map(|problem| problem.what.clone()),
         };
         self.links.iter().enumerate().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that is down for days has a line for each of a few reasons, however they take turns; when it fails again later, it has one again.
+    #[test]
+    fn a_dead_server_is_logged_once_for_each_reason() {
+        let link = Link::new("https://counts.example.org:8721");
+        let logged =
+            || link.problems.lock()[Flow::Updates as usize].as_ref().map(|problem| problem.logged.len());
+        for n in 0..100 {
+            link.fails(Flow::Updates, ["refused", "timeout"][n % 2].to_owned());
+        }
+        assert_eq!(logged(), Some(2));
+        (0..100).for_each(|n| link.fails(Flow::Updates, n.to_string()));
+        assert_eq!(logged(), Some(MOST_REASONS));
+        // Another flow that fails by the same has no line of its own.
+        link.fails(Flow::Reports, "timeout".to_owned());
+        assert_eq!(
+            link.problems.lock()[Flow::Reports as usize].as_ref().map(|problem| problem.logged.len()),
+            Some(0)
+        );
+        link.works(Flow::Updates);
+        link.fails(Flow::Updates, "refused".to_owned());
+        assert_eq!(logged(), Some(1));
     }
 }

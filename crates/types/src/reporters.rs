@@ -38,7 +38,7 @@ pub fn correspondence(key: &FederationKey, user: &str, other: &str) -> u64 {
 }
 
 /// What kind of reporter somebody is, which stands before the name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReporterKind {
     /// A user of this mail server.

@@ -23,7 +23,9 @@ pub fn because(finding: &Finding, thresholds: &Thresholds, low: Option<LowInform
             let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
             return (Verdict::Exempt, format!("it says too little to be distinguished from others: {why}"));
         }
-        Finding::Unknown(reason, detail) => return (Verdict::Unknown, format!("{reason} {detail}")),
+        Finding::Unknown(reason, detail) => {
+            return (Verdict::Unknown, format!("{reason} {detail}").trim_end().to_owned());
+        }
         Finding::Counted(counted) => counted,
     };
     let Counts { body, near, spam } = counted.counts;

@@ -5,7 +5,8 @@ use super::envelope::Envelope;
 use super::inquiry::Inquiry;
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven};
+use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven, WhiteList};
+use bulkmark_signature::near::Slot;
 use bulkmark_signature::{Signatures, signatures};
 use bulkmark_types::Provenance;
 
@@ -35,6 +36,16 @@ pub struct Content {
     pub signatures: Signatures,
 }
 
+/// The signatures that count: without the passages, pictures and files that the white list of all recipients names.
+fn counting(signatures: Signatures, list: &WhiteList) -> Signatures {
+    let Signatures { body, mut near, canary } = signatures;
+    list.leave_out(&mut near.slots, Slot::reported);
+    list.leave_out(&mut near.things, |&(_, signature)| signature);
+    // It says nothing beside what is no text.
+    near.payload = near.payload.filter(|_| !near.slots.is_empty());
+    Signatures { body, near, canary }
+}
+
 impl Content {
     /// Reads a message.
     #[must_use]
@@ -49,7 +60,7 @@ impl Content {
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
-            signatures: signatures(message, &rules.key, &rules.signature),
+            signatures: counting(signatures(message, &rules.key, &rules.signature), &rules.whitelist),
         }
     }
 
@@ -127,5 +138,36 @@ impl Content {
         let by_host = rules.authentication.authenticate == Authenticate::No;
         let known = self.correspondences.iter().filter(|of| of.is_proven(facts, by_host));
         known.map(|of| of.recipient.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_samples::prose::Prose;
+    use std::io;
+    use std::path::Path;
+
+    /// A passage of every letter of a company, such as its signature block, is as if it were not there once the white list names it; the rest of
+    /// the message counts as before.
+    #[test]
+    fn a_passage_that_the_white_list_names_does_not_count() {
+        let text = Prose::new(1).text(300);
+        let raw = RawMessage::from_bytes(format!("Subject: news\n\n{text}\n").as_bytes()).unwrap();
+        let of = |entries: String| {
+            let read = move |_: &Path| -> io::Result<Vec<u8>> { Ok(entries.clone().into_bytes()) };
+            let whitelist = WhiteList::load(&["/list".into()], &read).unwrap();
+            let content = Content::of(&raw, &Rules { whitelist, ..Rules::default() });
+            (content.signatures.body, content.signatures.near.reported().collect::<Vec<_>>())
+        };
+        let (body, all) = of(String::new());
+        assert!(all.len() > 3, "{all:?}");
+        let named = all[1];
+        let expected: Vec<_> = all.iter().copied().filter(|&signature| signature != named).collect();
+        assert_eq!(of(format!("signature {named}\n")), (body, expected));
+        // Together with something else it is no entry of a passage.
+        assert_eq!(of(format!("signature {named} & dkim example.org\n")).1, all);
+        let every: String = all.iter().map(|signature| format!("signature {signature}\n")).collect();
+        assert_eq!(of(every), (body, Vec::new()));
     }
 }

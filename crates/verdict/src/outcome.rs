@@ -289,14 +289,19 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_is_told_the_count_that_did_it() {
-        let text =
-            |body, near| counted(&refusing(), Some(body), Some(near), None).reply.map(|reply| reply.text);
-        let bulk = "bulk mail refused: seen 20 times, threshold 20 (id 4ID)";
-        assert_eq!(text(20, 99).as_deref(), Some(bulk));
-        let near = "bulk mail: seen 12 times, threshold 10, try again later (id 4ID)";
-        assert_eq!(text(19, 12).as_deref(), Some(near));
-        assert_eq!(text(19, 9), None);
+    fn who_is_refused_is_told_no_count_but_where_that_is_configured() {
+        let text = |rules: &Rules, body, near| {
+            counted(rules, Some(body), Some(near), None).reply.map(|reply| reply.text)
+        };
+        let mut rules = refusing();
+        assert_eq!(text(&rules, 20, 99).as_deref(), Some("bulk mail refused (id 4ID)"));
+        assert_eq!(text(&rules, 19, 12).as_deref(), Some("bulk mail, try again later (id 4ID)"));
+        assert_eq!(text(&rules, 19, 9), None);
+        // The count that did it.
+        let told = || "seen {count} times, threshold {threshold}".to_owned().try_into().unwrap();
+        (rules.actions.reject.text, rules.actions.tempfail.text) = (told(), told());
+        assert_eq!(text(&rules, 20, 99).as_deref(), Some("seen 20 times, threshold 20"));
+        assert_eq!(text(&rules, 19, 12).as_deref(), Some("seen 12 times, threshold 10"));
     }
 
     #[test]

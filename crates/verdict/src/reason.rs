@@ -20,7 +20,8 @@ pub enum Exempt {
 
 impl Exempt {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Loopback, Self::Network, Self::Authenticated, Self::LowInformation];
+    pub const ALL: [Self; 5] =
+        [Self::Loopback, Self::Network, Self::Authenticated, Self::Policy, Self::LowInformation];
 
     /// As header and log write it.
     #[must_use]

@@ -1,7 +1,15 @@
 # Counts and user stay, and a configuration that was changed, as milter.toml.rpmsave.
 daemon=@DAEMON@
+
+@USABLE@
+
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload || :
-    [ "$1" -eq 0 ] || systemctl try-restart "bulkmark-$daemon.service" "bulkmark-$daemon@*.service" || :
+    if [ "$1" -ne 0 ]; then
+        if may_restart "bulkmark-$daemon.service" "/etc/bulkmark/$daemon.toml"; then
+            systemctl try-restart "bulkmark-$daemon.service" || :
+        fi
+        restart_instances "$daemon"
+    fi
 fi
 :

@@ -55,5 +55,9 @@ fn line(out: &mut impl Write, name: &str, setting: &Setting) -> io::Result<()> {
     match (&setting.file, setting.line) {
         (Some(file), Some(line)) => writeln!(out, "{text:MARGIN$} # {}:{line}", file.display()),
         _ => writeln!(out, "{text:MARGIN$} # default"),
+    }?;
+    for was in &setting.replaces {
+        writeln!(out, "{:MARGIN$} # replaces {} of {}:{}", "", was.value, was.file.display(), was.line)?;
     }
+    Ok(())
 }

@@ -12,6 +12,7 @@ mod send;
 mod source;
 
 use super::output::output;
+use crate::net::own_name;
 use day::Day;
 use print::Top;
 use std::io::Write as _;
@@ -52,7 +53,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for path in &args.files {
         source::file(path, date, &mut day)?;
     }
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = own_name();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("this machine");
     let title = title(args, &day);
     let text = print::text(&day, host, &title, Top(args.top));

@@ -49,10 +49,16 @@ pub(super) async fn examine(
     match control::status(of.control, of.threshold).await {
         Ok(status) => {
             examine_daemon(of, key, &status, report);
-            report.ok(
-                "ledger",
-                "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
-            );
+            match &status.ailment {
+                Some(ailment) => {
+                    let advice = "mail is not counted until then; the daemon tries again every five seconds";
+                    report.error("ledger", ailment, advice);
+                }
+                None => report.ok(
+                    "ledger",
+                    "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
+                ),
+            }
             examine_origins(status.ledger.origins, report);
             examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), of.threshold, report);
             if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {

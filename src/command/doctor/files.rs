@@ -161,12 +161,12 @@ pub(super) fn examine_certificates(tls: &TlsFiles, listen: &Endpoint, user: &Use
             return report.error(CERTIFICATE, e, advice);
         }
     };
+    const ADVICE: &str = "get a new one, put it there, and systemctl reload bulkmark-server";
     for doubt in &tested.doubts {
-        report.warning(
-            CERTIFICATE,
-            doubt,
-            "get a new one, put it there, and systemctl reload bulkmark-server",
-        );
+        match doubt.is_fatal {
+            true => report.error(CERTIFICATE, &doubt.what, ADVICE),
+            false => report.warning(CERTIFICATE, &doubt.what, ADVICE),
+        }
     }
     if let ([], Some(first)) = (&*tested.doubts, tested.certificates.first()) {
         report.ok(CERTIFICATE, format!("it is for {}, until {}", first.names.join(", "), first.last_day()));

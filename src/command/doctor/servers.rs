@@ -38,7 +38,12 @@ pub(super) async fn examine(
             }
             (Err(e), _) => report.error(check, format!("{url}: {e}"), advice(&e, server)),
             (Ok(()), Some(error)) => {
-                let advice = "it answers now; look again in a minute. A refusal means that the token does not have the right role";
+                // As a server says it of a client's role.
+                let advice = if error.contains("this client may ") {
+                    "it answers now, but the client has another role; have the server's administrator add one with the right --role"
+                } else {
+                    "it answers now; look again in a minute"
+                };
                 report.warning(check, format!("{url}: the daemon's last error was: {error}"), advice);
                 agreed.push(&**url);
             }
@@ -82,6 +87,14 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
                 .to_owned()
         }
         (RemoteError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),
+        (RemoteError::Name(_), _) => {
+            "correct the name in url, or its record in the DNS: getent hosts NAME shows what this machine finds".to_owned()
+        }
+        (RemoteError::Certificate(_), _) => {
+            "name the authority that signed it in ca-file, write the name that it is for in url, or have the server's administrator \
+             renew it; openssl s_client -connect HOST:PORT shows it"
+                .to_owned()
+        }
         (RemoteError::Transport(_), _) => {
             "is it running, is the address right, and does a firewall let us through? curl -v shows more"
                 .to_owned()

@@ -5,7 +5,7 @@ use crate::errors::LedgerError;
 use bulkmark_counts::history::fields::CutOff;
 use bulkmark_filter::ParameterError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The parameter that says under which key the signatures of a ledger were made.
 pub(crate) const KEY_ID: &str = "federation key id";
@@ -66,12 +66,38 @@ impl OpenError {
 
 /// A change did not reach the disk.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the ledger: {0}")]
-pub(crate) struct WriteError(String);
+#[error("{what}")]
+pub(crate) struct WriteError {
+    what: String,
+    /// The kind of an error of the system.
+    kind: Option<io::ErrorKind>,
+}
+
+impl WriteError {
+    /// The same, with the ledger's path and the remedy.
+    pub(crate) fn at(&self, path: &Path) -> String {
+        let directory = path.parent().unwrap_or(path).display();
+        let remedy = match self.kind {
+            Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                format!("make room there (df -h {directory}; df -i {directory})")
+            }
+            Some(io::ErrorKind::ReadOnlyFilesystem) => {
+                "mount its file system writable (dmesg tells why it is not)".to_owned()
+            }
+            Some(io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
+                format!("the daemon's user must be able to write to {directory} (bulkmark doctor)")
+            }
+            _ => "dmesg may tell what its disk has".to_owned(),
+        };
+        format!("cannot write the ledger {}: {}; {remedy}", path.display(), self.what)
+    }
+}
 
 impl<E: Into<redb::Error>> From<E> for WriteError {
     fn from(error: E) -> Self {
-        Self(error.into().to_string())
+        let error = error.into();
+        let kind = if let redb::Error::Io(error) = &error { Some(error.kind()) } else { None };
+        Self { what: error.to_string(), kind }
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod overlay;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod replay;
+pub(crate) mod room;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod snapshot;

@@ -135,6 +135,9 @@ impl LogError {
             Self::Unavailable(what) if what.contains("certificate") => Some(
                 "the log's server needs one that is in date, for the name in log =, of an authority in ca-file or the system's",
             ),
+            Self::Unavailable(what) if what.contains("lookup address") => Some(
+                "correct the name in log =, or its record in the DNS: getent hosts NAME shows what this machine finds",
+            ),
             Self::NotSetUp(_) | Self::Setup(_) | Self::Unavailable(_) | Self::Unstored(_) | Self::Gone(_) => {
                 None
             }
