@@ -2,12 +2,8 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
-<<<<<<< HEAD
 use super::pause::sentence;
-use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
-=======
 use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
->>>>>>> h4a
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
 use crate::config;

@@ -7,13 +7,8 @@ use super::policies::{self, read_bounded};
 use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
-<<<<<<< HEAD
-use crate::net::{Endpoint, Mode};
-use crate::{page, refusals, telemetry};
-=======
 use crate::net::Mode;
-use crate::{page, telemetry};
->>>>>>> h4a
+use crate::{page, refusals, telemetry};
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
     Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
