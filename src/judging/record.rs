@@ -48,17 +48,12 @@ pub(super) fn record(
     let told = reason.unwrap_or_default();
     let domain = note_client(activity, finding, envelope);
     let judged = Judged { verdict, action, reason: told, held, would, signatures: *reported, time, now };
-    activity.judged(&judged);
-    if let Some(policy) = policy(rules, envelope, finding) {
-        activity.decided_by(policy, &judged);
-    }
+    count(activity, &judged, policy(rules, envelope, finding));
     if !activity.is_recording() {
         return;
     }
     if counts.is_some() {
-        let is_unverified = matches!(finding, Finding::Counted(counted) if counted.unverified.is_some());
-        let otherwise = is_unverified.then_some("no answer of DNS");
-        reason = held.map(why).or(otherwise);
+        reason = held.map(why).or_else(|| unverified(finding));
     }
     let is_wanted = verdict == Verdict::Whitelisted;
     let Record { clients, recipients, .. } = activity.wanted;
@@ -97,6 +92,20 @@ pub(super) fn record(
             .filter(|_| verdict == Verdict::Bulk),
     });
     activity.record(recent, seen.as_ref());
+}
+
+/// Counts a message, also for the policy that decided.
+fn count(activity: &Activity, judged: &Judged, policy: Option<&str>) {
+    activity.judged(judged);
+    if let Some(policy) = policy {
+        activity.decided_by(policy, judged);
+    }
+}
+
+/// Why it may be wanted, and nobody knows.
+fn unverified(finding: &Finding) -> Option<&'static str> {
+    let is_unverified = matches!(finding, Finding::Counted(counted) if counted.unverified.is_some());
+    is_unverified.then_some("no answer of DNS")
 }
 
 /// The policy that decided, where there are several.
