@@ -39,7 +39,7 @@ const fn id(n: u8) -> ReporterId {
 }
 
 const fn numbered(n: u128) -> ReporterId {
-    ReporterId::from_bytes((n << 8 | 1).to_be_bytes())
+    ReporterId::from_bytes((n << 8 >> 8 | 1 << 120).to_le_bytes())
 }
 
 /// A standing that was borne out on so many days.
