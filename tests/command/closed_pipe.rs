@@ -42,7 +42,7 @@ fn every_command_ends_without_a_word() {
     for site in [&site, &other] {
         assert!(site.start().terminate().success());
     }
-    let live = Site::new("");
+    let live = Site::new("[refusals]\ndays = 1\n");
     let (served, serves) = (server.start(), live.start());
     let of_live = live.config().to_str().unwrap().to_owned();
     let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mail/plain.eml");
@@ -54,6 +54,7 @@ fn every_command_ends_without_a_word() {
     let nkey = text(&site.path("fleet.nkey"));
     std::fs::create_dir(&new).unwrap();
     let lines = [
+        format!("allow --list --config {of_live}"),
         format!("canary --config {config} --to a@example.org"),
         format!("check --config {config} {plain}"),
         format!("check --json --config {config} {plain}"),
@@ -76,6 +77,9 @@ fn every_command_ends_without_a_word() {
         format!("ledger merge {state} {others} --output {new}"),
         format!("ledger backup --config {config} {copy}"),
         format!("ledger begin --config {of_other}"),
+        format!("pause --config {of_live}"),
+        format!("refusals --config {of_live}"),
+        format!("resume --config {of_live}"),
         format!("report --config {of_live} --user anna {plain}"),
         format!("reports --config {of_live}"),
         format!("reports forget --config {of_live} --user anna"),

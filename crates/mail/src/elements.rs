@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, as far as they say whether their text is seen.
 
-use super::names::{
-    closes_its_like, closes_paragraph, holds_its_own, is_folded, is_never_shown, is_override, is_quote,
-    is_void,
-};
-use super::style::{Colour, Ink, Node, PAGE, PLAIN, Pseudo, Sheet, Size, Style, TINY, alike};
+use super::look::{How, Look};
+use super::names::{closes_its_like, closes_paragraph, holds_its_own, is_void};
+use super::style::{Node, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
@@ -17,80 +15,6 @@ const MAX_OPEN: usize = 512;
 
 /// Bytes of text that the style sheets of a page add, and of texts in the place of its pictures.
 const MAX_GENERATED: usize = 32 << 10;
-
-/// How the text of an element is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    Shown,
-    Quoted,
-    Hidden,
-}
-
-/// The way in which the text of an element is shown, with what its inner ones inherit.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    hidden: bool,
-    /// It is shown once a reader opens what it stands in.
-    folded: bool,
-    invisible: bool,
-    /// How large letters are, in 64ths of a pixel.
-    size: u32,
-    squeezed: bool,
-    quoted: bool,
-    ink: Ink,
-    /// What letters are drawn with instead of their colour.
-    fill: Option<Ink>,
-    /// Letters are seen by an outline or shadow, though they are not drawn.
-    outlined: bool,
-    background: Option<Colour>,
-    /// What stands behind it is covered.
-    covers: bool,
-    reversed: bool,
-}
-
-const START: Look = Look {
-    hidden: false,
-    folded: false,
-    invisible: false,
-    size: PLAIN,
-    squeezed: false,
-    quoted: false,
-    ink: Ink::Unknown,
-    fill: None,
-    outlined: false,
-    background: Some(PAGE),
-    covers: false,
-    reversed: false,
-};
-
-impl Look {
-    /// That of an element in one of this look.
-    fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
-        let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
-        let behind = style.behind && self.covers;
-        // What makes a layer stands before nothing of its own.
-        let covers =
-            !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
-        Self {
-            hidden: self.hidden || style.hidden || behind || is_never_shown(tag),
-            folded: is_folded(tag).unwrap_or(self.folded),
-            invisible: style.invisible.unwrap_or(self.invisible),
-            size: match style.size {
-                None => self.size,
-                Some(Size::Of(size)) => size,
-                Some(Size::Times(times)) => self.size.saturating_mul(times) / 64,
-            },
-            squeezed: style.squeezed.unwrap_or(self.squeezed),
-            quoted: self.quoted || is_quote(tag, is_announced),
-            ink: style.ink.unwrap_or(self.ink),
-            fill: style.fill.unwrap_or(self.fill),
-            outlined: style.outlined.unwrap_or(self.outlined),
-            background: style.background.unwrap_or(self.background),
-            covers,
-            reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
-        }
-    }
-}
 
 /// An open element.
 #[derive(Debug)]
@@ -202,20 +126,7 @@ impl<'a> Elements<'a> {
 
     /// How text that stands here is shown.
     pub(super) fn how(&self) -> How {
-        let look = self.look();
-        let is_drawn = match (look.fill.unwrap_or(look.ink), look.background) {
-            (Ink::Of(ink), Some(background)) => !alike(ink, background),
-            (Ink::Transparent, _) => false,
-            _ => true,
-        };
-        let is_seen = is_drawn || look.outlined;
-        if look.hidden || look.folded || look.invisible || look.size < TINY || look.squeezed || !is_seen {
-            How::Hidden
-        } else if look.quoted {
-            How::Quoted
-        } else {
-            How::Shown
-        }
+        self.look().how()
     }
 
     /// Whether a picture that stands here is seen, and belongs to this message.
@@ -267,7 +178,7 @@ impl<'a> Elements<'a> {
     }
 
     fn look(&self) -> Look {
-        self.open.last().map_or(START, |element| element.look)
+        self.open.last().map_or(Look::START, |element| element.look)
     }
 
     fn holder(&self) -> Option<usize> {

@@ -2,8 +2,9 @@
 //! The text of HTML, what of it a reader sees, and where its links lead.
 
 use super::bidi::in_reading_order;
-use super::elements::{Elements, How};
+use super::elements::Elements;
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
+use super::look::How;
 use super::names::{ends_word, is_void};
 use super::piece::Piece;
 use super::style::Sheet;

@@ -23,6 +23,7 @@ mod elements;
 mod html;
 mod legacy;
 mod lexer;
+mod look;
 pub mod mbox;
 mod meta;
 mod mime;
