@@ -487,7 +487,8 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
 }
 
 /// What needs no panel of its own.
-const NOT_SHOWN: [&str; 4] = [
+const NOT_SHOWN: [&str; 5] = [
+    "bulkmark_policy_messages_rehearsed_total",
     "bulkmark_ledger_origins",
     "bulkmark_ledger_version",
     "bulkmark_ledger_capacity_signatures",
