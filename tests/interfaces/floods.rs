@@ -175,10 +175,8 @@ fn ten_thousand_datagrams() {
         // Nobody reads the answers, and the system may have no room for more.
         let _ = socket.send(&bytes);
     }
-    let many: String = (0..17).map(|n| format!("Op-Digest: {n:040x}\n")).collect();
     for (wrong, code) in [
         (request("report", &"0f".repeat(3000)), 400),
-        (request("report", DIGEST).replace("Op-Digest", &format!("{many}Op-Digest")), 400),
         (request("", DIGEST), 403),
         (request(&"x".repeat(4000), DIGEST), 403),
         (request("REPORT", DIGEST), 403),

@@ -370,6 +370,9 @@ fn everything() -> String {
     let [one, _two] = servers.each_ref().map(Server::start);
     let mut site = milter(&[entry]);
     site.extra += STATUS;
+    site.extra += "[[policy]]\nname = \"customers\"\nmatch = { recipient = \"example.net\" }\n\
+                   thresholds = { body = 2, near = 2, min-sources = 1, min-messages = 1 }\n\
+                   actions = { bulk = \"reject\", rehearse = true }\n";
     let at_site = site.start();
     send(&at_site, &letter(1), 3);
     wait_for(&at_site, "bulkmark_spool_reports", |reports| reports == 0.0);
