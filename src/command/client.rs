@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::output::{EX_CONFIG, EX_USAGE};
+use super::output::EX_USAGE;
 use super::output::{complain, output, print};
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};
@@ -98,13 +98,7 @@ impl Limits {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let file = match config::load_server(&args.config) {
-        Ok((file, _)) => file,
-        Err(e) => {
-            complain(e);
-            return Ok(ExitCode::from(EX_CONFIG));
-        }
-    };
+    let (file, _) = config::load_server(&args.config)?;
     match &args.command {
         Command::Add { name, role, own, partner, limits } => {
             let limited = *partner || limits.are_of_partner();

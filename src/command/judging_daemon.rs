@@ -7,8 +7,6 @@ use super::fleet_tasks::{self, Duty, Joined};
 use super::kept;
 use super::lists::look_after;
 use super::open_doors::{last_answers, open_doors};
-use super::output::EX_CONFIG;
-use super::output::complain;
 use super::supervisor::Supervisor;
 use super::take_reports::{know_mailing, reporter, reports};
 use super::watch::watch;
@@ -39,13 +37,7 @@ use tokio::task::JoinSet;
 /// Runs the daemon that has the configuration at `path`.
 pub(super) fn run(kind: Kind, path: &Path) -> anyhow::Result<ExitCode> {
     let passed = Activation::take(if kind == Kind::Doors { "bulkmark-doors" } else { "bulkmark-milter" });
-    let checked = match config::load_for(kind, path) {
-        Ok(checked) => checked,
-        Err(e) => {
-            complain(e);
-            return Ok(ExitCode::from(EX_CONFIG));
-        }
-    };
+    let checked = config::load_for(kind, path)?;
     super::daemon::run(&checked.file.log.clone(), daemon(kind, path, checked, passed))
 }
 

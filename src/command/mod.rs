@@ -41,4 +41,4 @@ mod watch;
 mod whose;
 
 pub use cli::Cli;
-pub use output::complain;
+pub use output::failed;

@@ -2,6 +2,7 @@
 //! What commands print, and their exit codes. All of it goes by here: `println!` and its like panic when nobody reads any more, as in
 //! `bulkmark explain letter.eml | head -1`, so the lints of `lib.rs` forbid them.
 
+use crate::config::ConfigError;
 use bulkmark_types::visible;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -55,7 +56,7 @@ pub(super) fn print(line: impl Display) -> io::Result<()> {
 
 /// Says something on standard error, of whatever files and names it speaks: nothing in it reaches the terminal but text and the ends
 /// of lines. If nobody listens there either, nobody can be told.
-pub fn complain(text: impl Display) {
+pub(super) fn complain(text: impl Display) {
     let text = text.to_string();
     let lines: Vec<String> =
         text.split('\n').map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t")).collect();
@@ -78,8 +79,9 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
-/// Says on standard error what ended a command, which then has this exit code.
-pub(super) fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
+/// Says on standard error what ended a command, which then has this exit code; or that of a configuration, if one cannot be used.
+pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
     complain(format_args!("bulkmark: {error:#}"));
-    ExitCode::from(code)
+    let is_of_config = error.chain().any(|cause| cause.is::<ConfigError>());
+    ExitCode::from(if is_of_config { EX_CONFIG } else { code })
 }

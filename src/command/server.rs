@@ -3,8 +3,6 @@
 
 use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::fleet_tasks::{self, Duty, Joined};
-use super::output::EX_CONFIG;
-use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
@@ -44,13 +42,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let passed = Activation::take("bulkmark-server");
-    match config::load_server(&args.config) {
-        Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key, passed)),
-        Err(e) => {
-            complain(e);
-            Ok(ExitCode::from(EX_CONFIG))
-        }
-    }
+    let (file, key) = config::load_server(&args.config)?;
+    daemon::run(&file.log.clone(), server(&args.config, file, key, passed))
 }
 
 async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activation) -> anyhow::Result<()> {

@@ -175,7 +175,7 @@ fn check_fails_with_two() {
         text(&output.stderr),
         "bulkmark: cannot read /nowhere/a.eml: No such file or directory (os error 2)\n"
     );
-    assert_eq!(bulkmark(&["check", "--config", "/nowhere/milter.toml"]).status.code(), Some(2));
+    assert_eq!(bulkmark(&["check", "--config", "/nowhere/milter.toml"]).status.code(), Some(78));
 }
 
 #[test]

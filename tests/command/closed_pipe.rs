@@ -124,18 +124,18 @@ fn complaints_to_nobody_are_no_panic() {
     let of_server = server.config();
     let config = ["--config", of_server.to_str().unwrap()];
     for (args, code) in [
-        (&["check", "/nowhere/a.eml"][..], 2),
+        (&["check", "/nowhere/a.eml"][..], 78),
         (&["client", config[0], config[1], "add", "mx1"], 64),
         (&["client", config[0], "/nowhere/server.toml", "list"], 78),
-        (&["canary", "--config", "/nowhere/milter.toml", "--to", "a@example.org"], 1),
+        (&["canary", "--config", "/nowhere/milter.toml", "--to", "a@example.org"], 78),
         (&["config", "check", "/nowhere/milter.toml"], 78),
         (&["doors", "--config", "/nowhere/doors.toml"], 78),
-        (&["explain", "/nowhere/a.eml"], 1),
+        (&["explain", "/nowhere/a.eml"], 78),
         (&["ledger", "info", "/nowhere"], 2),
         (&["milter", "--config", "/nowhere/milter.toml"], 78),
         (&["server", "--config", "/nowhere/server.toml"], 78),
         (&["signature", "/nowhere/a.eml"], 2),
-        (&["status", "--config", "/nowhere/milter.toml"], 2),
+        (&["status", "--config", "/nowhere/milter.toml"], 78),
         (&["tune", "/nowhere"], 2),
         (&["nonsense"], 2),
     ] {

@@ -166,7 +166,10 @@ fn a_servers_file_is_known() {
     ]);
     let (code, _, told) = check(directory.path(), &["server.toml"]);
     assert_eq!(code, 78, "{told:?}");
-    assert!(told[0].starts_with("server.d/x.toml:1:1: thresholds: unknown key, expected one of listen, "));
+    assert!(
+        told[0]
+            .starts_with("bulkmark: server.d/x.toml:1:1: thresholds: unknown key, expected one of listen, ")
+    );
     fs::remove_dir_all(directory.path().join("server.d")).unwrap();
     for args in [
         &["server.toml"][..],
@@ -186,7 +189,7 @@ fn a_servers_file_is_known() {
     }
     let (code, _, told) = check(directory.path(), &["--server", "inbound.toml"]);
     assert_eq!(code, 78);
-    assert!(told[0].starts_with("inbound.toml:3:1: on-failure: unknown key"), "{told:?}");
+    assert!(told[0].starts_with("bulkmark: inbound.toml:3:1: on-failure: unknown key"), "{told:?}");
 }
 
 /// What is said of a server's certificate, by its check and by `doctor --server`.

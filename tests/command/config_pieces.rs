@@ -220,12 +220,12 @@ fn what_cannot_be_used_is_not_shown() {
     fs::write(site.path("milter.d/a.toml"), "listn = 1\n").unwrap();
     let output = show(&[config.to_str().unwrap()]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(78), ""));
-    let expected = format!("{}:1:1: listn: unknown key", site.path("milter.d/a.toml").display());
+    let expected = format!("bulkmark: {}:1:1: listn: unknown key", site.path("milter.d/a.toml").display());
     assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
     // A key that belongs with another one is where it was written.
     fs::write(site.path("milter.d/a.toml"), "\n[ledger]\nretention = \"5h\"\n").unwrap();
     let output = show(&[config.to_str().unwrap()]);
-    let expected = format!("{}:3:13: ledger.retention: ", site.path("milter.d/a.toml").display());
+    let expected = format!("bulkmark: {}:3:13: ledger.retention: ", site.path("milter.d/a.toml").display());
     assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
 }
 

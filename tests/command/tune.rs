@@ -342,7 +342,7 @@ fn without_any_message_it_is_an_error() {
     assert_eq!(place.run(&[]).status.code(), Some(2));
     place.write("milter.toml", "[thresholds]\nbody = 0\n");
     let output = place.run(&["--config", "milter.toml", "table"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&output.stderr).contains("milter.toml:2"), "{output:?}");
 }
 

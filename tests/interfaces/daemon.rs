@@ -190,11 +190,14 @@ fn files_that_are_no_doors() {
         "{told}"
     );
     let told = refused("doors", "doors.toml", &format!("listen = \"inet:127.0.0.1:0\"\n{right}"));
-    assert!(told.starts_with("doors.toml:1:10: listen: found a key of the milter's listener"), "{told}");
+    assert!(
+        told.starts_with("bulkmark: doors.toml:1:10: listen: found a key of the milter's listener"),
+        "{told}"
+    );
     let told = refused("doors", "other.toml", &right);
-    assert!(told.starts_with("other.toml: expected a name with \"doors\" in it"), "{told}");
+    assert!(told.starts_with("bulkmark: other.toml: expected a name with \"doors\" in it"), "{told}");
     let told = refused("milter", "doors.toml", &right);
-    assert!(told.starts_with("doors.toml: this is a file of `bulkmark doors`"), "{told}");
+    assert!(told.starts_with("bulkmark: doors.toml: this is a file of `bulkmark doors`"), "{told}");
     // One that says where a mail server asks is a milter's, whatever else its name says.
     let told = refused("doors", "outdoors.toml", &format!("max-connections = 5\n{right}"));
     assert!(told.contains("outdoors.toml:1:19: max-connections: found a key of the milter's"), "{told}");

@@ -5,9 +5,6 @@ mod check;
 mod show;
 mod which;
 
-use super::output::EX_CONFIG;
-use super::output::complain;
-use crate::config::ConfigError;
 use clap::Subcommand;
 use std::process::ExitCode;
 use which::Which;
@@ -45,13 +42,8 @@ pub(super) enum Command {
 }
 
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
-    let result = match command {
+    match command {
         Command::Check { which, strict } => check::run(which, *strict),
         Command::Show { which, changed, json } => show::run(which, *changed, *json),
-    };
-    result.or_else(|e| {
-        // An error of the configuration speaks for itself; another one is of printing.
-        complain(e.downcast::<ConfigError>()?);
-        Ok(ExitCode::from(EX_CONFIG))
-    })
+    }
 }
