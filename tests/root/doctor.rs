@@ -553,7 +553,7 @@ fn a_token_that_may_only_read() {
     let (clinic, _server, [_daemon, milter]) = with_upstream("read", "");
     send(&milter, &letter(1), 1);
     milter.log.wait_for(0, "403 Forbidden: this client may only read");
-    clinic.doctor().only("warning", "403 Forbidden: this client may only read", "the right role");
+    clinic.doctor().only("warning", "403 Forbidden: this client may only read", "one with the right --role");
 }
 
 #[test]

@@ -48,8 +48,9 @@ fn a_server_with_a_full_disk_refuses_reports_and_answers_the_rest() {
         sent += 1;
         send(&at_a, &letter(sent), 1);
     }
+    // Another machine is not told of files and disks.
     let line = at_a.log.wait_for(0, &format!("{}: 503 Service Unavailable: ", server.url()));
-    assert!(line.contains("No space left on device"), "{line}");
+    assert!(line.contains("the server's ledger cannot be read or written now"), "{line}");
     let line = daemon.log.wait_for(0, "reports are refused until the ledger can be written again");
     assert!(line.contains("No space left on device"), "{line}");
     for n in 1..4 {
