@@ -17,7 +17,7 @@ const CHUNKS: usize = 2048;
 /// What cells hold beyond the most that they can, by cell. Blocks have at most 128 cells.
 pub struct Overflow {
     tables: Vec<Rows>,
-    /// Blocks of a chunk: the same for all, but for what is left for the last one, so that their tables fill alike.
+    /// Blocks of a chunk. Only the last chunk may have fewer, so all tables fill alike.
     chunk: usize,
     /// What does not fit an entry of a table, which has the largest value then.
     large: HashMap<Cell, u32>,

@@ -62,7 +62,7 @@ pub(super) struct Elements<'a> {
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
-    /// Whether the last words that are shown end with a colon, as the line does that names whom a quote is of.
+    /// Whether the last shown words end with a colon, like the line that names the author of a quote.
     is_announced: bool,
 }
 

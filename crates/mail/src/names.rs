@@ -222,7 +222,7 @@ pub(super) fn is_override(tag: &Tag) -> Option<bool> {
     (tag.name == local_name!("bdo")).then(|| direction.value.trim().eq_ignore_ascii_case("rtl"))
 }
 
-/// Quotes of an answered message, as mail programs mark them; or announce them, for many give the quote no mark.
+/// Quotes of an answered message, as mail programs mark them, or announce them: many give a quote no mark.
 pub(super) fn is_quote(tag: &Tag, is_announced: bool) -> bool {
     if tag.name == local_name!("blockquote") && is_announced {
         return true;

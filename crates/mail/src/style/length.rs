@@ -220,22 +220,25 @@ pub(super) fn words(value: &str) -> impl Iterator<Item = &str> {
     parts.map(|word| word.trim_matches(',')).filter(|word| !word.is_empty())
 }
 
-/// The functions of a list such as `rotate(3deg) scale(0)`: the name of each, and what stands between its parentheses. One level of
-/// parentheses may stand within.
+/// The place of the parenthesis that closes one which was opened before the text; none if it stays open.
+pub(super) fn closing(text: &str) -> Option<usize> {
+    let mut open = 1_usize;
+    text.bytes().position(|b| {
+        match b {
+            b'(' => open += 1,
+            b')' => open -= 1,
+            _ => (),
+        }
+        open == 0
+    })
+}
+
+/// The functions of a list such as `rotate(3deg) scale(0)`: the name of each, and the text between its parentheses.
 pub(super) fn functions(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (name, after) = rest.split_once('(')?;
-        let mut depth = 1_usize;
-        let end = after.bytes().position(|b| {
-            match b {
-                b'(' => depth += 1,
-                b')' => depth -= 1,
-                _ => (),
-            }
-            depth == 0
-        });
-        let end = end.unwrap_or(after.len());
+        let end = closing(after).unwrap_or(after.len());
         rest = after.get(end + 1..).unwrap_or("");
         Some((
             name.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',').trim_end(),

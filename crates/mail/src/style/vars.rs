@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Custom properties (`--name`), and values that name them by `var()`.
 
+use super::length::closing;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -53,15 +54,7 @@ impl Vars {
         let mut rest = value;
         while let Some((before, after)) = rest.split_once("var(") {
             out.push_str(before);
-            let mut open = 1_usize;
-            let end = after.bytes().position(|b| {
-                match b {
-                    b'(' => open += 1,
-                    b')' => open -= 1,
-                    _ => (),
-                }
-                open == 0
-            })?;
+            let end = closing(after)?;
             let (name, fallback) = match after[..end].split_once(',') {
                 Some((name, fallback)) => (name.trim(), Some(fallback.trim())),
                 None => (after[..end].trim(), None),

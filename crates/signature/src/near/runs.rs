@@ -8,8 +8,8 @@ use super::slots::Near;
 /// New passages in a row that are new text. One or two may be new for a word that was put in.
 const ROW: usize = 3;
 
-/// The same around known text, of a message that gives its reader nothing to answer to. Whoever sends copies wants an answer: a link, a
-/// number, an account. Without one it is more likely that somebody wrote to somebody.
+/// The same around known text, in a message without a payload: a sender of copies wants an answer, by a link, a number or an account. A
+/// message that gives its reader nothing to answer to is more probably a letter.
 const ROW_WITHOUT_PAYLOAD: usize = 1;
 
 /// New text of a message, in words. It is at least so long: a passage is new from its first new word on, eleven words before which it may
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(of_places(&[], &[]), Runs::default());
     }
 
-    /// Who sends copies wants an answer. So less new text is enough where nothing can be answered to.
+    /// A sender of copies wants an answer, so less new text makes a letter of a message without one.
     #[test]
     fn one_new_passage_is_new_text_around_what_has_no_payload() {
         let (new, known) = ([80], [0, 20, 40, 60]);
