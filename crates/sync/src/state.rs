@@ -125,18 +125,24 @@ impl Link {
     /// Says what is wrong with a flow, once for each thing.
     pub(super) fn fails(&self, flow: Flow, problem: String) {
         let mut problems = self.problems.lock();
-        let is_told = problems.iter().flatten().any(|known| known.what == problem);
+        let is_told =
+            problems.iter().flatten().any(|known| known.what == problem || known.logged.contains(&problem));
         let mut logged = problems[flow as usize].take().map(|problem| problem.logged).unwrap_or_default();
-        if !is_told && !logged.contains(&problem) && logged.len() < MOST_REASONS {
+        if !is_told && logged.len() < MOST_REASONS {
             log::warn!("{}: {problem}", self.url);
             logged.push(problem.clone());
         }
         problems[flow as usize] = Some(Problem { what: problem, logged });
     }
 
-    /// Says that nothing is wrong with a flow any more.
+    /// Says that nothing is wrong with a flow any more. What another has without a line of its own was the same problem, and is over with it;
+    /// else the log would not have it when it comes again.
     pub(super) fn works(&self, flow: Flow) {
-        if self.problems.lock()[flow as usize].take().is_some() {
+        let mut problems = self.problems.lock();
+        if problems[flow as usize].take().is_some() {
+            for other in problems.iter_mut() {
+                other.take_if(|problem| problem.logged.is_empty());
+            }
             let what = match flow {
                 Flow::Updates => "it answers again",
                 Flow::Reports => "it takes reports again",
@@ -284,8 +290,10 @@ mod tests {
             link.problems.lock()[Flow::Reports as usize].as_ref().map(|problem| problem.logged.len()),
             Some(0)
         );
+        // It is over with the flow that has the line, and told again when it comes again.
         link.works(Flow::Updates);
-        link.fails(Flow::Updates, "refused".to_owned());
+        assert!(!link.is_failing(Flow::Reports));
+        link.fails(Flow::Updates, "timeout".to_owned());
         assert_eq!(logged(), Some(1));
     }
 }

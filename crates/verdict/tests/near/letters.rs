@@ -12,6 +12,9 @@ pub(crate) const BULK: u32 = 20;
 /// Keys under which everything is tried: each chooses other passages.
 pub(crate) const KEYS: std::ops::Range<u8> = 0..4;
 
+/// What the sender of a campaign wants of its readers.
+pub(crate) const LINK: &str = " http://www.offers.example/order ";
+
 pub(crate) fn message(text: &str) -> Vec<u8> {
     format!("Subject: x\n\n{text}").into_bytes()
 }
@@ -111,19 +114,22 @@ fn a_mailing_reaches_the_threshold_above_a_known_block() {
     }
 }
 
-/// Copies that differ here and there are no letters: the new does not stand above the known.
+/// Copies that differ here and there are no letters: the new does not stand above the known. Those without a link, an address or a number
+/// could be letters rather, and fewer of them are known.
 #[test]
 fn changed_copies_go_on_counting() {
     let offer: Vec<String> = Prose::new(21).text(150).split_whitespace().map(str::to_owned).collect();
-    for key in KEYS {
-        let (mut ledger, mut noise) = (Ledger::under(key), Prose::new(22));
-        let copy = |noise: &mut Prose| {
-            let words =
-                offer.iter().map(|word| if noise.below(30) == 0 { noise.word() } else { word.clone() });
-            message(&words.collect::<Vec<_>>().join(" "))
-        };
-        let counts: Vec<u32> = (0..60).map(|_| ledger.see(&copy(&mut noise))).collect();
-        let bulk = counts[40..].iter().filter(|&&count| count >= BULK).count();
-        assert!(bulk >= 12, "key {key}: {bulk} of the last 20 in {counts:?}");
+    for (link, enough) in [(LINK, 13), ("", 8)] {
+        for key in KEYS {
+            let (mut ledger, mut noise) = (Ledger::under(key), Prose::new(22));
+            let copy = |noise: &mut Prose| {
+                let words =
+                    offer.iter().map(|word| if noise.below(30) == 0 { noise.word() } else { word.clone() });
+                message(&(words.collect::<Vec<_>>().join(" ") + link))
+            };
+            let counts: Vec<u32> = (0..60).map(|_| ledger.see(&copy(&mut noise))).collect();
+            let bulk = counts[40..].iter().filter(|&&count| count >= BULK).count();
+            assert!(bulk >= enough, "key {key}, {link:?}: {bulk} of the last 20 in {counts:?}");
+        }
     }
 }
