@@ -45,9 +45,7 @@ pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings
     let near = near::reader(key, false).with_payload();
     let (both, canary) = watched(message, Both { body, near }, settings.canary);
     let (near, found) = near::finish(both.near, key);
-    // It says nothing beside what is no text.
-    let payload = found.finish(key, &message.correspondents()).filter(|_| !near.slots.is_empty());
-    let near = Near { payload, ..near };
+    let near = near.with_payload(found.finish(key, &message.correspondents()));
     Signatures { body: both.body.finish(), near, canary }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message is about, besides its own words: the letter that it answers, the message that it hands on. Where that was never
-//! seen, the words above it were written for it, however often they come.
+//! What a message is about, besides its first words: the letter that it answers, the message that it hands on. Where that was never
+//! seen, the words above it were written for it, however often they come. The same is true of its last words, below a warning that a
+//! gateway puts above all mail.
 
 use super::content::Content;
 use super::sample::{Scheme, sample};
+use super::slots::ContextKind;
 
 /// Own words up to which what stands with them matters: an answer, with the disclaimer of a company below it.
 pub(super) const FEW_OWN: usize = 400;
@@ -11,24 +13,32 @@ pub(super) const FEW_OWN: usize = 400;
 /// Words of a text that can be known again.
 const ENOUGH: usize = 9;
 
+/// The part of a message that its last words are.
+const LAST: usize = 3;
+
 /// Evenly weighted, since nothing is put before what is quoted.
 const SCHEME: Scheme = Scheme { slots: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
 
-/// How many words the quoted text and the enclosed message have, and the hashes of the passages by which they are known again; the first of
-/// each is the one that is reported. Empty where there is none, or too little of it, and for a message of many own words.
-pub(super) fn contexts(content: &Content) -> [(usize, Vec<u64>); 2] {
+/// How many words the quoted text and the enclosed message have, or else the last words of the message, and the hashes of the passages by
+/// which they are known again; the first of each is the one that is reported. A message of many own words has only the last.
+pub(super) fn contexts(content: &Content) -> Vec<(ContextKind, usize, Vec<u64>)> {
+    let of = |kind: ContextKind, words: &[u64]| {
+        let slots = if words.len() < ENOUGH { Vec::new() } else { sample(words, &SCHEME) };
+        let hashes: Vec<u64> = slots.into_iter().flatten().map(|passage| passage.hash).collect();
+        (!hashes.is_empty()).then_some((kind, words.len(), hashes))
+    };
     let enclosed: Vec<u64> =
         content.enclosed.iter().flat_map(|words| &content.words[words.clone()]).copied().collect();
     let own = content.words.len() - enclosed.len();
-    if own > FEW_OWN {
-        return <[_; 2]>::default();
-    }
     let quoted = content.quoted.as_ref().map_or(&[][..], |quoted| &quoted.words);
-    let enclosed = if own >= ENOUGH { &enclosed[..] } else { &[] };
-    [quoted, enclosed].map(|words| {
-        let slots = if words.len() < ENOUGH { Vec::new() } else { sample(words, &SCHEME) };
-        (words.len(), slots.into_iter().flatten().map(|passage| passage.hash).collect())
-    })
+    let quoted = of(ContextKind::Quoted, quoted).filter(|_| own <= FEW_OWN);
+    let enclosed = of(ContextKind::Enclosed, &enclosed).filter(|_| (ENOUGH..=FEW_OWN).contains(&own));
+    let mut contexts: Vec<_> = quoted.into_iter().chain(enclosed).collect();
+    if contexts.is_empty() {
+        let last = content.words.len() / LAST;
+        contexts.extend(of(ContextKind::Last, &content.words[content.words.len() - last..]));
+    }
+    contexts
 }
 
 #[cfg(test)]
@@ -54,7 +64,14 @@ mod tests {
 
     /// How many passages the quote and the enclosed message have.
     fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
-        contexts(&content(own, enclosed, quoted)).map(|(_, hashes)| hashes.len())
+        let contexts = contexts(&content(own, enclosed, quoted));
+        let has =
+            |kind| contexts.iter().find(|context| context.0 == kind).map_or(0, |(.., hashes)| hashes.len());
+        assert_eq!(
+            has(ContextKind::Last) > 0,
+            contexts.len() == 1 && has(ContextKind::Quoted) + has(ContextKind::Enclosed) == 0
+        );
+        [has(ContextKind::Quoted), has(ContextKind::Enclosed)]
     }
 
     #[test]
@@ -66,7 +83,7 @@ mod tests {
         let few = FEW_OWN as u64;
         assert_eq!(passages(few, 1_000, 40), [probes, probes], "enclosed words are not own");
         assert_eq!(passages(few + 1, 1_000, 40), [0, 0]);
-        assert_eq!(contexts(&Content::default()), <[_; 2]>::default());
+        assert_eq!(contexts(&Content::default()), []);
     }
 
     #[test]
@@ -84,9 +101,24 @@ mod tests {
         let of = |own, from| {
             let mut content = content(own, 0, 0);
             content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));
-            contexts(&content)[0].1.clone()
+            contexts(&content)[0].2.clone()
         };
         assert_eq!(of(10, 500), of(300, 500));
         assert!(of(10, 500).iter().all(|hash| !of(10, 600).contains(hash)));
+    }
+
+    /// They do not depend on the words above them.
+    #[test]
+    fn last_words_are_a_third_of_a_message_without_another_context() {
+        let of = |own: Vec<u64>| contexts(&Content { words: own, ..Content::default() });
+        let ends = of([words(0..60), words(500..530)].concat());
+        assert_eq!(ends, of([words(600..660), words(500..530)].concat()));
+        assert_eq!(
+            (ends.len(), ends[0].0, ends[0].1, ends[0].2.len()),
+            (1, ContextKind::Last, 30, SCHEME.probes)
+        );
+        assert_ne!(ends, of([words(0..60), words(700..730)].concat()));
+        assert_eq!(of(words(0..26)), [], "8 words");
+        assert_eq!(of(words(0..2_000))[0].1, 666);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::known::{AGREEING, ALIKE, Known, Seen};
 use super::letter::Letter;
-use super::slots::{Near, Slot, Thing};
+use super::slots::{ContextKind, Near, Slot, Thing};
 use bulkmark_types::Signature;
 
 /// Of the slots that say something, so many in ten must have been seen ...
@@ -170,9 +170,14 @@ impl Near {
 
     /// Whether what stands before and behind all that was seen is too much of it.
     fn is_mostly_new(&self, seen: &Seen) -> bool {
-        let new = self.contexts.iter().filter(|context| context.is_new(seen)).map(|context| context.words);
-        let new = self.runs(seen).around + new.sum::<usize>();
-        let beside = self.contexts.iter().filter(|context| !context.is_read).map(|context| context.words);
+        let new =
+            self.contexts.iter().filter(|context| context.kind != ContextKind::Last && context.is_new(seen));
+        let new = self.runs(seen).around + new.map(|context| context.words).sum::<usize>();
+        let beside = self
+            .contexts
+            .iter()
+            .filter(|context| context.kind == ContextKind::Quoted)
+            .map(|context| context.words);
         let share = if self.payload.is_none() { NEW_WITHOUT_PAYLOAD } else { NEW };
         10 * new >= share * (self.words + beside.sum::<usize>())
     }

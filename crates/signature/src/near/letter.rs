@@ -3,7 +3,7 @@
 
 use super::known::{AGREEING, ALIKE, Seen};
 use super::runs::Runs;
-use super::slots::{Near, Slot, SlotKnown};
+use super::slots::{ContextKind, Near, Slot, SlotKnown};
 use bulkmark_types::Signature;
 
 /// New words at one end of a message that make it a letter, whoever sends it.
@@ -94,7 +94,7 @@ impl Near {
 
     /// Whether its own words, some of them known, stand with a text that was never seen: an answer in words that are often used.
     fn answers_anew(&self, seen: &Seen) -> bool {
-        self.contexts.iter().any(|context| context.is_new(seen))
+        self.contexts.iter().any(|context| context.kind != ContextKind::Last && context.is_new(seen))
             && self.passages().any(|signature| seen.has(signature))
     }
 
@@ -224,7 +224,7 @@ mod tests {
                 .iter()
                 .map(|all| Context {
                     words: 0,
-                    is_read: false,
+                    kind: ContextKind::Quoted,
                     signatures: all.iter().map(|&number| signature(number)).collect(),
                 })
                 .collect(),

@@ -6,7 +6,7 @@ use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
 use super::sample::{Scheme, one, sample};
-use super::slots::{Context, Near, Slot, Thing};
+use super::slots::{Context, ContextKind, Near, Slot, Thing};
 use super::things::choose;
 use crate::payload::Found;
 use bulkmark_mail::RawMessage;
@@ -32,16 +32,19 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
     if slots.is_empty() {
         return of_things(content, key);
     }
-    let context = |(number, (words, hashes)): (u8, (usize, Vec<u64>))| Context {
-        words,
-        is_read: number == number::ENCLOSED,
-        signatures: hashes.iter().map(|hash| signature(key, number, &hash.to_le_bytes())).collect(),
+    let context = |(kind, words, hashes): (ContextKind, usize, Vec<u64>)| {
+        let number = match kind {
+            ContextKind::Quoted => number::QUOTED,
+            ContextKind::Enclosed => number::ENCLOSED,
+            ContextKind::Last => number::LAST,
+        };
+        let signatures = hashes.iter().map(|hash| signature(key, number, &hash.to_le_bytes())).collect();
+        Context { kind, words, signatures }
     };
-    let contexts = [number::QUOTED, number::ENCLOSED].into_iter().zip(contexts(content)).map(context);
     Near {
         slots,
         words: content.words.len(),
-        contexts: contexts.filter(|context| !context.signatures.is_empty()).collect(),
+        contexts: contexts(content).into_iter().map(context).collect(),
         things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
         ..Near::default()
     }
@@ -57,6 +60,7 @@ mod number {
     pub(super) const QUOTED: u8 = 0x85;
     pub(super) const ENCLOSED: u8 = 0x86;
     pub(super) const ANSWER: u8 = 0x87;
+    pub(super) const LAST: u8 = 0x88;
     /// And the number of the band.
     pub(super) const BAND: u8 = 0x90;
 }
@@ -118,7 +122,7 @@ pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
     Reader::new(WordKey::new(key.words()), traced)
 }
 
-/// The signatures of what `reader` read, and its payload.
+/// The signatures of what `reader` read, as if it had no payload, and its payload.
 pub(crate) fn finish(reader: Reader, key: &FederationKey) -> (Near, Found) {
     let content = reader.finish();
     (near(&content, key, &Scheme::SHIPPED), content.payload)

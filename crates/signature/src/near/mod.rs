@@ -35,4 +35,4 @@ pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
-pub use slots::{Near, Slot, Thing, stray};
+pub use slots::{ContextKind, Near, Slot, Thing, stray};

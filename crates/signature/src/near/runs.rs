@@ -3,7 +3,7 @@
 
 use super::known::Seen;
 use super::sample::Scheme;
-use super::slots::Near;
+use super::slots::{ContextKind, Near};
 
 /// New passages in a row that are new text. One or two may be new for a word that was put in.
 const ROW: usize = 3;
@@ -21,7 +21,7 @@ pub(super) struct Runs {
     /// The longest row anywhere.
     pub(super) any: usize,
     /// All that stands before the first known passage and behind the last, as far as there is a row; without a payload, one new passage
-    /// is enough.
+    /// is enough, and its last words are known by themselves.
     pub(super) around: usize,
 }
 
@@ -51,6 +51,9 @@ impl Near {
         let least_around = if self.payload.is_none() { ROW_WITHOUT_PAYLOAD } else { ROW };
         let known = |of: &(usize, bool)| of.1.then_some(of.0);
         let mut runs = Runs::default();
+        let new_last =
+            self.contexts.iter().find(|context| context.kind == ContextKind::Last && context.is_new(seen));
+        let mut below = new_last.map_or(0, |last| last.words);
         for row in places.chunk_by(|(_, a), (_, b)| a == b) {
             let (Some(&(begin, false)), Some(&(end, _))) = (row.first(), row.last()) else { continue };
             let (is_top, is_bottom) = (begin == first, end == last);
@@ -59,7 +62,7 @@ impl Near {
                     runs.around += places.iter().find_map(known).unwrap_or(self.words);
                 } else if is_bottom {
                     let last = places.iter().rev().find_map(known);
-                    runs.around += last.map_or(0, |at| self.words.saturating_sub(at + reach));
+                    below = below.max(last.map_or(0, |at| self.words.saturating_sub(at + reach)));
                 }
             }
             if row.len() < ROW {
@@ -75,6 +78,7 @@ impl Near {
                 runs.end = runs.end.max(words);
             }
         }
+        runs.around = (runs.around + below).min(self.words);
         runs
     }
 }
@@ -83,7 +87,7 @@ impl Near {
 mod tests {
     use super::*;
     use crate::near::sample::Passage;
-    use crate::near::slots::Slot;
+    use crate::near::slots::{Context, Slot};
     use bulkmark_types::Signature;
 
     /// A passage that begins at this word.
@@ -143,6 +147,22 @@ mod tests {
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
         assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, around: 28 });
+    }
+
+    /// Most passages stand at the top, below which its last words may be new without another new passage.
+    #[test]
+    fn new_last_words_are_new_text() {
+        let known = [0, 20, 40];
+        let slots = known.map(|place| Slot { passages: vec![at(place)], goes_round: false }).into();
+        let last = Context { kind: ContextKind::Last, words: 33, signatures: vec![at(200).1, at(201).1] };
+        let near = Near { slots, contexts: vec![last], words: 100, ..Near::default() };
+        let around = |known: &[u8]| {
+            let mut seen = Seen::default();
+            known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
+            near.runs(&seen).around
+        };
+        assert_eq!(around(&known), 33);
+        assert_eq!(around(&[0, 20, 40, 201]), 0);
     }
 
     /// It contains the first words, so new text at the top makes it new as well.

@@ -97,13 +97,25 @@ pub enum Thing {
 /// Bands of a picture that must agree, of seven.
 const BANDS: usize = 3;
 
-/// What stands with a message's own words: the text that it quotes, or the message that it encloses.
+/// Of which text a context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextKind {
+    /// The text that the message quotes. Its words are none of the message's.
+    Quoted,
+    /// The message that it encloses.
+    Enclosed,
+    /// Its own last words.
+    Last,
+}
+
+/// What stands with the first words of a message, from which most slots have their passages: the text that it quotes, the message that it
+/// encloses, or its last words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
+    /// Which text this is.
+    pub kind: ContextKind,
     /// How many words it has.
     pub words: usize,
-    /// Whether they are among the words of the message, as those of an enclosed message are.
-    pub is_read: bool,
     /// By which it is known again; the first one is reported. Never empty.
     pub signatures: Vec<Signature>,
 }
@@ -122,8 +134,8 @@ pub struct Near {
     pub slots: Vec<Slot>,
     /// How many words of it were read.
     pub words: usize,
-    /// What it quotes and what it encloses, where it has few words of its own. Their signatures say whether the words were written
-    /// for that, and count nothing.
+    /// What it quotes and what it encloses, where it has few words of its own, or else its last words, where it has no payload. Their
+    /// signatures say whether the words were written for that, and count nothing.
     pub contexts: Vec<Context>,
     /// That of its payload: what the sender wants of the reader, which stays when a program writes the text anew. It says something
     /// beside passages, and nothing alone. It is reported too.
@@ -142,6 +154,16 @@ impl Near {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.things.is_empty()
+    }
+
+    /// With what its sender wants of the reader. A message that has that needs no signature of its last words.
+    pub(crate) fn with_payload(mut self, payload: Option<Signature>) -> Self {
+        // It says nothing beside what is no text.
+        self.payload = payload.filter(|_| !self.slots.is_empty());
+        if self.payload.is_some() {
+            self.contexts.retain(|context| context.kind != ContextKind::Last);
+        }
+        self
     }
 
     /// The signatures that a message reports and is known again by, eight at most.

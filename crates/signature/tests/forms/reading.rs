@@ -2,7 +2,7 @@
 //! Which text of a message its near signatures are made from.
 
 use bulkmark_mail::RawMessage;
-use bulkmark_signature::near::{Near, Thing, traced};
+use bulkmark_signature::near::{ContextKind, Near, Thing, traced};
 use bulkmark_signature::{Settings, Signatures, signatures};
 use bulkmark_types::FederationKey;
 
@@ -24,8 +24,11 @@ fn all(raw: &[u8]) -> Signatures {
     signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
 }
 
+/// But for the signature of its last words: they are among those of its text.
 fn near(raw: impl AsRef<[u8]>) -> Near {
-    all(raw.as_ref()).near
+    let mut near = all(raw.as_ref()).near;
+    near.contexts.retain(|context| context.kind != ContextKind::Last);
+    near
 }
 
 fn plain(text: &str) -> String {
