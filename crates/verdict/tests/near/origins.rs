@@ -68,13 +68,23 @@ fn between(writer: &mut Prose, (above, below): (usize, usize), text: &str) -> St
 fn a_campaign_from_many_networks_is_bulk_whatever_line_each_copy_has() {
     let without = DISGUISES.into_iter().filter(|(above, below)| above + below < 24);
     let cases = DISGUISES.map(|disguise| (disguise, LINK, 100)).into_iter();
-    for (disguise, link, enough) in cases.chain(without.map(|disguise| (disguise, "", 80))) {
+    for (disguise, link, enough) in cases.chain(without.map(|disguise| (disguise, "", 70))) {
         let offer = offer() + link;
         let all = counts(130, |writer, n| (network(n % 40), between(writer, disguise, &offer)));
         for counts in all {
             let bulk = bulk(&counts[24..]);
             assert!(bulk >= enough, "{disguise:?}, {link:?}: {bulk} of 106, {counts:?}");
         }
+    }
+}
+
+/// The first words weigh most, so nearly all passages may be the warning's.
+#[test]
+fn letters_below_the_warning_of_a_gateway_are_no_bulk() {
+    let warning = Prose::new(35).text(55) + "\n\n";
+    for own in [30, 40, 100] {
+        let all = counts(60, |writer, n| (network(n), warning.clone() + &writer.text(own)));
+        none_is_bulk(&all, &format!("{own} words"));
     }
 }
 
