@@ -10,7 +10,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -22,6 +22,10 @@ build:
 # What the manuals have from --help and from conf/; a test finds them out of date.
 man:
 	WRITE_MAN=1 $(CARGO) test --locked --test pure up_to_date
+
+# The picture of crates and rooms in ARCHITECTURE.md; a test finds it out of date.
+house:
+	WRITE_HOUSE=1 $(CARGO) test --locked --test pure house::
 
 # The pages of docs/ as a book in $(TARGET)/book/book, with a search that needs no network.
 MDBOOK := mdbook@0.5.4

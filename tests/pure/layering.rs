@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room of the program with the rooms that it may use; `command` puts everything together. Between crates, Cargo holds the layers.
-const ROOMS: [(&str, &[&str]); 15] = [
+pub(crate) const ROOMS: [(&str, &[&str]); 15] = [
     ("net", &[]),
     ("telemetry", &[]),
     ("lookup", &[]),

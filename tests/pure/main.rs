@@ -3,6 +3,7 @@
 
 mod conf;
 mod docs;
+mod house;
 mod layering;
 mod man;
 mod packaging;
