@@ -40,13 +40,13 @@ fn signatures_are_tab_separated() {
     assert_eq!(output.status.code(), Some(0));
     let lines: Vec<Vec<_>> = text(&output.stdout).lines().map(|line| line.split('\t').collect()).collect();
     let kinds: Vec<_> = lines.iter().map(|line| line[1]).collect();
-    assert_eq!(kinds, [&["body"][..], &["near"; 8], &["none"]].concat());
-    for line in &lines[..9] {
+    assert_eq!(kinds, [&["body"][..], &["near"; 8], &["context", "none"]].concat());
+    for line in &lines[..10] {
         assert_eq!((line.len(), line[0], line[2].len()), (3, plain.to_str().unwrap(), 32));
         assert!(line[2].bytes().all(|b| b.is_ascii_hexdigit()));
     }
     let reason = "low information: 1 distinct words and no attachment; 8 words are needed";
-    assert_eq!(lines[9], [thanks.to_str().unwrap(), "none", reason]);
+    assert_eq!(lines[10], [thanks.to_str().unwrap(), "none", reason]);
 
     let output = with_input(&["signature", "-"], &fs::read(&plain).unwrap());
     assert!(text(&output.stdout).starts_with(&format!("-\tbody\t{}\n", lines[0][2])));
@@ -61,7 +61,7 @@ fn signature_goes_on_after_an_error() {
         text(&output.stderr),
         "bulkmark: cannot read /nowhere/a.eml: No such file or directory (os error 2)\n"
     );
-    assert_eq!(text(&output.stdout).lines().count(), 9);
+    assert_eq!(text(&output.stdout).lines().count(), 10);
     assert_eq!(bulkmark(&["signature"]).status.code(), Some(2), "a file must be named");
 }
 

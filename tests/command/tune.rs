@@ -454,7 +454,7 @@ fn networks_are_read_from_received_lines() {
     place.write("off.toml", "[thresholds]\nmin-sources = 1\n");
     let off = place.tune(&["mbox", "--config", "off.toml"]);
     assert_eq!(told(&off), (21, 0, 0));
-    assert_eq!(off["archive"]["signatures"], 40 * 9);
+    assert_eq!(off["archive"]["signatures"], 40 * 10);
     let printed = String::from_utf8(place.run(&["mbox"]).stdout).unwrap();
     assert!(
         printed.contains("  only marked, from less than 3 other networks (min-sources): 10\n"),
