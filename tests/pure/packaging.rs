@@ -16,6 +16,19 @@ fn the_packages_have_the_version_of_the_program() {
     assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
 }
 
+/// The one address in packages is the variable `MAINTAINER`, which a release demands: no other stands in their files, and none
+/// that cannot exist.
+#[test]
+fn packages_have_the_maintainer_of_the_release_and_no_other() {
+    for path in ["control", "changelog"].map(|name| format!("packaging/debian/{name}")) {
+        let text = text_of(&path);
+        assert!(text.contains("@MAINTAINER@") && !text.replace("@MAINTAINER@", "").contains('@'), "{path}");
+    }
+    for path in ["Cargo.toml", "SECURITY.md", "README.md", "packaging/debian/copyright", "packaging/rpm/bulkmark.spec"] {
+        assert!(!text_of(path).contains(".invalid"), "{path}");
+    }
+}
+
 /// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
