@@ -5,6 +5,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
+GROUP ?= bulkmark
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # PROFILE=dev packs the program that the tests run, quickly; packages for others have the best code.
 PROFILE ?= release
@@ -265,30 +266,9 @@ arm64-test:
 image-test: deb
 	tests/image $(PACKAGES)
 
-# The configuration is for root and for the daemons, whose group this is, as in the packages; for root alone where there is no
-# such group yet.
-GROUP ?= bulkmark
-
 # Not after `build`, since root may have no Rust.
 install:
-	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
-	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
-	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
-	install -D -m 0755 packaging/dovecot/bulkmark-report $(DESTDIR)/usr/lib/bulkmark/bulkmark-report
-	for of in rspamd spamassassin; do \
-		install -D -m 0644 -t $(DESTDIR)/usr/share/bulkmark/$$of packaging/$$of/* || exit 1; done
-	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
-	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
-	for file in milter.toml doors.toml server.toml; do \
-		test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file || \
-		install -m 0640 -g $(GROUP) conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file 2>/dev/null || \
-		{ install -m 0600 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file && \
-		echo "for root alone: $$file; once there is the group: chgrp $(GROUP) $$file && chmod 0640 $$file" >&2; } || exit 1; done
-	for page in man/*; do \
-		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
-	for unit in systemd/*; do \
-		sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' $$unit | \
-			install -m 0644 /dev/stdin $(DESTDIR)$(SYSCONFDIR)/systemd/system/$${unit##*/} || exit 1; done
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" GROUP="$(GROUP)" PROGRAM="$(PROGRAM)" packaging/install
 
 clean:
 	$(CARGO) clean

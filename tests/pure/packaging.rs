@@ -35,7 +35,7 @@ fn every_daemon_is_packaged() {
     let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec"));
     let (stage, deb, last) =
         (text_of("packaging/stage"), text_of("packaging/deb"), text_of("packaging/debian/last"));
-    let makefile = text_of("Makefile");
+    let install = text_of("packaging/install");
     for daemon in ["doors", "server"] {
         let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
         assert!(text_of(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
@@ -49,7 +49,7 @@ fn every_daemon_is_packaged() {
             let of = format!("\n%{script} {daemon}\n%include %{{staged}}/scripts/rpm/{daemon}/");
             assert!(spec.contains(&of), "{of}");
         }
-        assert!(makefile.contains(&format!(" {daemon}.toml")), "{daemon}");
+        assert!(install.contains(&format!(" {daemon}.toml")), "{daemon}");
     }
     assert!(stage.contains("for daemon in milter doors server; do"), "{stage}");
     assert!(deb.contains("for part in milter common doors server; do"), "{deb}");
