@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -237,6 +237,23 @@ rpm: stage
 	@command -v rpmbuild >/dev/null || tests/mta/install rpm
 	$(DATED) packaging/rpm/build target/package $(PACKAGES) $(RPM_ARCH)
 
+# The image as a file for "podman load" and "docker load". BASE is the Debian below it, else the Containerfile's.
+PODMAN ?= podman
+IMAGE := target/image.tar
+VERSION = $(shell sed -n '1s/.*(\(.*\)-.*).*/\1/p' packaging/debian/changelog)
+
+image: deb
+	@command -v $(firstword $(PODMAN)) >/dev/null || tests/mta/install podman
+	$(DATED) && $(PODMAN) build --quiet --format docker --timestamp $$SOURCE_DATE_EPOCH $(if $(BASE),--build-arg BASE=$(BASE)) \
+		--label org.opencontainers.image.version=$(VERSION) --label org.opencontainers.image.licenses=GPL-3.0-or-later \
+		--tag bulkmark:$(VERSION) --file packaging/oci/Containerfile $(PACKAGES)
+	rm -f $(IMAGE)
+	$(PODMAN) save --quiet --format docker-archive --output $(IMAGE) bulkmark:$(VERSION)
+
+# All files that others get, from a clean tag; see packaging/release. MAINTAINER must be set; GPG_KEY signs.
+release:
+	$(DATED) packaging/release target/release-files
+
 lint-packages: deb rpm
 	tests/mta/install lintian rpmlint rpm
 	lintian --allow-root --fail-on error,warning $(if $(MAINTAINER),,--suppress-tags bogus-mail-host$(comma)bogus-mail-host-in-debian-changelog) $(PACKAGES)/*.deb
@@ -245,6 +262,10 @@ lint-packages: deb rpm
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES) $(PROGRAM)
+
+# A release of a copy of this tree: refused, made, signed, made again; and its files, as a stranger uses them.
+release-test:
+	tests/release $(PROGRAM)
 
 # docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
 federation-test: deb
