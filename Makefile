@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -254,6 +254,14 @@ image: deb
 release:
 	$(DATED) packaging/release target/release-files
 
+# A repository for apt and dnf with the packages of FILES, signed by GPG_KEY; machines find it at REPOSITORY_URL.
+FILES := target/release-files
+REPOSITORY := target/repository
+
+repository:
+	@command -v apt-ftparchive >/dev/null && command -v createrepo_c >/dev/null || tests/mta/install apt-utils createrepo-c gnupg rpm
+	packaging/repository $(FILES) $(REPOSITORY)
+
 lint-packages: deb rpm
 	tests/mta/install lintian rpmlint rpm
 	lintian --allow-root --fail-on error,warning $(if $(MAINTAINER),,--suppress-tags bogus-mail-host$(comma)bogus-mail-host-in-debian-changelog) $(PACKAGES)/*.deb
@@ -266,6 +274,10 @@ package-test: lint-packages
 # A release of a copy of this tree: refused, made, signed, made again; and its files, as a stranger uses them.
 release-test:
 	tests/release $(PROGRAM)
+
+# A repository of the packages, as real apt and dnf use it; see tests/repository.
+repository-test: deb rpm
+	tests/repository $(PACKAGES)
 
 # docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
 federation-test: deb
