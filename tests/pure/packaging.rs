@@ -127,3 +127,14 @@ fn the_profile_for_apparmor_is_valid() {
         Err(e) => panic!("apparmor_parser: {e}"),
     }
 }
+
+/// Workflows run actions by the hash of a commit: a tag can be moved to other code.
+#[test]
+fn actions_are_pinned() {
+    for path in [".github/workflows/ci.yml", ".github/workflows/release.yml"] {
+        for (_, action) in text_of(path).lines().filter_map(|line| line.split_once("uses: ")) {
+            let hash = action.split(['@', ' ']).nth(1).unwrap_or_default();
+            assert!(hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{path}: {action}");
+        }
+    }
+}
