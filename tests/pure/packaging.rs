@@ -24,7 +24,13 @@ fn packages_have_the_maintainer_of_the_release_and_no_other() {
         let text = text_of(&path);
         assert!(text.contains("@MAINTAINER@") && !text.replace("@MAINTAINER@", "").contains('@'), "{path}");
     }
-    for path in ["Cargo.toml", "SECURITY.md", "README.md", "packaging/debian/copyright", "packaging/rpm/bulkmark.spec"] {
+    for path in [
+        "Cargo.toml",
+        "SECURITY.md",
+        "README.md",
+        "packaging/debian/copyright",
+        "packaging/rpm/bulkmark.spec",
+    ] {
         assert!(!text_of(path).contains(".invalid"), "{path}");
     }
 }
@@ -134,7 +140,10 @@ fn actions_are_pinned() {
     for path in [".github/workflows/ci.yml", ".github/workflows/release.yml"] {
         for (_, action) in text_of(path).lines().filter_map(|line| line.split_once("uses: ")) {
             let hash = action.split(['@', ' ']).nth(1).unwrap_or_default();
-            assert!(hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{path}: {action}");
+            assert!(
+                hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                "{path}: {action}"
+            );
         }
     }
 }
