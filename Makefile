@@ -5,12 +5,13 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
+GROUP ?= bulkmark
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # PROFILE=dev packs the program that the tests run, quickly; packages for others have the best code.
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -224,7 +225,10 @@ build-arm64:
 # The packages hold files from target/package. All times in them are that of the last entry of the changelog, so whoever makes
 # them again from the same program gets the same bytes. LEVEL is how hard they are compressed.
 export LEVEL := $(if $(filter dev,$(PROFILE)),1)
-DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
+# Who answers for packages that others get, "NAME <ADDRESS>". Packages without it say "local build", and make release refuses.
+export MAINTAINER ?=
+comma := ,
+DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- @MAINTAINER@  //p' packaging/debian/changelog | head -n 1)" +%s)
 
 stage: $(BUILT)
 	$(DATED) $(STAGING) packaging/stage $(PACKAGED) target/package $(TRIPLE)
@@ -237,14 +241,47 @@ rpm: stage
 	@command -v rpmbuild >/dev/null || tests/mta/install rpm
 	$(DATED) packaging/rpm/build target/package $(PACKAGES) $(RPM_ARCH)
 
+# The image as a file for "podman load" and "docker load". BASE is the Debian below it, else the Containerfile's.
+PODMAN ?= podman
+IMAGE := target/image.tar
+VERSION = $(shell sed -n '1s/.*(\(.*\)-.*).*/\1/p' packaging/debian/changelog)
+
+image: deb
+	@command -v $(firstword $(PODMAN)) >/dev/null || tests/mta/install podman
+	$(DATED) && $(PODMAN) build --quiet --format docker --timestamp $$SOURCE_DATE_EPOCH $(if $(BASE),--build-arg BASE=$(BASE)) \
+		--label org.opencontainers.image.version=$(VERSION) --label org.opencontainers.image.licenses=GPL-3.0-or-later \
+		--tag bulkmark:$(VERSION) --file packaging/oci/Containerfile $(PACKAGES)
+	rm -f $(IMAGE)
+	$(PODMAN) save --quiet --format docker-archive --output $(IMAGE) bulkmark:$(VERSION)
+
+# All files that others get, from a clean tag; see packaging/release. MAINTAINER must be set; GPG_KEY signs.
+release:
+	$(DATED) packaging/release target/release-files
+
+# A repository for apt and dnf with the packages of FILES, signed by GPG_KEY; machines find it at REPOSITORY_URL.
+FILES := target/release-files
+REPOSITORY := target/repository
+
+repository:
+	@command -v apt-ftparchive >/dev/null && command -v createrepo_c >/dev/null || tests/mta/install apt-utils createrepo-c gnupg rpm
+	packaging/repository $(FILES) $(REPOSITORY)
+
 lint-packages: deb rpm
 	tests/mta/install lintian rpmlint rpm
-	lintian --allow-root --fail-on error,warning $(PACKAGES)/*.deb
+	lintian --allow-root --fail-on error,warning $(if $(MAINTAINER),,--suppress-tags bogus-mail-host$(comma)bogus-mail-host-in-debian-changelog) $(PACKAGES)/*.deb
 	rpmlint --strict --config packaging/rpm/rpmlint.toml $(PACKAGES)/*.rpm
 
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES) $(PROGRAM)
+
+# A release of a copy of this tree: refused, made, signed, made again; and its files, as a stranger uses them.
+release-test:
+	tests/release $(PROGRAM)
+
+# A repository of the packages, as real apt and dnf use it; see tests/repository.
+repository-test: deb rpm
+	tests/repository $(PACKAGES)
 
 # docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
 federation-test: deb
@@ -266,30 +303,9 @@ arm64-test:
 image-test: deb
 	tests/image $(PACKAGES)
 
-# The configuration is for root and for the daemons, whose group this is, as in the packages; for root alone where there is no
-# such group yet.
-GROUP ?= bulkmark
-
 # Not after `build`, since root may have no Rust.
 install:
-	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
-	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
-	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
-	install -D -m 0755 packaging/dovecot/bulkmark-report $(DESTDIR)/usr/lib/bulkmark/bulkmark-report
-	for of in rspamd spamassassin; do \
-		install -D -m 0644 -t $(DESTDIR)/usr/share/bulkmark/$$of packaging/$$of/* || exit 1; done
-	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
-	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
-	for file in milter.toml doors.toml server.toml; do \
-		test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file || \
-		install -m 0640 -g $(GROUP) conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file 2>/dev/null || \
-		{ install -m 0600 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file && \
-		echo "for root alone: $$file; once there is the group: chgrp $(GROUP) $$file && chmod 0640 $$file" >&2; } || exit 1; done
-	for page in man/*; do \
-		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
-	for unit in systemd/*; do \
-		sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' $$unit | \
-			install -m 0644 /dev/stdin $(DESTDIR)$(SYSCONFDIR)/systemd/system/$${unit##*/} || exit 1; done
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" GROUP="$(GROUP)" PROGRAM="$(PROGRAM)" packaging/install
 
 clean:
 	$(CARGO) clean

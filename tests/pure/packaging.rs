@@ -16,13 +16,32 @@ fn the_packages_have_the_version_of_the_program() {
     assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
 }
 
+/// The one address in packages is the variable `MAINTAINER`, which a release demands: no other stands in their files, and none
+/// that cannot exist.
+#[test]
+fn packages_have_the_maintainer_of_the_release_and_no_other() {
+    for path in ["control", "changelog"].map(|name| format!("packaging/debian/{name}")) {
+        let text = text_of(&path);
+        assert!(text.contains("@MAINTAINER@") && !text.replace("@MAINTAINER@", "").contains('@'), "{path}");
+    }
+    for path in [
+        "Cargo.toml",
+        "SECURITY.md",
+        "README.md",
+        "packaging/debian/copyright",
+        "packaging/rpm/bulkmark.spec",
+    ] {
+        assert!(!text_of(path).contains(".invalid"), "{path}");
+    }
+}
+
 /// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
     let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec"));
     let (stage, deb, last) =
         (text_of("packaging/stage"), text_of("packaging/deb"), text_of("packaging/debian/last"));
-    let makefile = text_of("Makefile");
+    let install = text_of("packaging/install");
     for daemon in ["doors", "server"] {
         let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
         assert!(text_of(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
@@ -36,7 +55,7 @@ fn every_daemon_is_packaged() {
             let of = format!("\n%{script} {daemon}\n%include %{{staged}}/scripts/rpm/{daemon}/");
             assert!(spec.contains(&of), "{of}");
         }
-        assert!(makefile.contains(&format!(" {daemon}.toml")), "{daemon}");
+        assert!(install.contains(&format!(" {daemon}.toml")), "{daemon}");
     }
     assert!(stage.contains("for daemon in milter doors server; do"), "{stage}");
     assert!(deb.contains("for part in milter common doors server; do"), "{deb}");
@@ -112,5 +131,19 @@ fn the_profile_for_apparmor_is_valid() {
             skip("apparmor_parser is not installed");
         }
         Err(e) => panic!("apparmor_parser: {e}"),
+    }
+}
+
+/// Workflows run actions by the hash of a commit: a tag can be moved to other code.
+#[test]
+fn actions_are_pinned() {
+    for path in [".github/workflows/ci.yml", ".github/workflows/release.yml"] {
+        for (_, action) in text_of(path).lines().filter_map(|line| line.split_once("uses: ")) {
+            let hash = action.split(['@', ' ']).nth(1).unwrap_or_default();
+            assert!(
+                hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                "{path}: {action}"
+            );
+        }
     }
 }

@@ -146,7 +146,7 @@ impl Bloom {
     }
 }
 
-/// What was nominated as spam, and what was revoked (section 3): two filters, since a Bloom filter knows no deletion.
+/// What was nominated, and what was revoked (section 3): two filters, since a Bloom filter knows no deletion.
 ///
 /// One nomination is enough, one revocation ends it, and what was once revoked cannot be nominated any more. Where that will do,
 /// nothing is as small. Where several people have a say, a pair of counting filters tells how many spoke on each side, and
@@ -158,15 +158,15 @@ impl Bloom {
 /// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
 /// let mut nominations = Nominations::with_rate(10_000, 0.001)?;
 /// nominations.nominate(element);
-/// assert!(nominations.is_spam(element));
+/// assert!(nominations.contains(element));
 /// nominations.revoke(element);
-/// assert!(!nominations.is_spam(element));
+/// assert!(!nominations.contains(element));
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nominations {
     /// What was nominated.
-    pub spam: Bloom,
+    pub nominated: Bloom,
     /// What was revoked.
     pub revoked: Bloom,
 }
@@ -178,30 +178,30 @@ impl Nominations {
     /// As [`Bloom::with_rate`].
     pub fn with_rate(n: u64, f: f64) -> Result<Self, ParameterError> {
         let empty = Bloom::with_rate(n, f)?;
-        Ok(Self { spam: empty.clone(), revoked: empty })
+        Ok(Self { nominated: empty.clone(), revoked: empty })
     }
 
-    /// "This is spam."
+    /// Nominates an element.
     pub fn nominate(&mut self, element: u128) {
-        self.spam.insert(element);
+        self.nominated.insert(element);
     }
 
-    /// "It was not."
+    /// Revokes the nomination, for good.
     pub fn revoke(&mut self, element: u128) {
         self.revoked.insert(element);
     }
 
-    /// The paper's rule: in the spam filter and not in the revocation filter. Most mail is not spam, so the former is
+    /// The paper's rule: in the filter of nominations and not in that of revocations. Most elements are in neither, so the former is
     /// asked first.
     #[must_use]
-    pub fn is_spam(&self, element: u128) -> bool {
-        self.spam.contains(element) && !self.revoked.contains(element)
+    pub fn contains(&self, element: u128) -> bool {
+        self.nominated.contains(element) && !self.revoked.contains(element)
     }
 
     /// Bytes of memory, both filters.
     #[must_use]
     pub const fn memory(&self) -> usize {
-        self.spam.memory() + self.revoked.memory()
+        self.nominated.memory() + self.revoked.memory()
     }
 
     /// Adds what others nominated and revoked.
@@ -209,7 +209,7 @@ impl Nominations {
     /// # Errors
     /// As [`Bloom::union`].
     pub fn union(&mut self, other: &Self) -> Result<(), ParameterError> {
-        self.spam.union(&other.spam)?;
+        self.nominated.union(&other.nominated)?;
         self.revoked.union(&other.revoked)
     }
 }

@@ -34,12 +34,6 @@ pub trait Counting: Sized {
     /// Adds the element with these cells `times` times and returns its new count.
     fn add_at(&mut self, probe: &Probe, times: u32) -> u32;
 
-    /// Takes one addition of the element with these cells back.
-    ///
-    /// # Errors
-    /// See [`RemoveError`]; nothing is changed then.
-    fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError>;
-
     /// The cells of `element` in this filter.
     #[inline]
     fn probe(&self, element: u128) -> Probe {
@@ -58,11 +52,21 @@ pub trait Counting: Sized {
         let probe = self.probe(element);
         self.add_at(&probe, times)
     }
+}
+
+/// A counting filter that can take additions back. [`Refined`](crate::Refined) is none: its cells do not hold the sum of their
+/// additions, so a lower cell could push another element below its truth.
+pub trait Removing: Counting {
+    /// Takes one addition of the element with these cells back.
+    ///
+    /// # Errors
+    /// [`RemoveError::Absent`] when it is not in the filter; nothing is changed then.
+    fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError>;
 
     /// Takes one addition of `element` back.
     ///
     /// # Errors
-    /// See [`RemoveError`]; nothing is changed then.
+    /// As [`remove_at`](Self::remove_at).
     #[inline]
     fn remove(&mut self, element: u128) -> Result<(), RemoveError> {
         let probe = self.probe(element);
@@ -84,11 +88,8 @@ pub(crate) fn blocks_for(capacity: u32, cells: f64) -> usize {
 
 /// An addition cannot be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RemoveError {
-    /// In the refined extension a cell does not hold the sum of its additions: lowering it could push another element
-    /// below its truth.
-    #[error("the refined extension knows no removal")]
-    Refined,
     /// The element was never added.
     #[error("the element is not in the filter")]
     Absent,

@@ -6,14 +6,14 @@
 /// (sum over j >= t of C(nk, j) (1/m)^j (1 - 1/m)^(nk-j))^k.
 ///
 /// ```
-/// use bulkmark_filter::{CELLS_PER_ELEMENT, false_bulk};
+/// use bulkmark_filter::{CELLS_PER_ELEMENT, false_positive_rate};
 ///
 /// let k = u32::try_from(CELLS_PER_ELEMENT).unwrap();
-/// assert!(false_bulk(1_000_000, 10_000_000, k, 1) > 0.008);
-/// assert!(false_bulk(1_000_000, 10_000_000, k, 2) < 0.001);
+/// assert!(false_positive_rate(1_000_000, 10_000_000, k, 1) > 0.008);
+/// assert!(false_positive_rate(1_000_000, 10_000_000, k, 2) < 0.001);
 /// ```
 #[must_use]
-pub fn false_bulk(n: u64, m: u64, k: u32, t: u32) -> f64 {
+pub fn false_positive_rate(n: u64, m: u64, k: u32, t: u32) -> f64 {
     let (balls, p) = (n as f64 * f64::from(k), 1.0 / m as f64);
     if m <= 1 {
         return if balls >= f64::from(t) { 1.0 } else { 0.0 };
@@ -49,7 +49,7 @@ mod tests {
             [(16, 4, 2.394e-3), (10, 8, 8.455e-3), (16, 8, 5.745e-4), (40, 8, 1.166e-6), (40, 16, 1.948e-8)]
         {
             let n = 1_000_000;
-            let estimate = false_bulk(n, ratio * n, k, 1);
+            let estimate = false_positive_rate(n, ratio * n, k, 1);
             assert!(
                 (estimate / f - 1.0).abs() < 2e-3,
                 "m/n = {ratio}, k = {k}: {estimate:e}, expected {f:e}"
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn it_falls_with_the_threshold() {
-        let rates: Vec<_> = (1..=20).map(|t| false_bulk(1_000_000, 8_000_000, 6, t)).collect();
+        let rates: Vec<_> = (1..=20).map(|t| false_positive_rate(1_000_000, 8_000_000, 6, t)).collect();
         assert!(rates.windows(2).all(|pair| pair[1] < pair[0]));
         assert!(rates[19] < 1e-60 && rates[19] > 0.0);
-        assert!(false_bulk(100_000, 2, 3, 20) > 0.999 && false_bulk(10, 1, 3, 20) > 0.999);
+        assert!(false_positive_rate(100_000, 2, 3, 20) > 0.999 && false_positive_rate(10, 1, 3, 20) > 0.999);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How full is this filter, and how often does it take a new element for bulk?
+//! How full is this filter, and how often does a new element seem to be in it?
 
 use crate::layout::{CELL_MAX, CELLS_PER_BLOCK};
 use crate::split::Split;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// let mut filter = Refined::new(100)?;
 /// filter.add(element, 3);
 /// let gauge = filter.gauge(20);
-/// assert!(gauge.fill > 0.0 && gauge.saturated == 0.0 && gauge.false_bulk == 0.0);
+/// assert!(gauge.fill > 0.0 && gauge.saturated == 0.0 && gauge.false_positive_rate == 0.0);
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Gauge {
     /// Equation 4 of the paper takes all cells for alike and each element as added once. Here the cells are there to be
     /// asked: a strange element has four cells in each of two blocks, all of them by chance, so the chance is the mean over
     /// blocks of the chance in that block, once for the first block and once for the second.
-    pub false_bulk: f64,
+    pub false_positive_rate: f64,
 }
 
 /// Blocks that are read at most: the shares of so many cells are within a thousandth of those of all.
@@ -50,7 +50,7 @@ impl Split {
         Gauge {
             fill: mean(sums.used),
             saturated: mean(sums.saturated),
-            false_bulk: mean(sums.first) * mean(sums.second),
+            false_positive_rate: mean(sums.first) * mean(sums.second),
         }
     }
 

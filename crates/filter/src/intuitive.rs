@@ -2,7 +2,7 @@
 //! The intuitive counting filter: each addition raises all cells of an element, so it can be taken back.
 
 use crate::cells::{add_intuitive, count, remove_intuitive};
-use crate::counting::{Counting, RemoveError};
+use crate::counting::{Counting, RemoveError, Removing};
 use crate::layout::CELL_BITS;
 use crate::packed::Packed;
 use crate::params::ParameterError;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// the way up cannot be told on the way down.
 ///
 /// ```
-/// use bulkmark_filter::{Counting, Intuitive};
+/// use bulkmark_filter::{Counting, Intuitive, Removing};
 ///
 /// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
 /// let mut filter = Intuitive::sized(10_000, 10.0)?;
@@ -65,7 +65,9 @@ impl Counting for Intuitive {
         add_intuitive(&mut self.cells, probe.groups(), times);
         self.count_at(probe)
     }
+}
 
+impl Removing for Intuitive {
     fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError> {
         if self.count_at(probe) == 0 {
             return Err(RemoveError::Absent);

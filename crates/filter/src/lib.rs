@@ -20,7 +20,7 @@
 //! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
 //!   of them grew by. A [`Draft`] tells what the sum would grow by, for who is its only writer.
 //! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
-//! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_bulk`] and [`error_bound`] tell before there
+//! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_positive_rate`] and [`error_bound`] tell before there
 //!   is one.
 //!
 //! # Elements that somebody chose
@@ -31,8 +31,7 @@
 //! neither more time nor more memory. The same holds for deltas and for bytes that are read. A delta of `n` bytes can have 134 `n`
 //! cells: [`Delta::decode`] takes a limit.
 //!
-//! This crate knows nothing of mail, although it was made for it. The words are those of Yan and Cho, *Enhancing Collaborative
-//! Spam Detection with Bloom Filters* (ACSAC 2006).
+//! The filters are those of Yan and Cho, *Enhancing Collaborative Spam Detection with Bloom Filters* (ACSAC 2006).
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -72,10 +71,10 @@ pub mod varint;
 mod work;
 
 pub use bloom::{Bloom, Nominations};
-pub use counting::{Counting, RemoveError};
+pub use counting::{Counting, RemoveError, Removing};
 pub use delta::{DecodeError, Delta};
 pub use draft::Draft;
-pub use estimate::false_bulk;
+pub use estimate::false_positive_rate;
 pub use gauge::Gauge;
 pub use growth::Growth;
 pub use intuitive::Intuitive;

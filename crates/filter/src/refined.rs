@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The refined counting filter (Yan & Cho, section 4, heuristics H1 and H2).
 
-use crate::counting::{Counting, RemoveError};
+use crate::counting::Counting;
 use crate::gauge::Gauge;
 use crate::layout::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
 use crate::params::ParameterError;
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// taking back an addition could push another element's count below its truth.
 ///
 /// Counts beyond 15 are kept for three cells of an element's first block only. The others stay at 15, which tells no
-/// more than "at least 15". So bulk costs less split storage, and its count, which hardly any other element shares in so
+/// more than "at least 15". So a large count costs less split storage, and its count, which hardly any other element shares in so
 /// sparse a table, is as right as with eight.
 ///
 /// ```
@@ -45,7 +45,7 @@ impl Refined {
         self.cells.prefetch(&self.probe(element));
     }
 
-    /// Fill, saturation, and the chance of false bulk at a threshold of at least 1, from a part of the cells in large
+    /// Fill, saturation, and the chance of a false positive at a threshold of at least 1, from a part of the cells in large
     /// filters: some ten milliseconds.
     #[must_use]
     pub fn gauge(&self, threshold: u32) -> Gauge {
@@ -66,7 +66,7 @@ impl Refined {
         self.cells.restore(range, bytes)
     }
 
-    /// Bytes of memory: blocks, and what bulk needs beside them.
+    /// Bytes of memory: blocks, and what large counts need beside them.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.cells.memory()
@@ -102,10 +102,6 @@ impl Counting for Refined {
     fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
         let sum = self.cells.add_base(probe, times).saturating_add(times);
         if sum < CELL_MAX { sum } else { self.cells.add_further(probe, sum - CELL_MAX) }
-    }
-
-    fn remove_at(&mut self, _: &Probe) -> Result<(), RemoveError> {
-        Err(RemoveError::Refined)
     }
 }
 

@@ -178,7 +178,7 @@ impl Status {
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
                     saturated: gauge.map(|gauge| gauge.saturated),
                     // Nothing is bulk by what people say.
-                    false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
+                    false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_positive_rate),
                 });
             }
         }
@@ -263,7 +263,7 @@ fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Ite
                 memory: slice.memory(),
                 fill: gauge.map(|gauge| gauge.fill),
                 saturated: gauge.map(|gauge| gauge.saturated),
-                false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
+                false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_positive_rate),
             }
         })
     })

@@ -104,7 +104,7 @@ proptest! {
         nominated.iter().for_each(|&element| nominations.nominate(element));
         revoked.iter().for_each(|&element| nominations.revoke(element));
         for &element in nominated.union(&revoked) {
-            prop_assert_eq!(nominations.is_spam(element), nominated.contains(&element) && !revoked.contains(&element));
+            prop_assert_eq!(nominations.contains(element), nominated.contains(&element) && !revoked.contains(&element));
         }
     }
 }

@@ -16,7 +16,7 @@ fn the_estimate_is_what_is_found() {
         let found =
             (1u64 << 40..).take(strange as usize).filter(|&n| filter.count(element(n)) >= threshold).count()
                 as f64;
-        let expected = filter.gauge(threshold).false_bulk * f64::from(strange);
+        let expected = filter.gauge(threshold).false_positive_rate * f64::from(strange);
         assert!(
             (found - expected).abs() <= 5.0 * expected.sqrt() + 1.0,
             "{found} strange elements show {threshold}, {expected} are expected"
@@ -36,7 +36,7 @@ fn one_element_is_reckoned_by_hand() {
     let group = (4.0f64 / 128.0).powi(4);
     let further = (3.0f64 / 128.0).powi(3) * 4.0 / 128.0;
     let two_of_50 = 2.0 / 50.0;
-    for (threshold, false_bulk) in [
+    for (threshold, false_positive_rate) in [
         (1, (two_of_50 * group).powi(2)),
         (15, (two_of_50 * group).powi(2)),
         (16, further / 50.0 * two_of_50 * group),
@@ -44,7 +44,10 @@ fn one_element_is_reckoned_by_hand() {
         (41, 0.0),
     ] {
         let gauge = filter.gauge(threshold);
-        assert!((gauge.false_bulk - false_bulk).abs() <= false_bulk * 1e-9, "{threshold}: {gauge:?}");
+        assert!(
+            (gauge.false_positive_rate - false_positive_rate).abs() <= false_positive_rate * 1e-9,
+            "{threshold}: {gauge:?}"
+        );
         assert!((gauge.fill - 8.0 / 6400.0).abs() < 1e-9 && (gauge.saturated - 8.0 / 6400.0).abs() < 1e-9);
     }
 }
@@ -53,12 +56,12 @@ fn one_element_is_reckoned_by_hand() {
 #[test]
 fn a_view_is_gauged_as_its_filter() {
     let (mut filter, mut view) = (Refined::new(50).unwrap(), Merged::new(50).unwrap());
-    assert_eq!(view.gauge(1), Gauge { fill: 0.0, saturated: 0.0, false_bulk: 0.0 });
+    assert_eq!(view.gauge(1), Gauge { fill: 0.0, saturated: 0.0, false_positive_rate: 0.0 });
     for n in 1..500u32 {
         filter.add(element(n.into()), n % 40);
     }
     view.merge(&filter).unwrap();
     let gauges = [1, 15, 16, 30].map(|threshold| filter.gauge(threshold));
     assert_eq!([1, 15, 16, 30].map(|threshold| view.gauge(threshold)), gauges);
-    assert!(gauges.windows(2).all(|pair| pair[1].false_bulk < pair[0].false_bulk));
+    assert!(gauges.windows(2).all(|pair| pair[1].false_positive_rate < pair[0].false_positive_rate));
 }

@@ -316,7 +316,7 @@ mod tests {
                 prop_assert_eq!(ours.count(element), shipped.count(element));
             }
             for threshold in [1, 2, 15, 16, 20, 100] {
-                let (ours, shipped) = (ours.chance(threshold), shipped.gauge(threshold).false_bulk);
+                let (ours, shipped) = (ours.chance(threshold), shipped.gauge(threshold).false_positive_rate);
                 prop_assert!((ours - shipped).abs() <= shipped * 1e-9, "{threshold}: {ours:e} and {shipped:e}");
             }
         }

@@ -5,7 +5,7 @@ use super::filters::{Filter, filter};
 use super::layout::Layout;
 use super::memory;
 use super::sample::History;
-use bulkmark_filter::{ParameterError, false_bulk};
+use bulkmark_filter::{ParameterError, false_positive_rate};
 
 /// The usual threshold of bulk, and one that only whole numbers reach.
 pub const THRESHOLDS: [u32; 2] = [20, 100];
@@ -63,8 +63,8 @@ pub fn measure(
         false_bulk: false_bulk_shares,
         unseen: std::array::from_fn(|at| told(at).then_some(counted[at])),
         expected: std::array::from_fn(|at| told(at).then(|| filter.chance(UNSEEN[at]))),
-        equation: THRESHOLDS.map(|t| false_bulk(history.additions() as u64, m, k, t)),
-        reached: THRESHOLDS.map(|t| false_bulk(history.reaching(t) as u64, m, k, 1)),
+        equation: THRESHOLDS.map(|t| false_positive_rate(history.additions() as u64, m, k, t)),
+        reached: THRESHOLDS.map(|t| false_positive_rate(history.reaching(t) as u64, m, k, 1)),
     })
 }
 

@@ -3,7 +3,8 @@
 
 use bulkmark_counts::{PEOPLE_CAPACITY, PEOPLE_SHARE};
 use bulkmark_filter::{
-    BLOCK_BYTES, CELLS_AT_CAPACITY, Counting, Intuitive, Nominations, ParameterError, Refined, Scaling,
+    BLOCK_BYTES, CELLS_AT_CAPACITY, Counting, Intuitive, Nominations, ParameterError, Refined, Removing as _,
+    Scaling,
 };
 use bulkmark_types::{FederationKey, Signature, UNIT, nomination, revocation};
 
@@ -99,7 +100,7 @@ impl Held for Nominations {
     }
 
     fn is_spam(&self, element: u128) -> bool {
-        Self::is_spam(self, element)
+        Self::contains(self, element)
     }
 
     fn memory(&self) -> usize {
