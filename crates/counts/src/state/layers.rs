@@ -4,6 +4,7 @@
 //! The count of a signature is that of everybody else's merged cells and, for each limited client, that of its own. So whatever a
 //! client makes up, a count rises by no more than what its cells hold.
 
+use crate::history::chunks::layer_parts;
 use crate::history::refusal::Refusal;
 use crate::history::row::Row;
 use crate::history::update::{Update, most_capacity};
@@ -185,7 +186,7 @@ impl Layers {
     /// out: its client made them up, and nobody is to be kept from a snapshot by that.
     ///
     /// # Errors
-    /// When its filter has a size that there is no reason for.
+    /// When its filter has a size that there is no reason for, or more parts than that size has.
     pub fn add_row(
         &mut self,
         origin: Origin,
@@ -197,11 +198,14 @@ impl Layers {
             Err(NoPlace::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
+        let parts = layer_parts(LayerWindow::blocks(row.capacity)).end;
+        ParameterError::check("part", row.chunk.into(), 0, u64::from(parts).saturating_sub(1))?;
         let most = allowance.most(row.bytes.len());
         if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
             log::warn!(
                 "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
             );
+            allowance.leave_out()?;
             return Ok(true);
         }
         let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes, most) else { return Ok(false) };
