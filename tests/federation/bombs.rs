@@ -105,6 +105,17 @@ fn rows_of_empty_slices() {
     );
 }
 
+/// The same row, as often as the head says.
+#[test]
+fn a_row_that_comes_again_and_again() {
+    let rows = vec![row(1_000_000, 0); 50];
+    bomb(
+        "a snapshot row that is impossible: the number of rows of one place is 3, expected 1 to 2",
+        snapshot(1 << 60, &rows),
+        UPDATES.to_vec(),
+    );
+}
+
 #[test]
 fn a_frame_of_four_gigabytes() {
     let stream = [&SNAPSHOT[..], &u32::MAX.to_le_bytes(), b"and no more"].concat();

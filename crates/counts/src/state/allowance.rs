@@ -111,7 +111,10 @@ mod tests {
         let blocks = LayerWindow::blocks(CAPACITY);
         let few = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
         let mut assembly = Assembly::new(&Settings::default(), Vector::new());
-        let part = |chunk| Row { chunk, ..row(86_400 * 20_000, Some(Origin(1)), &few) };
+        let part = |chunk| {
+            let row = Row { chunk, ..row(86_400 * 20_000, Some(Origin(1)), &few) };
+            Row::decode(&row.encode()).unwrap()
+        };
         let taken = (0..10_000).take_while(|&chunk| assembly.add(&part(chunk)).is_ok()).count();
         assert_eq!(taken, layer_parts(blocks).len());
         // So many cells in so few bytes are left out.

@@ -9,7 +9,7 @@ use crate::history::refusal::Refusal;
 use crate::history::row::Row;
 use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
-use crate::history::window::{Calendar, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::bounds::Bounds;
@@ -22,13 +22,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Limited clients of all servers together, at most. Each costs a look at what any of them brought, and nothing else.
 const MAX_LAYERS: usize = 16_384;
 
+/// A count looks at one sum for each size that a window has; so there are few.
+fn check_sizes(sizes: &BTreeSet<u32>) -> Result<(), ParameterError> {
+    ParameterError::check("the number of capacities in a window", sizes.len() as u64, 0, MAX_SIZES as u64)
+}
+
 /// By the origin under which its server tells what a client brought.
 pub struct Layers {
     calendar: Calendar,
     capacity: u32,
     all: BTreeMap<Origin, Layer>,
     /// What all of them brought together, at most.
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
 }
 
 impl Layers {
@@ -140,6 +145,7 @@ impl Layers {
     /// [`Refusal`].
     pub fn check_all<'a>(&self, updates: impl Iterator<Item = &'a Update>, now: u64) -> Result<(), Refusal> {
         let mut layers = self.all.len();
+        let mut all_sizes: BTreeMap<Window, BTreeSet<u32>> = BTreeMap::new();
         for update in updates {
             self.check(update, now)?;
             let origin = update.origin;
@@ -152,6 +158,10 @@ impl Layers {
             for part in &update.parts {
                 let size = *sizes.entry(part.window).or_insert(part.capacity);
                 ParameterError::same("capacity", size.into(), part.capacity.into()).map_err(parameter)?;
+                let known = || self.bounds.sizes(part.window).collect();
+                let all = all_sizes.entry(part.window).or_insert_with(known);
+                all.insert(size);
+                check_sizes(all).map_err(parameter)?;
             }
         }
         Ok(())
@@ -163,6 +173,9 @@ impl Layers {
         self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
+        let mut sizes: BTreeSet<u32> = self.bounds.sizes(window).collect();
+        sizes.insert(capacity);
+        check_sizes(&sizes).map_err(parameter)?;
         let Some(layer) = self.all.get(&origin) else {
             let layers = self.all.len() as u64 + 1;
             return ParameterError::check("the number of limited clients", layers, 0, MAX_LAYERS as u64)
