@@ -54,6 +54,10 @@ pub(super) struct Args {
 enum Command {
     /// Withdraw all reports of one user, trap or other reporter, with their counts. The reporter's trust starts over.
     Forget,
+    /// Trust a user as much as one whom others confirmed often, until others contradict the user's reports.
+    ///
+    /// On a new site nobody is trusted, and new users cannot gain trust from each other.
+    Vouch,
 }
 
 /// `EX_TEMPFAIL` of sysexits(3).
@@ -71,14 +75,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = ReportsAsked { whose: whose.clone(), days: args.days };
     let told = match (&args.command, &args.mailing) {
-        (Some(Command::Forget), Some(_)) => {
-            bail!("--mailing: all of one reporter is forgotten, of whatever mailing")
-        }
-        (Some(Command::Forget), None) => {
+        (Some(_), Some(_)) => bail!("--mailing: this is done for one reporter, whatever the mailing"),
+        (Some(command), None) => {
             let Some(whose) = whose else {
-                bail!("--user NAME, --trap ADDRESS or --reporter HASH is missing: whose reports?")
+                bail!("--user NAME, --trap ADDRESS or --reporter HASH is missing: which reporter?")
             };
-            runtime.block_on(control::forget_reports(&socket, whose)).map(Told::Forgotten)
+            match command {
+                Command::Forget => {
+                    runtime.block_on(control::forget_reports(&socket, whose)).map(Told::Forgotten)
+                }
+                Command::Vouch => runtime.block_on(control::vouch(&socket, whose)).map(Told::Vouched),
+            }
         }
         (None, Some(mailing)) => {
             runtime.block_on(control::spoken_of(&socket, mailing.clone())).map(Told::Spoken)
@@ -104,6 +111,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 )?;
             }
         }
+        Ok(Told::Vouched(true)) => writeln!(output(), "this user is trusted in full from now on")?,
+        Ok(Told::Vouched(false)) => bail!("the milter knows as many reporters as it has places for"),
         // Who is meant by that is for whoever asks to say.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Err(e.into()),
         Err(e) => {
@@ -119,6 +128,7 @@ enum Told {
     Overview(Overview),
     Spoken(SpokenOf),
     Forgotten(TakenBack),
+    Vouched(bool),
 }
 
 impl Told {
@@ -126,6 +136,7 @@ impl Told {
         match self {
             Self::Overview(overview) => serde_json::to_string(overview),
             Self::Spoken(spoken) => serde_json::to_string(spoken),
+            Self::Vouched(vouched) => serde_json::to_string(&serde_json::json!({ "vouched": vouched })),
             Self::Forgotten(TakenBack { signatures, left }) => {
                 serde_json::to_string(&serde_json::json!({ "taken-back": signatures, "left": left }))
             }

@@ -91,6 +91,17 @@ pub async fn forget_reports(path: &Path, whose: Whose) -> io::Result<TakenBack> 
     }
 }
 
+/// Has the milter behind the control socket `path` trust a user in full. False if there is no place for more reporters.
+///
+/// # Errors
+/// As [`reports`]; when the reporter is no user.
+pub async fn vouch(path: &Path, whose: Whose) -> io::Result<bool> {
+    match ask(path, &Question::Vouch(whose)).await? {
+        Answer::Vouched(has_place) => Ok(has_place),
+        _ => Err(unexpected()),
+    }
+}
+
 /// Has the daemon behind the control socket `path` give all of its ledger, piece by piece.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ mod reports;
 mod serve;
 mod status;
 
-pub use ask::{backup, correspondents, counts, forget_reports, order, reports, spoken_of, status};
+pub use ask::{backup, correspondents, counts, forget_reports, order, reports, spoken_of, status, vouch};
 pub use exposition::METRICS_TYPE;
 pub use ordered::{Allow, Given, KnowMailing, KnownBy, Order, Ordered};
 pub use report::report;

@@ -30,6 +30,8 @@ pub(super) enum Question {
     Mailing(String),
     /// All that somebody said is to be taken back.
     Forget(Whose),
+    /// A user is to be trusted in full.
+    Vouch(Whose),
     /// An order of the administrator, with a message behind it where it is about one.
     Order(Given),
 }
@@ -45,6 +47,7 @@ pub(super) enum Answer {
     Reports(Box<Overview>),
     Spoken(Box<SpokenOf>),
     Forgotten(TakenBack),
+    Vouched(bool),
     Ordered(Box<Ordered>),
     /// It cannot be told who or what is meant.
     Unclear(String),

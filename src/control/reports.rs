@@ -3,7 +3,7 @@
 
 use bulkmark_counts::{Asked, Overview, SpokenOf, TakenBack, Unclear};
 use bulkmark_ledger::{Ledger, LedgerError, now};
-use bulkmark_types::ReporterId;
+use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
 
 const DAY: u64 = 86_400;
@@ -40,6 +40,9 @@ pub(super) enum Failure {
     /// The ledger does not tell.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
+    /// Trust is earned by users alone.
+    #[error("this reporter is a {0}; only users can be vouched for")]
+    NoUser(ReporterKind),
     /// It did not take all of it back.
     #[error("{0}; what is not taken back yet can be, by the same command")]
     Forgetting(LedgerError),
@@ -70,6 +73,15 @@ pub(super) async fn overview(
 /// Who spoke of the mailing whose name begins so.
 pub(super) async fn spoken_of(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
     Ok(ledger.spoken_of(prefix, now()).await??)
+}
+
+/// Trusts a user in full. False if there is no place for more reporters.
+pub(super) async fn vouch(ledger: &Ledger, name: &NameReporter, whose: Whose) -> Result<bool, Failure> {
+    let reporter = find(ledger, name, whose).await?;
+    if reporter.kind() != ReporterKind::User {
+        return Err(Failure::NoUser(reporter.kind()));
+    }
+    Ok(ledger.vouch(reporter, now()).await?)
 }
 
 /// Takes all back that somebody said.

@@ -120,6 +120,7 @@ async fn said(question: Question, ledger: &Ledger, name: &NameReporter) -> Resul
         Question::Reports(asked) => Answer::Reports(Box::new(reports::overview(ledger, name, asked).await?)),
         Question::Mailing(prefix) => Answer::Spoken(Box::new(reports::spoken_of(ledger, prefix).await?)),
         Question::Forget(whose) => Answer::Forgotten(reports::forget(ledger, name, whose).await?),
+        Question::Vouch(whose) => Answer::Vouched(reports::vouch(ledger, name, whose).await?),
         _ => Answer::Error("the question is another one".to_owned()),
     })
 }
@@ -147,13 +148,15 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Some(correspondents) => Answer::Correspondents(correspondents.know(&pairs, now())),
             None => error(NO_USERS.to_owned()),
         },
-        Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) => match &daemon.reporter {
-            Some(name) => said(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
-                Failure::Unclear(e) => Answer::Unclear(e.to_string()),
-                e => error(e.to_string()),
-            }),
-            None => error(NO_USERS.to_owned()),
-        },
+        Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) | Question::Vouch(_) => {
+            match &daemon.reporter {
+                Some(name) => said(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
+                    e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
+                    e => error(e.to_string()),
+                }),
+                None => error(NO_USERS.to_owned()),
+            }
+        }
         Question::Report(_) | Question::Order(_) => error("a report has a message behind it".to_owned()),
         // It is no answer of one line.
         Question::Backup => error("a backup is asked for by itself".to_owned()),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Few bytes that claim to be much: a server that sends them is believed nothing, and neither is a client.
 
-use bulkmark_counts::Vector;
+use bulkmark_counts::history::window::Window;
+use bulkmark_counts::{Origin, Row, Vector};
 use bulkmark_filter::{Counting, Delta, Refined, Scaling};
 use bulkmark_sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, frame};
 use bulkmark_testing::http::{answer as answered, connect};
@@ -103,6 +104,32 @@ fn rows_of_empty_slices() {
         snapshot(32, &rows),
         UPDATES.to_vec(),
     );
+}
+
+/// The same row, as often as the head says.
+#[test]
+fn a_row_that_comes_again_and_again() {
+    let rows = vec![row(1_000_000, 0); 50];
+    bomb(
+        "a snapshot row that is impossible: the number of rows of one place is 3, expected 1 to 2",
+        snapshot(1 << 60, &rows),
+        UPDATES.to_vec(),
+    );
+}
+
+/// Parts of a client's counts that no filter of that size has.
+#[test]
+fn parts_of_a_layer_without_end() {
+    let (_, blocks) = Scaling::<Refined>::shape(1_000_000, 0);
+    let bytes = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
+    let now = bulkmark_ledger::now();
+    let window = Window { start: now - now % DAY, length: DAY };
+    let part = |chunk| {
+        let (client, bytes) = (Some(Origin(7)), bytes.clone());
+        Row { window, capacity: 1_000_000, slice: 0, chunk, client, bytes }.encode()
+    };
+    let rows: Vec<_> = (0..5000).map(part).collect();
+    bomb("a snapshot row that is impossible: part is ", snapshot(1 << 60, &rows), UPDATES.to_vec());
 }
 
 #[test]

@@ -224,6 +224,25 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
     assert!(milter.terminate().success());
 }
 
+/// A user for whom the administrator vouches weighs whole, until forgotten; traps and clients of doors cannot be vouched for.
+#[test]
+fn the_administrator_vouches_for_a_user() {
+    let site = Site::new("exempt-loopback = false\n");
+    let _milter = site.start();
+    assert_eq!(told(&site, &["vouch", "--user", "anna"])["vouched"], true);
+    let answer = report(&site, &["--user", "anna"], &offer("Anna"));
+    assert_eq!(answer["weight"], 1.0, "{answer}");
+    told(&site, &["forget", "--user", "anna"]);
+    let answer = report(&site, &["--user", "anna"], &offer("Anna"));
+    assert_eq!(answer["weight"], 0.25, "{answer}");
+    for arguments in [&["--trap", "old@example.org"][..], &[]] {
+        let mut command = Command::new(program());
+        command.args(["reports", "vouch", "--control"]).arg(site.path("control.sock")).args(arguments);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+    }
+}
+
 /// Who says something of thousands of messages at once is heard of as many as may be in a day; what was answered is kept, and nobody
 /// else is held up.
 #[test]

@@ -13,6 +13,12 @@ use std::ops::Range;
 /// Changes between two looks at whether a table still takes less memory than all cells would.
 const LOOK_AFTER: usize = 1024;
 
+/// Blocks for which a table of one cell takes as much as two listed cells: a list is never larger than that table.
+const BLOCKS_OF_LISTED: usize = 512;
+
+/// Cells that are listed at most: putting one in moves those behind it.
+const MOST_LISTED: usize = 1024;
+
 /// Counts of few elements in a filter for many, and the cells are raised one by one: for whoever must know, and bound, what is
 /// in each cell.
 ///
@@ -41,6 +47,8 @@ pub struct Sparse {
 
 /// How the cells are held.
 enum Held {
+    /// In a list by their index, as long as a table of one of them would take more.
+    Listed(Vec<(usize, u32)>),
     /// In a table of those that are not zero.
     Few(Overflow),
     /// All of them, since a table would be larger.
@@ -62,7 +70,7 @@ impl Sparse {
     /// When there is no filter of so many.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
-        Ok(Self { blocks, used: 0, changes: 0, held: Held::Few(Overflow::new(blocks)) })
+        Ok(Self { blocks, used: 0, changes: 0, held: Held::Listed(Vec::new()) })
     }
 
     /// The number of blocks.
@@ -104,6 +112,9 @@ impl Sparse {
 
     fn at(&self, at: Cell) -> u32 {
         match &self.held {
+            Held::Listed(list) => {
+                list.binary_search_by_key(&index(at), |&(cell, _)| cell).map_or(0, |found| list[found].1)
+            }
             Held::Few(table) => table.get(at),
             Held::All(cells) => cells.get(at),
         }
@@ -130,10 +141,18 @@ impl Sparse {
         if by == 0 || cell / CELLS_PER_BLOCK >= self.blocks {
             return;
         }
+        self.unlist_if_long();
         let at = place(cell);
         let before = self.at(at);
         self.used += usize::from(before == 0);
         match &mut self.held {
+            Held::Listed(list) => {
+                let value = before.saturating_add(by);
+                match list.binary_search_by_key(&cell, |&(cell, _)| cell) {
+                    Ok(found) => list[found].1 = value,
+                    Err(between) => list.insert(between, (cell, value)),
+                }
+            }
             Held::Few(table) => table.raise_to(at, before.saturating_add(by)),
             Held::All(cells) => cells.raise(at, by),
         }
@@ -142,6 +161,17 @@ impl Sparse {
             self.changes = 0;
             self.hold_all_if_smaller();
         }
+    }
+
+    /// Takes a table in the place of a list that has no room for another cell.
+    fn unlist_if_long(&mut self) {
+        let Held::Listed(list) = &self.held else { return };
+        if list.len() < MOST_LISTED.min(self.blocks / BLOCKS_OF_LISTED) {
+            return;
+        }
+        let mut table = Overflow::new(self.blocks);
+        list.iter().for_each(|&(cell, value)| table.raise_to(place(cell), value));
+        self.held = Held::Few(table);
     }
 
     /// Without memory for all cells the table goes on.
@@ -169,6 +199,14 @@ impl Sparse {
     #[must_use]
     pub fn delta(&self, range: Range<usize>) -> Delta {
         let changes = match &self.held {
+            Held::Listed(list) => {
+                let cells =
+                    range.start.saturating_mul(CELLS_PER_BLOCK)..range.end.saturating_mul(CELLS_PER_BLOCK);
+                list.iter()
+                    .map(|&(cell, value)| (place(cell), value))
+                    .filter(|&(at, _)| cells.contains(&index(at)))
+                    .collect()
+            }
             Held::Few(table) => table.entries(range).collect(),
             Held::All(cells) => cells.used_in(range).collect(),
         };
@@ -179,6 +217,7 @@ impl Sparse {
     #[must_use]
     pub fn memory(&self) -> usize {
         match &self.held {
+            Held::Listed(list) => list.capacity() * size_of::<(usize, u32)>(),
             Held::Few(table) => table.memory(),
             Held::All(cells) => cells.memory(),
         }
@@ -191,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    const BLOCKS: usize = 300;
+    const BLOCKS: usize = 30_000;
 
     fn element(n: u64) -> u128 {
         u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
@@ -221,10 +260,28 @@ mod tests {
             };
             prop_assert_eq!(filter.delta(from..to).changes().collect::<Vec<_>>(), within(from..to));
             let mut again = Sparse::new(BLOCKS).unwrap();
-            for range in [0..100, 100..BLOCKS] {
+            for range in [0..1000, 1000..BLOCKS] {
                 again.apply(&filter.delta(range)).unwrap();
             }
             prop_assert_eq!(again.delta(0..BLOCKS), filter.delta(0..BLOCKS));
+        }
+    }
+
+    /// A few elements take some bytes each, however large the filter is, and a list becomes a table before it is larger than that.
+    #[test]
+    fn the_first_elements_take_their_cells() {
+        for blocks in [1, 65_536, 1_146_880] {
+            let (mut filter, mut of_one) = (Sparse::new(blocks).unwrap(), Overflow::new(blocks));
+            of_one.raise_to(place(0), 1);
+            for n in 0..300 {
+                filter.cells_of(element(n)).into_iter().for_each(|cell| filter.raise(cell, 2));
+                filter.cells_of(element(n)).into_iter().for_each(|cell| filter.raise(cell, 1));
+                let listed = matches!(filter.held, Held::Listed(_));
+                let (memory, most) = (filter.memory(), of_one.memory());
+                assert!(!listed || memory <= most && (n > 0 || memory <= 256), "{memory} of {most}");
+                assert_eq!(listed, filter.used() <= MOST_LISTED.min(blocks / BLOCKS_OF_LISTED));
+            }
+            assert!((0..300).all(|n| filter.count(element(n)) >= 3));
         }
     }
 

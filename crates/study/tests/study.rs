@@ -116,13 +116,25 @@ fn rewritten_copies_are_found_less() {
 #[test]
 fn trust_keeps_liars_from_deciding() {
     let liars = Scenario { liars: 30, lie: Lie::Opposite, eager: false, accounts: None };
-    let runs = Runs { people: 1_000, days: 20, runs: 1 };
+    let runs = Runs { people: 1_000, days: 40, vouched: 0, trapped: 30, runs: 1 };
     let [plain, trust] = [false, true].map(|trust| liars.run(runs, trust));
-    let [plain_end, trust_end] = [&plain, &trust].map(|days| Day::sum(&days[10..]));
+    let [plain_end, trust_end] = [&plain, &trust].map(|days| Day::sum(&days[30..]));
     assert!(plain_end.false_spam() > 5.0 && trust_end.false_spam() < 0.5, "{plain_end:?} {trust_end:?}");
     assert!(trust_end.missed() < plain_end.missed() + 10.0, "{plain_end:?} {trust_end:?}");
     assert!(trust_end.honest > 2.0 * trust_end.liars, "{trust_end:?}");
     assert_eq!(trust, liars.run(runs, true));
+}
+
+/// Twelve accounts that vouch for each other by their own mail gain nothing in 20 days, and honest people do, as soon as traps report, too.
+#[test]
+fn accounts_in_one_hand_gain_nothing_on_a_young_site() {
+    for trapped in [0, 30] {
+        let (days, weights) = young(500, Seeds { vouched: 0, trapped }, 1);
+        assert!(weights.iter().all(|weights| weights.liars <= 0.25), "{weights:?}");
+        let last = weights.last().unwrap();
+        assert_eq!(last.established > 20 && last.honest > 0.3, trapped > 0, "{last:?}");
+        assert!(trapped == 0 || Day::sum(&days[20..]).false_spam() < 0.5, "{days:?}");
+    }
 }
 
 /// All tables, for each scenario a row, and the figure.

@@ -84,7 +84,7 @@ pub(super) async fn follow_once(
     let mut stream = remote.bulk(ledger.bulk(), bound, WAIT).await.map_err(explained)?;
     let mut assembly: Option<(BulkAssembly, Beginning)> = None;
     while let Some(told) = next(&mut stream, &clock).await? {
-        let is_new = match told {
+        let mut is_new = match told {
             Told::Alive(theirs) => {
                 check(theirs, bound)?;
                 answered();
@@ -92,18 +92,23 @@ pub(super) async fn follow_once(
                 let ours = ledger.bulk();
                 (ours.list, ours.number) == (theirs.list, theirs.number)
             }
+            Told::Begins(_) if assembly.is_some() => {
+                return Err(Stopped::Nonsense("a list that begins before the last one ended".to_owned()));
+            }
             Told::Begins(beginning) => {
                 let new = BulkAssembly::new(settings, beginning.mark, beginning.versions.clone());
                 assembly = Some((new, beginning));
-                true
+                false
             }
             Told::Row(section) => {
                 let Some((assembly, left)) = assembly.as_mut().filter(|(_, left)| left.rows > 0) else {
                     return Err(Stopped::Nonsense("a part of a list that did not begin".to_owned()));
                 };
-                assembly.add(&section, now());
                 left.rows -= 1;
-                stream.progressed();
+                // The same row can come for ever.
+                if assembly.add(&section, now()) {
+                    stream.progressed();
+                }
                 false
             }
             Told::Note(note, bytes) => {
@@ -114,7 +119,9 @@ pub(super) async fn follow_once(
         };
         if let Some((whole, _)) = assembly.take_if(|(_, left)| left.rows == 0) {
             let _after_answers = links.answers().write().await;
+            let before = ledger.bulk();
             ledger.adopt_bulk(whole).await?;
+            is_new = ledger.bulk() != before;
             log::info!("{}: its list of bulk was taken over", remote.url());
         }
         let ours = ledger.bulk();

@@ -54,8 +54,8 @@ impl Case<'_> {
         let newcomer = !standing.is_established(settings, now);
         let mut units = standing.units(settings, now);
         if newcomer {
-            units =
-                at_most(units, settings.newcomers(established).saturating_sub(self.newcomers(side)).into());
+            let most = self.most_of_newcomers(side, settings, established);
+            units = at_most(units, most - i64::from(self.newcomers(side)));
         }
         if side == Side::NotSpam {
             // What nobody nominated cannot be revoked, in advance least of all.
@@ -78,6 +78,19 @@ impl Case<'_> {
     pub fn net(&self) -> i64 {
         let units = |voice: &Voice| voice.side.map_or(0, |side| signed(side, voice.units));
         self.voices.iter().map(units).sum::<i64>() + self.elsewhere
+    }
+
+    /// What newcomers may weigh together on a side. They may take back what newcomers and other sites said, on a young site too, and of
+    /// what this site's known reporters said no more than on an old one.
+    fn most_of_newcomers(&self, side: Side, settings: &Settings, established: u32) -> i64 {
+        let most = i64::from(settings.newcomers(established));
+        match side {
+            Side::Spam => most,
+            Side::NotSpam => {
+                let theirs = i64::from(self.newcomers(Side::Spam)).saturating_add(self.elsewhere);
+                most.min(theirs.max(settings.max_newcomers().into()))
+            }
+        }
     }
 
     /// What newcomers weigh together on a side.

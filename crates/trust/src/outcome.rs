@@ -12,8 +12,7 @@ pub const JUDGED_AFTER: u64 = 2 * 86_400;
 /// So few copies tell nothing: they are added to the copies that came.
 const FEW: u64 = 20;
 
-/// Nothing is learned of those who nominated until their message was shown as spam to others, who could object. With so many
-/// copies that were, half of it is.
+/// Nothing is learned of a reporter until others got the message and could object. With so many copies that they got, half of it is.
 const EXPOSED: u64 = 3;
 
 /// What a signature turned out to be.
@@ -53,16 +52,17 @@ impl Judgement {
 }
 
 impl Case<'_> {
-    /// Judges those who spoke, to be asked once, [`JUDGED_AFTER`] the first word.
+    /// Judges the reporters, to be asked once, [`JUDGED_AFTER`] the first report.
     ///
-    /// Who was on the side that came out gets A / (A + 1) of a piece of evidence, where A is what the *others* on this side
-    /// weigh; but only who told what was not known, since repeating the verdict is no merit. Who was on the other side is
-    /// charged with as much.
+    /// A reporter on the side that came out gets A / (A + 1) of a piece of evidence, where A is the weight of the *others* on this side,
+    /// times c / (c + 3), where c is the number of copies that others got than those who reported it. It gets nothing for repeating the
+    /// verdict, nor if all others on its side are newcomers: accounts of one owner could vouch for each other. A reporter on the other side
+    /// is charged with as much, by whomever.
     ///
-    /// Whoever reports by a door is charged, and never credited: programs stand between the door and the people, and many of them
+    /// Reporters of doors are charged, and never credited: programs stand between a door and its users, and many of them
     /// let anybody make up a name.
     ///
-    /// A trap is charged only by what users weigh whom one trusts, and is never credited: its word is no merit.
+    /// A trap is charged only by the weight of trusted users, and is never credited: its report is no merit.
     #[must_use]
     pub fn judge(&self) -> (Outcome, Vec<Judgement>) {
         let copies = self.copies();
@@ -72,26 +72,39 @@ impl Case<'_> {
             Outcome::NotSpam => (Side::NotSpam, -self.elsewhere),
             Outcome::Open => return (outcome, Vec::new()),
         };
-        let on_side = self.voices.iter().filter(|v| (v.told || v.trap) && v.side == Some(side));
-        let trusted = on_side.clone().filter(|voice| !voice.newcomer && !voice.trap);
-        let trusted: u64 = trusted.map(|voice| u64::from(voice.units)).sum();
-        let all =
-            on_side.map(|voice| u64::from(voice.units)).sum::<u64>() + u64::try_from(beyond).unwrap_or(0);
+        let seen_by_others = self.seen_by_others(side, copies);
+        let weights = self.weights(side, u64::try_from(beyond).unwrap_or(0));
         let judged = self.voices.iter().filter_map(|voice| {
             let agreed = voice.side? == side;
-            let earns = voice.told && !voice.trap && voice.who.kind() != ReporterKind::Door;
-            if voice.units == 0 || agreed && !earns || voice.trap && trusted == 0 {
+            if voice.units == 0 {
                 return None;
             }
-            let all = if voice.trap { trusted } else { all };
-            let others = all - if agreed { u64::from(voice.units) } else { 0 };
-            let mut evidence = u64::from(EVIDENCE) * others / (others + u64::from(UNIT));
-            if side == Side::Spam {
-                evidence = evidence * copies.as_spam / (copies.as_spam + EXPOSED);
-            }
+            let others = if agreed { weights.others_with(voice)? } else { weights.against(voice)? };
+            let evidence = u64::from(EVIDENCE) * others / (others + u64::from(UNIT));
+            let evidence = evidence * seen_by_others / (seen_by_others + EXPOSED);
             Some(Judgement { who: voice.who, agreed, evidence: u32::try_from(evidence).unwrap_or(EVIDENCE) })
         });
         (outcome, judged.collect())
+    }
+
+    /// What the reports on the side that came out weigh, of what was not known; `beyond` is what others' users add.
+    fn weights(&self, side: Side, beyond: u64) -> Weights {
+        let mut weights = Weights { all: beyond, known: beyond, trusted: 0 };
+        for voice in self.voices.iter().filter(|v| (v.told || v.trap) && v.side == Some(side)) {
+            let units = u64::from(voice.units);
+            weights.all += units;
+            weights.known += if voice.newcomer { 0 } else { units };
+            weights.trusted += if voice.newcomer || voice.trap { 0 } else { units };
+        }
+        weights
+    }
+
+    /// Copies that others got than those who reported: each of these got one. For spam only those that were shown as such.
+    fn seen_by_others(&self, side: Side, copies: Copies) -> u64 {
+        let reporters = self.voices.iter().filter(|voice| !voice.trap).count();
+        let all = copies.as_mail.saturating_add(copies.as_spam);
+        let others = all.saturating_sub(u64::try_from(reporters).unwrap_or(u64::MAX));
+        if side == Side::Spam { others.min(copies.as_spam) } else { others }
     }
 
     /// Who sees spam among the mail nominates it, and who sees mail among spam revokes it. So whether a message was
@@ -134,6 +147,36 @@ impl Case<'_> {
             (from, spam) = (to.max(from), spam_after);
         }
         copies
+    }
+}
+
+/// What the reports on one side weigh together, in units.
+struct Weights {
+    all: u64,
+    /// Those of others than newcomers.
+    known: u64,
+    /// Those of trusted users.
+    trusted: u64,
+}
+
+impl Weights {
+    /// What all others weigh beside a reporter on this side; none if it earns nothing.
+    fn others_with(&self, voice: &Voice) -> Option<u64> {
+        let units = u64::from(voice.units);
+        if !voice.told || voice.trap || voice.who.kind() == ReporterKind::Door {
+            return None;
+        }
+        let others_known = self.known - if voice.newcomer { 0 } else { units };
+        (others_known > 0).then(|| self.all - units)
+    }
+
+    /// What this side weighs against a reporter on the other one; none if it does not matter to it.
+    const fn against(&self, voice: &Voice) -> Option<u64> {
+        match (voice.trap, self.trusted) {
+            (true, 0) => None,
+            (true, trusted) => Some(trusted),
+            (false, _) => Some(self.all),
+        }
     }
 }
 

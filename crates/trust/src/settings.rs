@@ -76,6 +76,12 @@ impl Settings {
         self.threshold
     }
 
+    /// What newcomers may add together to what others said, in units.
+    #[must_use]
+    pub const fn max_newcomers(&self) -> u32 {
+        self.max_newcomers
+    }
+
     /// What those who are not established may add together, on each side, to one signature, where there are so many who
     /// are: `max-newcomers`. On a young site there is nobody else to make spam, and nobody who could be believed.
     #[must_use]

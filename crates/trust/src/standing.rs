@@ -83,6 +83,13 @@ impl Standing {
         u64::from(self.trust_of_one_who_began_with(earned, now)) * 2 >= ONE
     }
 
+    /// That of a reporter for whom the administrator vouches: as if others had borne it out as often as is remembered. It fades, and is
+    /// lost by contradictions, as if it had been earned.
+    #[must_use]
+    pub fn vouched(now: u64) -> Self {
+        Self { agreed: MEMORY * EVIDENCE, day: day(now), ..Self::default() }
+    }
+
     /// After others bore it out, with so much evidence (at most [`EVIDENCE`]).
     pub(super) fn agree(&mut self, evidence: u32, now: u64) {
         *self = self.aged(day(now));

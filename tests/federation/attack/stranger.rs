@@ -2,9 +2,10 @@
 //! Rows 14 to 20: what anybody can do who sends mail, or is a user of the machine.
 
 use super::{Outcome, Scale};
+use bulkmark_testing::clock::Clock;
 use bulkmark_testing::milter::{Client, Mail, NOREPLY_CONNECT};
 use bulkmark_testing::page::port;
-use bulkmark_testing::{Daemon, Site, http, program};
+use bulkmark_testing::{Daemon, Site, http, program, reports};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::process::Command;
@@ -142,6 +143,40 @@ pub(crate) fn pictures(_: Scale) -> Outcome {
         "a message with 200 white pictures of 16 million pixels",
         format!("{:.1} s; with 4 of them {:.1} s", many.as_secs_f64(), few.as_secs_f64()),
         many < 4 * few + Duration::from_secs(1),
+    )
+}
+
+/// Twelve accounts vouch for each other by mail that only they send and get, and report more of it 60 hours later.
+pub(crate) fn vouching_accounts(_: Scale) -> Outcome {
+    let mut site = Site::new("");
+    let Some(clock) = Clock::of(&mut site, "+0") else {
+        return Outcome::skipped("there is no faketime here");
+    };
+    let daemon = site.start();
+    let names: Vec<String> = (0..12).map(|n| format!("account{n}")).collect();
+    for n in 0..4 {
+        let mail = Mail::text(&format!(
+            "mailing {n} of twelve accounts to themselves, with enough words to be counted"
+        ));
+        let send = |copies| {
+            for copy in 0..copies {
+                from(&daemon, &format!("203.0.{}.7", 100 + copy % 6)).message(&mail);
+            }
+        };
+        send(12);
+        let raw = [b"Subject: s\n\n", &mail.body[..]].concat();
+        for name in &names {
+            reports::report(&site, &["--user", name], &raw);
+        }
+        send(40);
+        clock.set(&format!("+{}h", 20 * (n + 1)));
+    }
+    let weight = |name: &String| reports::told(&site, &["--user", name])["reporters"][0]["weight"].as_f64();
+    let most = names.iter().filter_map(weight).fold(0.0, f64::max);
+    Outcome::new(
+        "twelve accounts report mail as spam that only they got, and weigh after 80 hours",
+        format!("{most} each"),
+        most <= 0.25,
     )
 }
 

@@ -56,6 +56,9 @@ impl fmt::Display for Window {
 /// Windows that have yet to begin and that there may be: those that a wrong clock somewhere brings.
 pub const STRAY_WINDOWS: usize = 4;
 
+/// Sizes that the filters of a window may have beside one another: servers take a new capacity one after the other.
+pub const MAX_SIZES: usize = 4;
+
 /// Windows beside the live ones, twice, that there may be at all: of other servers' retention.
 const OTHER_WINDOWS: usize = 64;
 

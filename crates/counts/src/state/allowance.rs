@@ -16,18 +16,22 @@ const FREE: usize = 1 << 24;
 /// Rows of a place that is not one client's: what a server counted itself, and what it merged.
 const OF_ALL: u64 = 2;
 
+/// Rows that are left out since their cells are made up. They are in no layer, whose clients and windows have bounds.
+const LEFT_OUT: u64 = 1 << 16;
+
 /// Where a row belongs: window, capacity, slice, chunk, client.
 type Place = (Window, u32, u32, u32, Option<Origin>);
 
 /// What the rows of a snapshot may still hold.
 pub struct Allowance {
     free: usize,
+    left_out: u64,
     came: BTreeMap<Place, u64>,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { free: FREE, came: BTreeMap::new() }
+        Self { free: FREE, left_out: 0, came: BTreeMap::new() }
     }
 }
 
@@ -44,6 +48,15 @@ impl Allowance {
         ParameterError::check("the number of rows of one place", *came, 1, most)
     }
 
+    /// Notes a row that is left out.
+    ///
+    /// # Errors
+    /// When more were than a server's clients can make up.
+    pub fn leave_out(&mut self) -> Result<(), ParameterError> {
+        self.left_out += 1;
+        ParameterError::check("the number of rows with made-up cells", self.left_out, 0, LEFT_OUT)
+    }
+
     /// Cells that coded bytes of this length may have.
     pub fn most(&self, bytes: usize) -> usize {
         bytes.saturating_mul(CELLS_PER_BYTE).saturating_add(self.free).min(MAX_CELLS)
@@ -58,6 +71,7 @@ impl Allowance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::chunks::layer_parts;
     use crate::history::vector::Vector;
     use crate::settings::Settings;
     use crate::state::assembly::Assembly;
@@ -89,6 +103,28 @@ mod tests {
         let taken: Vec<_> = counts.layers().iter().map(|(Origin(n), _)| n).collect();
         assert!((5..10).contains(&taken.len()), "{taken:?}");
         assert_eq!(taken.last(), Some(&200));
+    }
+
+    /// Rows end, whatever a server makes up: parts that no filter has, clients whose rows are left out.
+    #[test]
+    fn places_have_a_bound() {
+        let blocks = LayerWindow::blocks(CAPACITY);
+        let few = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        let part = |chunk| {
+            let row = Row { chunk, ..row(86_400 * 20_000, Some(Origin(1)), &few) };
+            Row::decode(&row.encode()).unwrap()
+        };
+        let taken = (0..10_000).take_while(|&chunk| assembly.add(&part(chunk)).is_ok()).count();
+        assert_eq!(taken, layer_parts(blocks).len());
+        // So many cells in so few bytes are left out.
+        let made_up = [0xFF, 0xFF, 0xFF, 0xFF, 0x7F];
+        let mut of_clients =
+            (2..).map(|n| assembly.add(&row(86_400 * 20_000, Some(Origin(n)), &made_up))).take(100_000);
+        assert_eq!(
+            of_clients.find(Result::is_err).map(|end| end.unwrap_err().to_string()),
+            Some("the number of rows with made-up cells is 65537, expected 0 to 65536".to_owned())
+        );
     }
 
     /// A row that comes again and again is none of a snapshot.

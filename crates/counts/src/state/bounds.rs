@@ -28,6 +28,11 @@ impl Bounds {
         }
     }
 
+    /// The sizes of a window's filters.
+    pub fn sizes(&self, window: Window) -> impl Iterator<Item = u32> {
+        self.0.range((window, 0)..=(window, u32::MAX)).map(|((_, size), _)| *size)
+    }
+
     /// Adds a whole layer.
     ///
     /// # Errors
@@ -74,6 +79,29 @@ mod tests {
     fn signature(n: u64) -> Signature {
         let mixed = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         Signature::from_bytes((mixed ^ mixed >> 61).to_le_bytes())
+    }
+
+    /// Clients that are made up, each with a filter of another size, make no count look at more than a few sums: four sizes are taken for
+    /// a window, one by one or together, and one signature takes some hundred bytes of memory for each window.
+    #[test]
+    fn made_up_clients_are_few_sizes() {
+        let settings = Settings::default();
+        let window = Calendar::new(&settings).at(NOW);
+        let update = |n: u64, capacity: u32| {
+            let delta = Delta::from_changes(LayerWindow::blocks(capacity), [(7, 3)]).unwrap();
+            let parts = vec![Part { window, capacity, slice: 0, delta }];
+            Update { origin: Origin(n), version: 1, before: Chain::default(), scope: Scope::Client, parts }
+        };
+        let capacity = |n: u64| (1 << 24) - 100_000 * u32::try_from(n).unwrap();
+        let mut layers = Layers::new(&settings);
+        let taken = (0..50).filter(|&n| layers.apply(&update(n, capacity(n)), NOW).is_ok()).count();
+        assert_eq!((taken, layers.bounds.0.len()), (4, 4));
+        assert!((50..1000).all(|n| layers.apply(&update(n, capacity(0)), NOW).is_ok()));
+        let memory: usize = layers.iter().map(|(_, layer)| layer.memory()).sum();
+        assert!(memory < 954 * 300, "{memory}");
+        let steps = [4, 5].map(|most| (0..most).map(|n| update(n, capacity(n))).collect::<Vec<_>>());
+        let empty = Layers::new(&settings);
+        assert_eq!(steps.map(|step| empty.check_all(step.iter(), NOW).is_ok()), [true, false]);
     }
 
     /// What nobody brought costs no look at any of a thousand partners, and what one brought is found, here and at other holders.

@@ -84,6 +84,21 @@ impl State {
         }
     }
 
+    /// The administrator vouches for a reporter, which is trusted in full then, until others contradict it. False if there is no place for
+    /// more reporters.
+    ///
+    /// # Errors
+    /// A server has no users.
+    pub fn vouch(&mut self, reporter: ReporterId, now: u64) -> Result<bool, WrongRole> {
+        let (counts, _) = self.of_milter()?;
+        let Counts { trust, changes, .. } = counts;
+        let has_place = trust.standings.vouch(reporter, &trust.weighing.settings, now);
+        if has_place {
+            changes.standings.insert(reporter);
+        }
+        Ok(has_place)
+    }
+
     /// Takes back what a reporter said, of whatever, from the nomination `from` on; when all is, it is a newcomer again.
     ///
     /// # Errors

@@ -4,11 +4,12 @@
 //! The count of a signature is that of everybody else's merged cells and, for each limited client, that of its own. So whatever a
 //! client makes up, a count rises by no more than what its cells hold.
 
+use crate::history::chunks::layer_parts;
 use crate::history::refusal::Refusal;
 use crate::history::row::Row;
 use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
-use crate::history::window::{Calendar, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::bounds::Bounds;
@@ -21,13 +22,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Limited clients of all servers together, at most. Each costs a look at what any of them brought, and nothing else.
 const MAX_LAYERS: usize = 16_384;
 
+/// A count looks at one sum for each size that a window has; so there are few.
+fn check_sizes(sizes: &BTreeSet<u32>) -> Result<(), ParameterError> {
+    ParameterError::check("the number of capacities in a window", sizes.len() as u64, 0, MAX_SIZES as u64)
+}
+
 /// By the origin under which its server tells what a client brought.
 pub struct Layers {
     calendar: Calendar,
     capacity: u32,
     all: BTreeMap<Origin, Layer>,
     /// What all of them brought together, at most.
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
 }
 
 impl Layers {
@@ -139,6 +145,7 @@ impl Layers {
     /// [`Refusal`].
     pub fn check_all<'a>(&self, updates: impl Iterator<Item = &'a Update>, now: u64) -> Result<(), Refusal> {
         let mut layers = self.all.len();
+        let mut all_sizes: BTreeMap<Window, BTreeSet<u32>> = BTreeMap::new();
         for update in updates {
             self.check(update, now)?;
             let origin = update.origin;
@@ -151,6 +158,10 @@ impl Layers {
             for part in &update.parts {
                 let size = *sizes.entry(part.window).or_insert(part.capacity);
                 ParameterError::same("capacity", size.into(), part.capacity.into()).map_err(parameter)?;
+                let known = || self.bounds.sizes(part.window).collect();
+                let all = all_sizes.entry(part.window).or_insert_with(known);
+                all.insert(size);
+                check_sizes(all).map_err(parameter)?;
             }
         }
         Ok(())
@@ -162,6 +173,9 @@ impl Layers {
         self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
+        let mut sizes: BTreeSet<u32> = self.bounds.sizes(window).collect();
+        sizes.insert(capacity);
+        check_sizes(&sizes).map_err(parameter)?;
         let Some(layer) = self.all.get(&origin) else {
             let layers = self.all.len() as u64 + 1;
             return ParameterError::check("the number of limited clients", layers, 0, MAX_LAYERS as u64)
@@ -185,7 +199,7 @@ impl Layers {
     /// out: its client made them up, and nobody is to be kept from a snapshot by that.
     ///
     /// # Errors
-    /// When its filter has a size that there is no reason for.
+    /// When its filter has a size that there is no reason for, or more parts than that size has.
     pub fn add_row(
         &mut self,
         origin: Origin,
@@ -197,11 +211,14 @@ impl Layers {
             Err(NoPlace::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
+        let parts = layer_parts(LayerWindow::blocks(row.capacity)).end;
+        ParameterError::check("part", row.chunk.into(), 0, u64::from(parts).saturating_sub(1))?;
         let most = allowance.most(row.bytes.len());
         if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
             log::warn!(
                 "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
             );
+            allowance.leave_out()?;
             return Ok(true);
         }
         let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes, most) else { return Ok(false) };

@@ -5,7 +5,7 @@ use crate::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::history::refusal::Refusal;
 use crate::history::update::{Part, Scope, Update, most_capacity};
 use crate::history::vector::{MAX_ORIGINS, Vector};
-use crate::history::window::{Calendar, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
 use crate::settings::Settings;
 use crate::state::generations::Generation;
 use crate::state::layer::Layer;
@@ -32,9 +32,6 @@ pub enum Applied {
     /// It was in before.
     Known,
 }
-
-/// Sizes that the filters of a window may have beside one another: servers take a new capacity one after the other.
-const MAX_SIZES: usize = 4;
 
 /// Cells that were merged, and always with them the vector that says of what.
 pub struct MergedCounts {

@@ -24,9 +24,11 @@ impl BulkAssembly {
         Self { mark, versions, held: Held::new(settings) }
     }
 
-    /// Adds a part of it.
-    pub fn add(&mut self, section: &Section, now: u64) {
-        self.held.raise(section, now, |_, _, _| ());
+    /// Adds a part of it. False if it has nothing that was not in the list before.
+    pub fn add(&mut self, section: &Section, now: u64) -> bool {
+        let mut is_new = false;
+        self.held.raise(section, now, |_, _, _| is_new = true);
+        is_new
     }
 }
 

@@ -178,6 +178,8 @@ fn voices_beyond_the_bound_are_not_kept() {
         Saying { reporter, trap: None, ..saying(0, n, Side::Spam, UNIT, now) }
     };
     let (trusted, later) = (1000, NOW + 2 * DAY);
+    // A trap, by which they are borne out.
+    site.say(&saying(60, 1, Side::Spam, 1, NOW));
     for who in trusted..trusted + 12 {
         site.say(&word(who, 1, NOW));
     }
@@ -213,15 +215,17 @@ fn what_people_say_counts_for_its_own_retention() {
 }
 
 /// Users of whom nothing is known weigh a quarter, and the more the more others bear them out, which is looked at two days after the
-/// first word; who is forgotten weighs a quarter again, and nothing is left of all that it said.
+/// first word, and of whom one is known; who is forgotten weighs a quarter again, and nothing is left of all that it said.
 #[test]
 fn trust_grows_as_others_say_the_same() {
     let mut site = site(&Settings::default());
     let word = |who, n, now| Saying { trap: None, ..saying(who, n, Side::Spam, UNIT, now) };
+    // A trap of little weight.
+    site.say(&saying(60, 1, Side::Spam, 1, NOW));
     for who in 0..12 {
         site.say(&word(who, 1, NOW + u64::from(who)));
     }
-    assert_eq!(net(&site, 1, NOW + 20), 24);
+    assert_eq!(net(&site, 1, NOW + 20), 25);
     site.counts_mut().add(Signature::from_bytes([1; 16]), 100, NOW + 20);
     site.say(&word(0, 2, NOW + 2 * DAY - 1));
     assert_eq!(net(&site, 2, NOW + 2 * DAY), 2, "nobody is judged yet");
@@ -236,10 +240,23 @@ fn trust_grows_as_others_say_the_same() {
     assert_eq!(net(&site, 3, NOW + 2 * DAY), 8);
     let forgotten = site.0.forget(user(1), None, NOW + 3 * DAY);
     assert_eq!(forgotten, Ok(Forgotten { taken_back: 2, ..Forgotten::default() }));
-    assert_eq!([1, 2].map(|n| net(&site, n, NOW + 3 * DAY)), [22, 2]);
+    assert_eq!([1, 2].map(|n| net(&site, n, NOW + 3 * DAY)), [23, 2]);
     site.say(&word(1, 4, NOW + 3 * DAY));
     assert_eq!(net(&site, 4, NOW + 3 * DAY), 2);
     assert_eq!(site.0.forget(user(99), None, NOW), Ok(Forgotten::default()));
+}
+
+/// The user for whom the administrator vouches weighs whole from then on, and it is written.
+#[test]
+fn whoever_is_vouched_for_is_trusted() {
+    let mut site = site(&Settings::default());
+    assert_eq!(site.0.vouch(user(1), NOW), Ok(true));
+    site.say(&Saying { trap: None, ..saying(1, 1, Side::Spam, UNIT, NOW) });
+    assert_eq!(net(&site, 1, NOW), i64::from(UNIT));
+    assert_eq!(site.counts().trust.standings.established(), 1);
+    assert!(site.counts().changes.standings.contains(&user(1)));
+    site.0.forget(user(1), None, NOW).unwrap();
+    assert_eq!(site.counts().trust.standings.established(), 0);
 }
 
 /// What is known of a mailing leaves with the last word on it.

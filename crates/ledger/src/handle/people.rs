@@ -46,6 +46,15 @@ impl Ledger {
         }
     }
 
+    /// The administrator vouches for a reporter, which is trusted in full from now on, until others contradict it. False if as many are
+    /// known as there is place for.
+    ///
+    /// # Errors
+    /// When it is not on disk.
+    pub async fn vouch(&self, reporter: ReporterId, now: u64) -> Result<bool, LedgerError> {
+        self.ask_role(move |state: &mut State| state.vouch(reporter, now)).await
+    }
+
     /// What was said here, by mailing, and who is trusted how much.
     ///
     /// # Errors

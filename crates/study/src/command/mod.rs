@@ -11,6 +11,7 @@ mod partners;
 mod revocation;
 mod rewritten;
 mod trust;
+mod young;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ enum Command {
     Revocation(revocation::Args),
     Rewritten(rewritten::Args),
     Trust(trust::Args),
+    Young(young::Args),
 }
 
 impl Cli {
@@ -50,6 +52,7 @@ impl Cli {
             Command::Revocation(args) => revocation::run(&args),
             Command::Rewritten(args) => rewritten::run(&args),
             Command::Trust(args) => trust::run(&args),
+            Command::Young(args) => young::run(&args),
         }
     }
 }

@@ -17,6 +17,12 @@ pub(super) struct Args {
     /// Days that are simulated; patient liars begin to lie on day 31.
     #[arg(long, value_name = "DAYS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(10..=1_000))]
     days: u32,
+    /// Honest people for whom the administrator vouches.
+    #[arg(long, value_name = "PEOPLE", default_value_t = 0)]
+    vouched: u32,
+    /// Of a hundred mailings of spam so many reach a trap of the site.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10)]
+    trapped: u32,
     /// Runs, each with a seed of its own, whose mean is printed.
     #[arg(long, value_name = "RUNS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
@@ -36,7 +42,13 @@ struct Outcome {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let runs = Runs { people: args.people, days: args.days, runs: args.runs };
+    let runs = Runs {
+        people: args.people,
+        days: args.days,
+        vouched: args.vouched,
+        trapped: args.trapped,
+        runs: args.runs,
+    };
     let outcome = |scenario: Scenario| {
         let [plain, trust] = [false, true].map(|trust| scenario.run(runs, trust));
         Outcome { scenario, plain, trust }

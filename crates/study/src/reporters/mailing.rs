@@ -2,7 +2,7 @@
 //! One mailing, and what was said of it.
 
 use bulkmark_trust::{Case, Heard, Judgement, Settings, Side, Standing, Voice};
-use bulkmark_types::ReporterId;
+use bulkmark_types::{ReporterId, UNIT};
 
 /// A message that many get.
 #[derive(Debug)]
@@ -13,13 +13,20 @@ pub(super) struct Mailing {
     /// What speaks for spam, less what speaks against it, in units.
     net: i64,
     heard: bool,
+    /// Whether only accounts in one hand get it.
+    pub(super) is_own: bool,
     /// Copies that came.
     pub(super) seen: u32,
 }
 
 impl Mailing {
     pub(super) const fn new(truth: Side) -> Self {
-        Self { truth, voices: Vec::new(), net: 0, heard: false, seen: 0 }
+        Self { truth, voices: Vec::new(), net: 0, heard: false, is_own: false, seen: 0 }
+    }
+
+    /// A mailing that only so many accounts in one hand get.
+    pub(super) fn own(accounts: u32) -> Self {
+        Self { seen: accounts, is_own: true, ..Self::new(Side::Spam) }
     }
 
     pub(super) fn is_spam(&self, settings: &Settings) -> bool {
@@ -58,6 +65,22 @@ impl Mailing {
         !std::mem::replace(&mut self.heard, true)
     }
 
+    /// A trap gets a copy and reports it with full weight; true for the first word.
+    pub(super) fn trapped(&mut self, settings: &Settings) -> bool {
+        self.net += i64::from(UNIT);
+        self.voices.push(Voice {
+            who: TRAP,
+            side: Some(Side::Spam),
+            units: 8,
+            told: self.net < i64::from(settings.threshold()) + i64::from(UNIT),
+            newcomer: false,
+            trap: true,
+            seen: self.seen,
+            spam_after: self.is_spam(settings),
+        });
+        !std::mem::replace(&mut self.heard, true)
+    }
+
     const fn case(&self) -> Case<'_> {
         Case { voices: self.voices.as_slice(), elsewhere: 0, seen: self.seen }
     }
@@ -67,6 +90,9 @@ impl Mailing {
         self.case().judge().1
     }
 }
+
+/// The trap of a site.
+const TRAP: ReporterId = ReporterId::from_bytes((u128::MAX << 2 | 2).to_le_bytes());
 
 /// People are numbered.
 pub(super) const fn id(person: u32) -> ReporterId {

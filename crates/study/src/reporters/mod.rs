@@ -6,8 +6,10 @@ mod people;
 mod plot;
 mod scenario;
 mod world;
+mod young;
 
 pub use people::{Lie, TURN};
 pub use plot::{Outcomes, plot};
 pub use scenario::{Runs, Scenario};
-pub use world::{Accounts, Day, World};
+pub use world::{Accounts, Day, Weights, World};
+pub use young::{HOURS, Seeds, young};

@@ -17,6 +17,8 @@ pub enum Lie {
     Opposite,
     /// What is true, without error, until the day; from then on the opposite.
     Patient(u32),
+    /// Nothing until the day; from then on the opposite.
+    Sleeper(u32),
     /// They say nothing.
     Silent,
 }
@@ -32,6 +34,7 @@ impl Lie {
             Self::Random => "random",
             Self::Opposite => "opposite",
             Self::Patient(_) => "patient",
+            Self::Sleeper(_) => "sleepers",
             Self::Silent => "silent",
         }
     }
@@ -40,6 +43,7 @@ impl Lie {
     pub(super) fn says(self, truth: Side, day: u32, random: &mut Xoshiro256PlusPlus) -> Option<Side> {
         match self {
             Self::Silent => None,
+            Self::Sleeper(until) if day < until => None,
             Self::Random if below(random, 2) == 0 => Some(truth),
             Self::Patient(until) if day < until => Some(truth),
             _ => Some(opposite(truth)),

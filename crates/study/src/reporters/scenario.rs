@@ -38,7 +38,7 @@ impl Scenario {
             }
         }
         for (day, lie) in [(TURN, Lie::Opposite), (TURN - PATIENCE, Lie::Patient(TURN))] {
-            let accounts = Some(Accounts { number: ACCOUNTS, day, lie });
+            let accounts = Some(Accounts { number: ACCOUNTS, day, lie, own: 0 });
             all.push(Self { accounts, ..Self::NOBODY });
         }
         all
@@ -63,7 +63,22 @@ impl Scenario {
         let (people, days) = (runs.people, runs.days);
         let &Self { liars, lie, eager, accounts } = self;
         let settings = if trust { Settings::default() } else { alike() };
-        let run = |seed| World { people, liars, lie, eager, accounts, days, trust, settings, seed }.run();
+        let run = |seed| {
+            World {
+                people,
+                liars,
+                lie,
+                eager,
+                accounts,
+                days,
+                trust,
+                vouched: runs.vouched,
+                trapped: runs.trapped,
+                settings,
+                seed,
+            }
+            .run()
+        };
         let mut all = (1..=u64::from(runs.runs)).map(run);
         let first = all.next().unwrap_or_default();
         all.fold(first, |sum, run| sum.iter().zip(&run).map(|(sum, day)| sum.and(day)).collect())
@@ -90,6 +105,10 @@ pub struct Runs {
     pub people: u32,
     /// Days.
     pub days: u32,
+    /// Honest people for whom the administrator vouches.
+    pub vouched: u32,
+    /// Of a hundred mailings of spam so many reach a trap.
+    pub trapped: u32,
     /// With so many seeds.
     pub runs: u32,
 }

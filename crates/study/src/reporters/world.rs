@@ -32,6 +32,9 @@ const HAM_HOURS: u32 = 3;
 /// Within how many hours people read their mail.
 const READ_HOURS: u32 = 8;
 
+/// How often accounts in one hand send their own mailings to themselves again.
+const OWN_COPIES: u32 = 10;
+
 /// A site, its people, and how long it is watched.
 #[derive(Debug, Clone, Copy)]
 pub struct World {
@@ -43,6 +46,10 @@ pub struct World {
     pub lie: Lie,
     /// Whether liars say something of each message that they get, while others take the trouble more seldom.
     pub eager: bool,
+    /// Honest people for whom the administrator vouches on the first day.
+    pub vouched: u32,
+    /// Of a hundred mailings of spam so many reach a trap of this site.
+    pub trapped: u32,
     /// Accounts that somebody opens on a day, and what they do with them.
     pub accounts: Option<Accounts>,
     /// Days.
@@ -62,8 +69,10 @@ pub struct Accounts {
     pub number: u32,
     /// On which day they are opened.
     pub day: u32,
-    /// What they say.
+    /// What they say of others' mail.
     pub lie: Lie,
+    /// Mailings a day that they send to themselves alone, again and again, and call spam.
+    pub own: u32,
 }
 
 /// The verdicts of one day, in copies, and what people weighed at its end.
@@ -131,12 +140,26 @@ fn percent(part: u64, all: u64) -> f64 {
     100.0 * part as f64 / all.max(1) as f64
 }
 
+/// What people weigh at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Weights {
+    /// What honest people weigh on the average, 0 to 1.
+    pub honest: f64,
+    /// What liars weigh, accounts in one hand included.
+    pub liars: f64,
+    /// How many have a trust of a half or more.
+    pub established: u32,
+}
+
 /// What happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrives { mailing: usize, person: u32 },
     Reads { mailing: usize, person: u32, in_junk: bool },
     Speaks { mailing: usize, account: u32 },
+    Trapped { mailing: usize },
+    Repeated { mailing: usize },
+    Weighed,
     Judged { mailing: usize },
 }
 
@@ -151,12 +174,19 @@ struct Run<'a> {
     trouble: Vec<u32>,
     standings: Standings,
     days: Vec<Day>,
+    weights: Vec<Weights>,
 }
 
 impl World {
     /// Lets the days pass.
     #[must_use]
     pub fn run(&self) -> Vec<Day> {
+        self.watch(&[]).0
+    }
+
+    /// The same, and what people weigh after so many hours.
+    #[must_use]
+    pub fn watch(&self, hours: &[u64]) -> (Vec<Day>, Vec<Weights>) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let trouble = (0..self.people).map(|_| trouble(&mut random)).collect();
         let mut run = Run {
@@ -168,9 +198,15 @@ impl World {
             trouble,
             standings: Standings::default(),
             days: vec![Day::default(); self.days as usize],
+            weights: Vec::new(),
         };
+        hours.iter().for_each(|hour| run.plan(BEGIN + hour * HOUR, Event::Weighed));
+        let honest = (0..self.people).filter(|&person| !self.lies(person));
+        for person in honest.take(self.vouched as usize) {
+            run.standings.vouch(id(person), &self.settings, BEGIN);
+        }
         (0..self.days).for_each(|day| run.day(day));
-        run.days
+        (run.days, run.weights)
     }
 
     /// Liars are spread evenly.
@@ -186,6 +222,9 @@ impl Run<'_> {
             let truth = if number % 2 == 0 { Side::Spam } else { Side::NotSpam };
             let time = begin + self.within(24);
             self.begin(truth, time, day);
+        }
+        if let Some(accounts) = self.world.accounts.filter(|accounts| day >= accounts.day) {
+            (0..accounts.own).for_each(|_| self.begin_own(accounts.number, begin));
         }
         while self.events.peek().is_some_and(|Reverse((time, ..))| *time < begin + DAY) {
             let Some(Reverse((time, _, event))) = self.events.pop() else { break };
@@ -217,11 +256,23 @@ impl Run<'_> {
             let person = u32::try_from(person).unwrap_or(0);
             self.plan(arrives, Event::Arrives { mailing, person });
         }
+        if truth == Side::Spam && below(&mut self.random, 100) < self.world.trapped {
+            let caught = time + self.within(hours);
+            self.plan(caught, Event::Trapped { mailing });
+        }
         if let Some(accounts) = self.world.accounts.filter(|accounts| day >= accounts.day) {
             for account in 0..accounts.number {
                 self.plan(time, Event::Speaks { mailing, account });
             }
         }
+    }
+
+    /// Accounts in one hand get a mailing of theirs, call it spam, and get it as often again.
+    fn begin_own(&mut self, accounts: u32, day: u64) {
+        let (mailing, time) = (self.mailings.len(), day + self.within(24));
+        self.mailings.push(Mailing::own(accounts));
+        (0..accounts).for_each(|account| self.plan(time, Event::Speaks { mailing, account }));
+        (0..OWN_COPIES * accounts).for_each(|_| self.plan(time, Event::Repeated { mailing }));
     }
 
     fn stride(&mut self) -> u64 {
@@ -247,11 +298,25 @@ impl Run<'_> {
             }
             Event::Speaks { mailing, account } => {
                 if let Some(accounts) = self.world.accounts {
-                    let truth = self.mailings[mailing].truth;
-                    if let Some(side) = accounts.lie.says(truth, day, &mut self.random) {
+                    let found = &self.mailings[mailing];
+                    let said = if found.is_own {
+                        Some(Side::Spam)
+                    } else {
+                        accounts.lie.says(found.truth, day, &mut self.random)
+                    };
+                    if let Some(side) = said {
                         self.says(mailing, self.world.people + account, side, time);
                     }
                 }
+            }
+            Event::Trapped { mailing } => {
+                let first = self.mailings[mailing].trapped(&self.world.settings);
+                self.spoken_of(mailing, first, time);
+            }
+            Event::Repeated { mailing } => self.mailings[mailing].seen += 1,
+            Event::Weighed => {
+                let weights = self.weights(day, time);
+                self.weights.push(weights);
             }
             Event::Judged { mailing } => {
                 let judgements = self.mailings[mailing].judge();
@@ -300,6 +365,10 @@ impl Run<'_> {
         let standing = self.standings.of(&id(person));
         let settings = (&self.world.settings, self.standings.established());
         let first = self.mailings[mailing].says(person, side, &standing, settings, time);
+        self.spoken_of(mailing, first, time);
+    }
+
+    fn spoken_of(&mut self, mailing: usize, first: bool, time: u64) {
         if first && self.world.trust {
             self.plan(time + JUDGED_AFTER, Event::Judged { mailing });
         }
@@ -307,6 +376,11 @@ impl Run<'_> {
 
     /// What everybody weighs at the end of a day.
     fn weigh(&mut self, day: u32, now: u64) {
+        let Weights { honest, liars, .. } = self.weights(day, now);
+        (self.days[day as usize].honest, self.days[day as usize].liars) = (honest, liars);
+    }
+
+    fn weights(&mut self, day: u32, now: u64) -> Weights {
         let settings = &self.world.settings;
         let (mut units, mut number) = ([0u32; 2], [0u32; 2]);
         let opened = |accounts: Accounts| if day >= accounts.day { accounts.number } else { 0 };
@@ -319,6 +393,6 @@ impl Run<'_> {
             number[of] += 1;
         }
         let mean = |of: usize| f64::from(units[of]) / f64::from(8 * number[of].max(1));
-        (self.days[day as usize].honest, self.days[day as usize].liars) = (mean(0), mean(1));
+        Weights { honest: mean(0), liars: mean(1), established: self.standings.established() }
     }
 }

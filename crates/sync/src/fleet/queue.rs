@@ -14,6 +14,10 @@ const MOST_BYTES: usize = 16 << 20;
 const FULL: usize = 1 << 20;
 const DRAFTED: usize = 3 << 20;
 
+/// Names of nobody that are remembered beyond as many as there are clients: batches under any name can be stored by a member with an
+/// aggregator's rights.
+const STRANGERS: usize = 1000;
+
 /// What a batch costs beside its bytes.
 const OVERHEAD: usize = 200;
 
@@ -108,10 +112,14 @@ impl Clients {
         }
     }
 
-    /// Whose batches wait and who is none of these is nobody.
+    /// Whose batches wait and who is none of these is nobody. Beyond a bound those who wait no longer are asked for again.
     pub(super) fn give_up(&mut self, queue: &Queue) {
         let strangers = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
-        self.nobody.extend(strangers.map(|batch| batch.client.clone()));
+        let waiting: BTreeSet<String> = strangers.map(|batch| batch.client.clone()).collect();
+        if self.nobody.len() > self.all.len() + STRANGERS {
+            self.nobody.clear();
+        }
+        self.nobody.extend(waiting);
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -188,9 +196,16 @@ mod tests {
         assert_eq!(queue.first(&clients)[2].bytes, [0; 0]);
         queue.push(batch(3, "new", 10), Instant::now());
         assert!(queue.strangers(&clients), "another one");
+        for n in 0..5000 {
+            queue.covered(u64::MAX, Instant::now());
+            queue.push(batch(4, &format!("made-up-{n}"), 10), Instant::now());
+            clients.give_up(&queue);
+            assert!(!queue.strangers(&clients) && clients.nobody.len() <= 2 + STRANGERS + 1);
+        }
+        queue.push(batch(5, "gone", 10), Instant::now());
         clients.give_up(&queue);
         clients.are(vec![client("own", None, 0), client("gone", None, 0)]);
         assert!(queue.strangers(&clients));
-        assert_eq!(queue.first(&clients)[2].bytes.len(), 10, "it is let in again");
+        assert_eq!(queue.first(&clients)[1].bytes.len(), 10, "it is let in again");
     }
 }
