@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -149,6 +149,12 @@ vectors:
 		for ip in 192.0.2.7 2001:db8:1:2::3; do $(abspath $(TARGET))/debug/bulkmark signature --ip $$ip plain.eml | \
 		grep ' from '; done; } >$(VECTORS).new
 	mv $(VECTORS).new $(VECTORS)
+
+# Messages of many kinds as Thunderbird, Chromium, GMime and Python show them, and as bulkmark reads them; any difference that is not in
+# crates/signature/tests/readers/differences.txt fails. Ten minutes, nearly all of it Thunderbird.
+readers:
+	-tests/mta/install thunderbird chromium gir1.2-gmime-3.0 python3-gi
+	$(CARGO) test --locked -p bulkmark-signature --test readers -- --nocapture
 
 fuzz:
 	fuzz/run $(FUZZ_SECONDS)

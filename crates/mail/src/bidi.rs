@@ -13,7 +13,9 @@ const POP: char = '\u{202C}';
 /// Overrides in one another are taken as one. Linear.
 #[must_use]
 pub fn in_reading_order(text: &str) -> Cow<'_, str> {
-    if memchr::memmem::find(text.as_bytes(), "\u{202E}".as_bytes()).is_none() {
+    // Most texts have no such byte.
+    let Some(first) = memchr::memchr(0xE2, text.as_bytes()) else { return Cow::Borrowed(text) };
+    if !text[first..].contains(OVERRIDE) {
         return Cow::Borrowed(text);
     }
     let mut ordered = String::with_capacity(text.len());

@@ -3,7 +3,7 @@
 
 use super::look::{How, Look};
 use super::names::{closes_its_like, closes_paragraph, holds_its_own, is_void};
-use super::style::{Node, Pseudo, Sheet, Style};
+use super::style::{Known, Node, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
@@ -15,6 +15,9 @@ const MAX_OPEN: usize = 512;
 
 /// Bytes of text that the style sheets of a page add, and of texts in the place of its pictures.
 const MAX_GENERATED: usize = 32 << 10;
+
+/// Elements of a page that are read before, for what asks for what follows an element.
+const MAX_KNOWN: usize = 1 << 15;
 
 /// An open element.
 #[derive(Debug)]
@@ -35,11 +38,11 @@ struct ByOwnHash(u64);
 
 impl Hasher for ByOwnHash {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u32(u32::from(*b)));
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
     }
 
-    fn write_u32(&mut self, hash: u32) {
-        self.0 = (self.0.rotate_left(32) ^ u64::from(hash)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = (self.0.rotate_left(32) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
     fn finish(&self) -> u64 {
@@ -53,6 +56,7 @@ impl Hasher for ByOwnHash {
 pub(super) struct Elements<'a> {
     sheet: &'a Sheet,
     document: Option<Rc<Node>>,
+    known: Known,
     /// Bytes of text that style sheets may still add.
     generated: usize,
     /// What stands in the place of pictures that are shown, a line each.
@@ -62,6 +66,10 @@ pub(super) struct Elements<'a> {
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
+    /// How many elements were opened of the page.
+    count: usize,
+    /// They are only listed, to be known when the page is read again.
+    listed: Option<Vec<Rc<Node>>>,
     /// Whether the last shown words end with a colon, like the line that names the author of a quote.
     is_announced: bool,
 }
@@ -72,13 +80,27 @@ impl<'a> Elements<'a> {
         Self {
             sheet,
             document: sheet.document(),
+            known: Known::default(),
             generated: MAX_GENERATED,
             alternatives: String::new(),
             paragraphs: 0,
             open: Vec::new(),
             innermost: HashMap::default(),
+            count: 0,
+            listed: None,
             is_announced: false,
         }
+    }
+
+    /// The same that only lists elements.
+    pub(super) fn listing(sheet: &'a Sheet) -> Self {
+        Self { listed: Some(Vec::new()), ..Self::new(sheet) }
+    }
+
+    /// All elements of the page; `None` where there are more than are read before.
+    pub(super) fn list(mut self) -> Option<Vec<Rc<Node>>> {
+        self.close_from(0);
+        self.listed.filter(|_| self.count <= MAX_KNOWN)
     }
 
     /// A start tag was read.
@@ -89,15 +111,18 @@ impl<'a> Elements<'a> {
         if self.paragraphs > 0 && closes_paragraph(&tag.name) {
             self.close_like(&local_name!("p"));
         }
-        let around = self.open.last().map_or(&self.document, |element| &element.node);
-        let node = around.as_ref().map(|around| around.open(tag));
+        let node = self.node(tag);
         if is_void(&tag.name) {
             return;
         }
         if self.open.len() < MAX_OPEN {
             let outer = self.look();
-            let style = Style::of(tag, self.sheet, node.as_deref());
-            let look = outer.within(&style, tag, self.is_announced);
+            let look = if self.listed.is_some() {
+                outer
+            } else {
+                let style = Style::of(tag, self.sheet, node.as_deref(), &mut self.known);
+                outer.within(&style, tag, self.is_announced)
+            };
             let at = self.open.len();
             self.paragraphs += usize::from(tag.name == local_name!("p"));
             self.open.push(Element {
@@ -107,6 +132,28 @@ impl<'a> Elements<'a> {
                 namesake: self.innermost.insert(tag.name.clone(), at),
                 holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
             });
+        }
+    }
+
+    /// What selectors ask of an element that begins here.
+    fn node(&mut self, tag: &Tag) -> Option<Rc<Node>> {
+        let around = self.open.last().map_or(&self.document, |element| &element.node).as_ref()?;
+        self.count += 1;
+        if let Some(node) = self.sheet.known(self.count - 1) {
+            return Some(Rc::clone(node));
+        }
+        let node = around.open(tag);
+        if let Some(all) = self.listed.as_mut().filter(|_| self.count <= MAX_KNOWN) {
+            node.begin(all.len());
+            all.push(Rc::clone(&node));
+        }
+        Some(node)
+    }
+
+    /// Text was read, seen or not.
+    pub(super) fn fill(&self) {
+        if let (Some(_), Some(Element { node: Some(node), .. })) = (&self.listed, self.open.last()) {
+            node.fill();
         }
     }
 
@@ -160,6 +207,9 @@ impl<'a> Elements<'a> {
 
     /// Text that style sheets put at the beginning of the innermost element.
     pub(super) fn before(&mut self) -> Option<String> {
+        if !self.sheet.generates_text() {
+            return None;
+        }
         self.generate(self.open.len().checked_sub(1)?, Pseudo::Before)
     }
 
@@ -193,7 +243,10 @@ impl<'a> Elements<'a> {
     }
 
     fn close_from(&mut self, at: usize) {
-        for Element { name, namesake, .. } in self.open.drain(at..).rev() {
+        for Element { name, namesake, node, .. } in self.open.drain(at..).rev() {
+            if let (Some(_), Some(node)) = (&self.listed, node) {
+                node.end_before(self.count);
+            }
             self.paragraphs -= usize::from(name == local_name!("p"));
             match namesake {
                 Some(outer) => self.innermost.insert(name, outer),
@@ -311,7 +364,7 @@ mod tests {
             "<p style=\"font-family:'a;b';display:none\">x</p>",
             "<p style='display:block;display:none'>x</p>",
             "<template>x<p>x</p></template>",
-            "<video src=u:>x<b>x</b></video><audio>x</audio><canvas>x</canvas>",
+            "<video src=u:>x<b>x</b></video><audio>x</audio>",
             "<iframe src=u:><p>x</p></iframe><noframes>x</noframes><noembed>x</noembed>",
             "<object data=u:>x</object><datalist><option>x</datalist><select><option>x</select>",
             "<dialog>x</dialog><div popover>x</div><ruby><rp>x</rp></ruby>",
@@ -345,6 +398,10 @@ mod tests {
             "<p style='display:var(--a,none)'>x</p><p style='--b:0;font-size:var(--b)'>x</p>",
             "<p style='text-indent:100%;overflow:hidden'>x</p><p style='margin-top:-9999px'>x</p>",
             "<p style='color:#fff;text-shadow:0 0 1px white'>x</p>",
+            "<p style='display:none;display:nonsense'>x</p><p style='height:0;overflow:hidden;height:much;overflow:some'>x</p>",
+            "<p style='visibility:hidden;visibility:yes'>x</p><p style='position:absolute;left:-9999px;position:here;left:all the way'>x</p>",
+            "<p style='padding-left:9999px'>x</p><p style='text-indent:9999px'>x</p><div style='height:2px;overflow:hidden'>x</div>",
+            "<p style='opacity:0;animation:none'>x</p>",
             "<p style='display:table-column'>x</p><progress>x</progress><meter>x</meter>",
             "<svg><title>x</title><defs><text>x</text></defs><desc>x</desc></svg><math><annotation>x</annotation></math>",
         ] {
@@ -381,6 +438,9 @@ mod tests {
             "<div style='background-image:url(x)'><b style='color:white'>x</b></div>",
             "<p style='color:hotpink;background:white'>x</p>",
             "<dialog open>x</dialog>",
+            "<canvas>x</canvas>",
+            "<p style='opacity:0;animation:k 1s forwards'>x</p>",
+            "<p style='margin-left:-20px;padding-left:900px'>x</p>",
             "<object>x</object>",
             "<details open>x</details>",
             "<details><summary>x</summary></details>",

@@ -21,11 +21,16 @@ use std::cell::{Cell, RefCell};
 /// left out, and so are `cid:` and `mid:` targets: they name other parts by a label that differs in each copy.
 pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
     let sheet = Sheet::of(html);
+    if sheet.looks_ahead() {
+        let elements = RefCell::new(Elements::listing(&sheet));
+        tokenize_all(html, &[], &elements, &mut |_| ());
+        elements.into_inner().list().into_iter().for_each(|nodes| sheet.keep_document(nodes));
+    }
     let elements = RefCell::new(Elements::new(&sheet));
     let mut shown = 0;
     let swallowed = tokenize_all(html, &[], &elements, &mut |piece| {
         if let Piece::Text(text) = piece {
-            shown += text.bytes().filter(|b| !b.is_ascii_whitespace()).count();
+            shown += written(text);
         }
         see(piece);
     });
@@ -40,6 +45,12 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
     if let Some(swallowed) = swallowed.filter(|swallowed| shown < swallowed.text.len() / SWALLOWED) {
         show_swallowed(swallowed, &elements, see);
     }
+}
+
+/// Bytes of a text that are no white space, in pieces that are counted many bytes at a time.
+fn written(text: &str) -> usize {
+    let of = |piece: &[u8]| piece.iter().map(|b| u8::from(!b.is_ascii_whitespace())).sum::<u8>();
+    text.as_bytes().chunks(255).map(|piece| usize::from(of(piece))).sum()
 }
 
 /// A page of which so much more was swallowed than is shown is not what its writer meant.
@@ -227,6 +238,7 @@ impl<'a, 's> Sink<'a, 's> {
         let mut text = self.text.borrow_mut();
         if !text.is_empty() {
             let mut elements = self.elements.borrow_mut();
+            elements.fill();
             let read = if elements.is_reversed() {
                 Cow::Owned(text.chars().rev().collect())
             } else {

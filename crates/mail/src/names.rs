@@ -156,14 +156,14 @@ pub(super) fn ends_word(tag: &Tag) -> bool {
     }
 }
 
-/// Whether browsers never show the content of an element: it is for programs, or stands where something else is shown.
+/// Whether browsers never show the content of an element: it is for programs, or stands where something else is shown. Mail programs run no
+/// script, so they show that of a canvas.
 pub(super) fn is_never_shown(tag: &Tag) -> bool {
     let has = |name: LocalName| tag.attrs.iter().any(|a| a.name.local == name);
     match tag.name {
         local_name!("template")
         | local_name!("video")
         | local_name!("audio")
-        | local_name!("canvas")
         | local_name!("iframe")
         | local_name!("noframes")
         | local_name!("noembed")

@@ -9,6 +9,8 @@ use super::length::{PLAIN, TINY};
 pub(super) enum Slot {
     /// It is not displayed.
     NotDisplayed,
+    /// It changes while it is looked at.
+    Moves,
     /// It is a box of its own, to which sizes apply.
     Block,
     Float,
@@ -33,6 +35,7 @@ pub(super) enum Slot {
     /// The text begins where its box ends.
     IndentOut,
     MarginLeft,
+    PaddingLeft,
     MarginTop,
     Clip,
     ClipPath,
@@ -121,8 +124,8 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
         (Slot::FontSize, _) => None,
         // These show what others hide.
-        (Slot::ClipsToText | Slot::Layer, Value::Hides(true)) => Some(value),
-        (Slot::ClipsToText | Slot::Layer, _) | (_, Value::Hides(true)) => None,
+        (Slot::ClipsToText | Slot::Layer | Slot::Moves, Value::Hides(true)) => Some(value),
+        (Slot::ClipsToText | Slot::Layer | Slot::Moves, _) | (_, Value::Hides(true)) => None,
         _ => Some(Value::Hides(false)),
     }
 }
@@ -132,7 +135,7 @@ pub(super) type Found = (Slot, Rank, Value);
 
 /// The declarations that count for one element.
 #[derive(Debug, Default)]
-pub(super) struct Cascade {
+pub(crate) struct Cascade {
     /// A bit for each slot that something is said of, and for each that does its part in hiding the text.
     said: u64,
     hides: u64,
@@ -153,6 +156,12 @@ impl Cascade {
             *there = (slot, rank, value);
         }
         self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
+    }
+
+    /// Forgets all of them, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        (self.said, self.hides) = (0, 0);
+        self.found.clear();
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {

@@ -18,8 +18,43 @@ pub(super) struct Declaration {
     pub(super) is_important: bool,
 }
 
+/// `style` attributes of a page that are kept, and bytes of the longest of these: cells of a table have the same ones.
+const MAX_KEPT: usize = 8;
+const MAX_KEPT_BYTES: usize = 512;
+
+/// What the last `style` attributes say.
+#[derive(Debug, Default)]
+pub(super) struct Attributes {
+    kept: Vec<(String, Vec<Declaration>)>,
+    /// Which is replaced next.
+    next: usize,
+}
+
+impl Attributes {
+    /// Shows what one of them says.
+    pub(super) fn read(&mut self, text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
+        if text.len() > MAX_KEPT_BYTES {
+            of_attribute(text, vars, see);
+        } else if let Some((_, found)) = self.kept.iter().find(|(known, _)| known == text) {
+            found.iter().for_each(|&declaration| see(declaration));
+        } else {
+            let mut found = Vec::new();
+            of_attribute(text, vars, &mut |declaration| {
+                found.push(declaration);
+                see(declaration);
+            });
+            let new = (text.to_owned(), found);
+            match self.kept.get_mut(self.next) {
+                Some(there) => *there = new,
+                None => self.kept.push(new),
+            }
+            self.next = (self.next + 1) % MAX_KEPT;
+        }
+    }
+}
+
 /// Reads a `style` attribute.
-pub(super) fn of_attribute(text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
+fn of_attribute(text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
     // Where no character can stand for something else, a semicolon is the end of a declaration. That is nearly always so.
     if text.bytes().any(|b| b"\\\"'({[*".contains(&b)) {
         RuleBodyParser::new(&mut Parser::new(text), &mut Block { vars, see }).for_each(drop);
@@ -131,6 +166,11 @@ fn read(property: &str, value: &str, see: &mut dyn FnMut(Declaration)) {
     if is_of_paint(name) {
         paints(name, value.trim_end(), &mut set);
     } else if is_of_place(name) {
-        places(name, &value.trim_end().to_ascii_lowercase(), &mut set);
+        let value = value.trim_end();
+        if value.bytes().any(|b| b.is_ascii_uppercase()) {
+            places(name, &value.to_ascii_lowercase(), &mut set);
+        } else {
+            places(name, value, &mut set);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cascade::{Cascade, Rank, Slot, Value};
 use super::colour::{Colour, PAGE, alike};
-use super::declaration;
+use super::declaration::Attributes;
 use super::length::TINY;
 use super::painting::{backdrop, ink};
 use super::sheet::Sheet;
@@ -26,6 +26,13 @@ pub(crate) enum Ink {
 pub(crate) enum Size {
     Of(u32),
     Times(u32),
+}
+
+/// What elements of a page leave for the next ones: memory, and what `style` attributes say.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    cascade: Cascade,
+    attributes: Attributes,
 }
 
 /// What is said of one element. `None` is: nothing, it is as around it.
@@ -56,14 +63,15 @@ pub(crate) struct Style {
 
 impl Style {
     /// Reads the attributes of a start tag, and what `sheet` says of such an element.
-    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>) -> Self {
-        let mut cascade = Cascade::default();
-        let mut is_styled = sheet.apply(tag, node, &mut cascade);
+    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut Known) -> Self {
+        let Known { cascade, attributes } = known;
+        cascade.clear();
+        let mut is_styled = sheet.apply(tag, node, cascade);
         for attribute in &tag.attrs {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
             match attribute.name.local {
-                local_name!("style") => declaration::of_attribute(value, sheet.vars(), &mut |found| {
+                local_name!("style") => attributes.read(value, sheet.vars(), &mut |found| {
                     cascade.add(found.slot, Rank::inline(found.is_important), found.value);
                 }),
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
@@ -77,7 +85,7 @@ impl Style {
             }
             is_styled = true;
         }
-        if is_styled { Self::by(&cascade, &tag.name) } else { Self::default() }
+        if is_styled { Self::by(cascade, &tag.name) } else { Self::default() }
     }
 
     /// That of text in no element of its own.
@@ -175,7 +183,12 @@ fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
         Slot::Rotate,
         Slot::ContentHidden,
         Slot::MarginTop,
+        Slot::PaddingLeft,
     ];
+    // Who waits sees what an animation shows.
+    if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
+        return false;
+    }
     anywhere.into_iter().any(hides)
         || is_flat
         || is_moved

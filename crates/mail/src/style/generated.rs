@@ -2,7 +2,7 @@
 //! Text that style sheets put before or behind that of elements (CSS Generated Content Module Level 3).
 
 use super::cascade::{Found, Rank};
-use super::selector::{Pseudo, Selector};
+use super::compound::{Pseudo, Selector};
 use super::tree::Own;
 use cssparser::{ParseError, Parser, Token};
 

@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether a selector fits an element.
 
+use super::compound::{Among, Combinator, Compound, Selector, Simple};
 use super::media::Applies;
-use super::selector::{Combinator, Compound, Selector, Simple};
 use super::tree::{Node, Own};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// Looks at elements that one page may take. What is not looked at may fit.
+/// A page: its elements, where they were read before, and looks at elements that it may take. What is not looked at may fit.
 #[derive(Debug, Default)]
-pub(super) struct Budget(Cell<u32>);
+pub(super) struct Budget {
+    left: Cell<u32>,
+    nodes: OnceCell<Vec<Rc<Node>>>,
+}
 
 impl Budget {
     pub(super) const fn new(looks: u32) -> Self {
-        Self(Cell::new(looks))
+        Self { left: Cell::new(looks), nodes: OnceCell::new() }
+    }
+
+    /// The elements of the page, in order.
+    pub(super) const fn nodes(&self) -> &OnceCell<Vec<Rc<Node>>> {
+        &self.nodes
     }
 
     fn is_over(&self) -> bool {
-        self.0.get() == 0
+        self.left.get() == 0
     }
 
     fn take(&self) -> bool {
-        let left = self.0.get();
-        self.0.set(left.saturating_sub(1));
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
         left > 0
     }
 }
@@ -95,8 +103,8 @@ fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Ap
 /// Whether an element is of the type, id and classes that a compound asks for.
 pub(super) fn is_such(own: &Own, asked: &Compound) -> bool {
     asked.kind.as_ref().is_none_or(|kind| own.kind == *kind)
-        && asked.id.as_ref().is_none_or(|id| own.id.as_ref() == Some(id))
-        && asked.classes.iter().all(|class| own.classes.contains(class))
+        && asked.id.as_ref().is_none_or(|id| own.id.as_deref() == Some(id))
+        && asked.classes.iter().all(|class| own.classes().any(|own| own == class))
 }
 
 fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
@@ -105,22 +113,101 @@ fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies 
         Simple::Attribute(attribute) => {
             sure(own.attributes.iter().any(|(name, value)| *name == attribute.name && attribute.fits(value)))
         }
-        Simple::Nth { a, b, of_kind } => {
-            let number = if *of_kind { own.index_of_kind } else { Some(own.index) };
-            number.map_or(Applies::Perhaps, |number| {
-                sure(is_nth(i64::from(number), i64::from(*a), i64::from(*b)))
-            })
-        }
+        Simple::Nth { a, b, among, from_end } => match number(among, *from_end, own, node, budget) {
+            Count::Of(number) => sure(is_nth(i64::from(number), i64::from(*a), i64::from(*b))),
+            Count::None => Applies::No,
+            Count::Unknown => Applies::Perhaps,
+        },
         Simple::Not(all) => match any(all, own, node, budget) {
             Applies::Yes => Applies::No,
             Applies::No => Applies::Yes,
             Applies::Perhaps => Applies::Perhaps,
         },
         Simple::Any(all) => any(all, own, node, budget),
+        Simple::Has(all) => has(all, own, node, budget),
+        Simple::Empty if budget.nodes.get().is_some() => sure(!own.is_filled.get()),
+        Simple::Empty => Applies::Perhaps,
         Simple::Root => sure(&*own.kind == "html"),
         Simple::Never => Applies::No,
         Simple::Unknown => Applies::Perhaps,
     }
+}
+
+/// The number of an element among others.
+enum Count {
+    Of(u32),
+    /// It is none of them.
+    None,
+    Unknown,
+}
+
+fn number(among: &Among, from_end: bool, own: &Rc<Own>, node: &Node, budget: &Budget) -> Count {
+    let (index, kind) = match among {
+        Among::All => (Some(own.index), None),
+        Among::Kind => (own.index_of_kind, Some(&own.kind)),
+        Among::Such(all) => return number_of_such(all, from_end, own, node, budget),
+    };
+    let Some(index) = index else { return Count::Unknown };
+    if !from_end {
+        return Count::Of(index);
+    }
+    // In a page that was not read, nobody knows what follows.
+    let all = budget.nodes.get().and_then(|_| node.siblings(kind));
+    all.and_then(|all| all.checked_sub(index)).map_or(Count::Unknown, |behind| Count::Of(behind + 1))
+}
+
+fn number_of_such(all: &[Selector], from_end: bool, own: &Rc<Own>, node: &Node, budget: &Budget) -> Count {
+    if from_end || !Rc::ptr_eq(own, &node.own) || node.has_forgotten() {
+        return Count::Unknown;
+    }
+    match any(all, own, node, budget) {
+        Applies::Yes => (),
+        Applies::No => return Count::None,
+        Applies::Perhaps => return Count::Unknown,
+    }
+    let mut count = 1;
+    for before in &node.before {
+        match any(all, before, node, budget) {
+            Applies::Yes => count += 1,
+            Applies::No => (),
+            Applies::Perhaps => return Count::Unknown,
+        }
+    }
+    Count::Of(count)
+}
+
+/// Whether one of the selectors fits something in `node` or behind it.
+fn has(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
+    let Some(nodes) = budget.nodes.get().filter(|_| Rc::ptr_eq(own, &node.own)) else {
+        return Applies::Perhaps;
+    };
+    let [start, end] = [node.number.get().saturating_add(1), node.end.get()].map(|n| n as usize);
+    let mut found = Applies::No;
+    for selector in all {
+        let places = match selector.leading() {
+            Combinator::Inside | Combinator::Child => nodes.get(start..end),
+            Combinator::Next | Combinator::Later => nodes.get(end..),
+        };
+        for other in places.unwrap_or_default() {
+            if !budget.take() {
+                return Applies::Perhaps;
+            }
+            let is_there = match selector.leading() {
+                Combinator::Inside => true,
+                Combinator::Child => other.is_child_of(node),
+                Combinator::Next | Combinator::Later => other.is_beside(node),
+            };
+            if is_there {
+                // What stands around the last of several may stand outside.
+                let most = if selector.is_of_one() { Applies::Yes } else { Applies::Perhaps };
+                found = found.max(fits(selector, other, budget).min(most));
+                if found == Applies::Yes || selector.leading() == Combinator::Next {
+                    break;
+                }
+            }
+        }
+    }
+    found
 }
 
 fn any(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {

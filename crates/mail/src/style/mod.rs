@@ -4,6 +4,7 @@
 mod attribute;
 mod cascade;
 mod colour;
+mod compound;
 mod declaration;
 mod element;
 mod find;
@@ -22,8 +23,8 @@ mod tree;
 mod vars;
 
 pub(super) use colour::{Colour, PAGE, alike};
-pub(super) use element::{Ink, Size, Style};
+pub(super) use compound::Pseudo;
+pub(super) use element::{Ink, Known, Size, Style};
 pub(super) use length::{PLAIN, TINY};
-pub(super) use selector::Pseudo;
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

@@ -6,6 +6,9 @@ use super::colour::FAINT;
 use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, is_edge_on, transforms_away};
 
+/// Pixels of a box below which no letter in it can be read.
+const FLAT: f32 = 3.0;
+
 /// Pixels by which a picture must be blurred, so that no letter can be read.
 const BLURRED: f32 = 20.0;
 
@@ -16,13 +19,66 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "margin-left" | "margin-top" | "clip" | "clip-path" | "transform" | "font" | "font-size" | "letter-spacing"
         | "block-size" | "max-block-size" | "inline-size" | "max-inline-size" | "overflow-block" | "overflow-inline" | "inset"
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
+        | "padding" | "padding-left" | "padding-inline" | "padding-inline-start"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
+        | "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name"
         | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
+}
+
+/// Whether browsers read such a value, and do not pass over the declaration. Where it depends on others, they may.
+fn is_valid(name: &str, value: &str) -> bool {
+    let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
+    is_of_all
+        || value.contains('(')
+        || match name {
+            "display" => words(value).all(|word| DISPLAYS.contains(&word)) && !value.is_empty(),
+            "visibility" => matches!(value, "visible" | "hidden" | "collapse"),
+            "opacity" | "zoom" => number(value).is_some() || name == "zoom" && value == "normal",
+            "position" => {
+                matches!(value, "static" | "relative" | "absolute" | "fixed" | "sticky" | "-webkit-sticky")
+            }
+            "float" => matches!(value, "left" | "right" | "none" | "inline-start" | "inline-end"),
+            "direction" => matches!(value, "ltr" | "rtl"),
+            _ if name.starts_with("overflow") => {
+                let is_one =
+                    |word| matches!(word, "visible" | "hidden" | "clip" | "scroll" | "auto" | "overlay");
+                words(value).all(is_one)
+            }
+            // These begin with a number or a word; a number alone is a length in old pages.
+            "height" | "max-height" | "width" | "max-width" | "font-size" | "text-indent" | "left"
+            | "right" | "top" | "bottom" | "line-height" | "letter-spacing" => is_measure(value),
+            _ => true,
+        }
+}
+
+/// Words of a `display`.
+#[rustfmt::skip]
+const DISPLAYS: [&str; 42] = ["none", "contents", "block", "inline", "flow", "flow-root", "run-in", "table", "flex", "grid", "ruby", "math",
+    "list-item", "inline-block", "inline-table", "inline-flex", "inline-grid", "inline-list-item", "table-row-group", "table-header-group",
+    "table-footer-group", "table-row", "table-cell", "table-column-group", "table-column", "table-caption", "ruby-base", "ruby-text",
+    "ruby-base-container", "ruby-text-container", "block-ruby", "grid-lanes", "inline-grid-lanes", "masonry", "box", "-webkit-box",
+    "-webkit-inline-box", "-webkit-flex", "-webkit-inline-flex", "-moz-box", "-ms-flexbox", "-ms-grid"];
+
+/// Words in the place of a length.
+#[rustfmt::skip]
+const MEASURES: [&str; 20] = ["auto", "none", "normal", "content", "contain", "stretch", "min-content", "max-content", "fit-content", "xx-small",
+    "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large", "larger", "smaller", "math"];
+
+/// Whether a value has a length, a share, or a word that may stand in the place of one.
+fn is_measure(value: &str) -> bool {
+    words(value).any(|word| {
+        let is_of_vendor = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_share = || word.strip_suffix('%').is_some_and(|share| number(share).is_some());
+        is_of_vendor || MEASURES.contains(&word) || length(word).is_some() || is_share()
+    })
 }
 
 /// Size and place. The value is in small letters.
 pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    if !is_valid(name, value) {
+        return;
+    }
     let below = |bound: f32| Value::Hides(length(value).is_some_and(|pixels| pixels < bound));
     match name {
         "display" => {
@@ -40,10 +96,10 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         "opacity" => set(Slot::Faint, Value::Hides(number(value).is_some_and(|opacity| opacity < FAINT))),
-        "height" | "block-size" => set(Slot::Height, below(1.0)),
-        "max-height" | "max-block-size" => set(Slot::MaxHeight, below(1.0)),
-        "width" | "inline-size" => set(Slot::Width, below(1.0)),
-        "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(1.0)),
+        "height" | "block-size" => set(Slot::Height, below(FLAT)),
+        "max-height" | "max-block-size" => set(Slot::MaxHeight, below(FLAT)),
+        "width" | "inline-size" => set(Slot::Width, below(FLAT)),
+        "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
         // A bare number is a multiple of the letters' size.
         "line-height" => set(Slot::LineHeight, below(0.1)),
         "position" => {
@@ -67,11 +123,16 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "unicode-bidi" => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
+        _ if name.contains("animation") => {
+            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
+        }
         _ if name.starts_with("overflow") => {
             let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
             set(Slot::Clips, Value::Hides(clips));
         }
-        _ if name.starts_with("margin") || name.starts_with("inset") => sides(name, value, set),
+        _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
+            sides(name, value, set)
+        }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
         _ => presses(name, value, set),
     }
@@ -124,10 +185,14 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Top, away_up(first));
             set(Slot::Bottom, away_down(end));
         }
-        "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_up(first)),
+        "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_left(first)),
+        "padding-left" | "padding-inline" | "padding-inline-start" => {
+            set(Slot::PaddingLeft, away_left(first))
+        }
+        "padding" => set(Slot::PaddingLeft, away_left(left)),
         "margin-top" | "margin-block" | "margin-block-start" => set(Slot::MarginTop, away_up(first)),
         "margin" => {
-            set(Slot::MarginLeft, away_up(left));
+            set(Slot::MarginLeft, away_left(left));
             set(Slot::MarginTop, away_up(first));
         }
         _ => (),
@@ -138,7 +203,7 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
-            set(Slot::Indent, away_up(value));
+            set(Slot::Indent, away_left(value));
             // As far as its box is wide, which hides it where the box clips.
             let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
             set(Slot::IndentOut, Value::Hides(is_out));

@@ -2,12 +2,13 @@
 //! Reads style sheets: rules, those within rules, and those within `@media` and its like.
 
 use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
+use super::compound::Selector;
 use super::declaration::{self, Declaration};
 use super::element::Style;
 use super::find::style_elements;
 use super::generated::{Generated, content};
 use super::media::{self, Applies};
-use super::selector::{self, Selector};
+use super::selector;
 use super::sheet::{Rules, Sheet};
 use super::supports::supports;
 use super::vars::Vars;

@@ -2,141 +2,17 @@
 //! Selectors (Selectors Level 4), read from style sheets.
 
 use super::attribute::Attribute;
-use super::tree::Needs;
-use cssparser::{ParseError, Parser, Token, parse_nth};
+use super::compound::{Among, Combinator, MAX_CLASSES, MAX_OTHERS, MAX_OUTER, Pseudo, Selector, Simple};
+use cssparser::{Delimiter, ParseError, Parser, Token, parse_nth};
 use html5ever::LocalName;
 
-/// Classes in one compound that are told apart, and all else that it asks for.
-const MAX_CLASSES: usize = 4;
-const MAX_OTHERS: usize = 8;
-
-/// Compounds of one selector, and levels of `:not()` and its like.
-const MAX_OUTER: usize = 12;
+/// Levels of `:not()` and its like.
 const MAX_DEPTH: usize = 3;
 
 /// Weights of specificity (Selectors Level 4, 17), far enough from one another for what mail has.
 const ID: u32 = 1 << 16;
 const CLASS: u32 = 1 << 8;
 const TYPE: u32 = 1;
-
-/// What an element must be.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Compound {
-    pub(super) kind: Option<LocalName>,
-    pub(super) id: Option<String>,
-    pub(super) classes: Vec<String>,
-    pub(super) others: Vec<Simple>,
-}
-
-/// What an element must be besides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Simple {
-    Attribute(Attribute),
-    /// Its number, in all or among those of its name, is `a * n + b` for some `n`.
-    Nth {
-        a: i32,
-        b: i32,
-        of_kind: bool,
-    },
-    Not(Vec<Selector>),
-    Any(Vec<Selector>),
-    /// The outermost element.
-    Root,
-    /// Something that no element is while a message is read: under the mouse, visited.
-    Never,
-    /// Something that is not known here.
-    Unknown,
-}
-
-/// How an element stands to the one that the next compound fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Combinator {
-    Inside,
-    Child,
-    Next,
-    Later,
-}
-
-/// Text that a rule puts before or behind that of the element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pseudo {
-    Before,
-    After,
-}
-
-/// One selector of a list.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Selector {
-    pub(super) compound: Compound,
-    /// What stands left of it, the nearest first.
-    pub(super) outer: Vec<(Combinator, Compound)>,
-    pub(super) specificity: u32,
-    /// There was more of it than is kept.
-    pub(super) is_cut: bool,
-    pub(super) pseudo: Option<Pseudo>,
-    /// Its first compound is the element of the rule around it (`&`); otherwise, in a rule, it stands so to that.
-    joins: bool,
-    leading: Option<Combinator>,
-}
-
-impl Selector {
-    /// Whether an element by itself tells whether it fits.
-    pub(super) const fn is_of_one(&self) -> bool {
-        self.outer.is_empty()
-    }
-
-    /// What it asks for.
-    pub(super) fn needs(&self) -> Needs {
-        let compounds = self.outer.iter().map(|(_, compound)| compound).chain([&self.compound]);
-        let others = || compounds.clone().flat_map(|compound| &compound.others);
-        let asks = |simple: &Simple| matches!(simple, Simple::Attribute(_) | Simple::Not(_) | Simple::Any(_));
-        let has_inner = others().any(|simple| matches!(simple, Simple::Not(_) | Simple::Any(_)));
-        Needs {
-            anything: !self.outer.is_empty() || others().next().is_some(),
-            attributes: others().any(asks),
-            siblings: has_inner
-                || self
-                    .outer
-                    .iter()
-                    .any(|(combinator, _)| matches!(combinator, Combinator::Next | Combinator::Later)),
-        }
-    }
-
-    /// What it is within a rule with the selector `parent` (CSS Nesting Module, 3).
-    pub(super) fn within(mut self, parent: &Self) -> Self {
-        self.specificity = self.specificity.saturating_add(parent.specificity);
-        self.is_cut |= parent.is_cut;
-        if self.joins {
-            let first = self.outer.last_mut().map_or(&mut self.compound, |(_, compound)| compound);
-            self.is_cut |= !first.join(&parent.compound);
-        } else {
-            self.outer.push((self.leading.unwrap_or(Combinator::Inside), parent.compound.clone()));
-        }
-        self.outer.extend(parent.outer.iter().cloned());
-        self.is_cut |= self.outer.len() > MAX_OUTER;
-        self.outer.truncate(MAX_OUTER);
-        self
-    }
-}
-
-impl Compound {
-    /// Whether it asks for nothing.
-    pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Asks for all that another one asks for, too; false where it cannot.
-    fn join(&mut self, other: &Self) -> bool {
-        let is_one = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
-        let fits = is_one(&self.id, &other.id)
-            && (self.kind.is_none() || other.kind.is_none() || self.kind == other.kind);
-        self.kind = self.kind.take().or_else(|| other.kind.clone());
-        self.id = self.id.take().or_else(|| other.id.clone());
-        self.classes.extend(other.classes.iter().cloned());
-        self.others.extend(other.others.iter().cloned());
-        fits && self.classes.len() <= 2 * MAX_CLASSES && self.others.len() <= 2 * MAX_OTHERS
-    }
-}
 
 /// Reads a list of selectors; within a rule they may begin with a combinator. Those of a pseudo-element other than `::before` and `::after`
 /// are left out, as no text is in it that is not in the element.
@@ -291,7 +167,7 @@ impl Reader {
                     self.element(&name);
                 } else {
                     self.selector.specificity = self.selector.specificity.saturating_add(CLASS);
-                    self.other(of_name(&name));
+                    of_name(&name)?.into_iter().for_each(|simple| self.other(simple));
                 }
             }
             Token::Function(name) => return self.function(&name.to_ascii_lowercase(), input),
@@ -312,19 +188,10 @@ impl Reader {
         let depth = self.depth + 1;
         let (simple, weight) = input
             .parse_nested_block(|input| {
-                let read = match name {
-                    "not" | "is" | "where" | "-webkit-any" | "-moz-any" | "matches" if depth <= MAX_DEPTH => {
-                        list_at(input, false, depth).map(|all| {
-                            let weight = all.iter().map(|s| s.specificity).max().unwrap_or(0);
-                            let simple = if name == "not" { Simple::Not(all) } else { Simple::Any(all) };
-                            (simple, if name == "where" { 0 } else { weight })
-                        })
-                    }
-                    "nth-child" | "nth-of-type" => parse_nth(input).ok().map(|(a, b)| {
-                        let simple = Simple::Nth { a, b, of_kind: name == "nth-of-type" };
-                        (if input.is_exhausted() { simple } else { Simple::Unknown }, CLASS)
-                    }),
-                    _ => Some((Simple::Unknown, CLASS)),
+                let read = if depth > MAX_DEPTH {
+                    Some((Simple::Unknown, CLASS))
+                } else {
+                    function(name, input, depth)
                 };
                 while input.next().is_ok() {}
                 read.ok_or_else(|| ParseError::<()>::custom(()))
@@ -346,24 +213,101 @@ impl Reader {
     }
 }
 
-/// A pseudo-class without arguments.
-fn of_name(name: &str) -> Simple {
-    let nth = |of_kind| Simple::Nth { a: 0, b: 1, of_kind };
-    match name {
-        "first-child" => nth(false),
-        "first-of-type" => nth(true),
+/// A pseudo-class with arguments, and its specificity. `None` where these are invalid, or it is none that browsers know.
+fn function(name: &str, input: &mut Parser<'_>, depth: usize) -> Option<(Simple, u32)> {
+    let weight = |all: &[Selector]| all.iter().map(|selector| selector.specificity).max().unwrap_or(0);
+    Some(match name {
+        "not" | "-webkit-any" | "-moz-any" | "matches" => {
+            let all = list_at(input, false, depth)?;
+            let weight = weight(&all);
+            (if name == "not" { Simple::Not(all) } else { Simple::Any(all) }, weight)
+        }
+        // What is invalid in these is left out, and not the rule.
+        "is" | "where" => {
+            let all = forgiving(input, depth);
+            let weight = if name == "is" { weight(&all) } else { 0 };
+            (Simple::Any(all), weight)
+        }
+        "has" => {
+            let all = list_at(input, true, depth)?;
+            let weight = weight(&all);
+            (Simple::Has(all), weight)
+        }
+        "nth-child" | "nth-last-child" | "nth-of-type" | "nth-last-of-type" => {
+            let (a, b) = parse_nth(input).ok()?;
+            let from_end = name.contains("last");
+            let among = match input.next() {
+                Err(_) if name.ends_with("type") => Among::Kind,
+                Err(_) => Among::All,
+                Ok(Token::Ident(word)) if word.eq_ignore_ascii_case("of") && name.ends_with("child") => {
+                    Among::Such(list_at(input, false, depth)?)
+                }
+                Ok(_) => return None,
+            };
+            let weight = if let Among::Such(all) = &among { CLASS + weight(all) } else { CLASS };
+            (Simple::Nth { a, b, among, from_end }, weight)
+        }
+        "lang"
+        | "dir"
+        | "state"
+        | "host"
+        | "host-context"
+        | "nth-col"
+        | "nth-last-col"
+        | "current"
+        | "active-view-transition-type"
+        | "heading" => (Simple::Unknown, CLASS),
+        _ if name.starts_with('-') => (Simple::Unknown, CLASS),
+        _ => return None,
+    })
+}
+
+/// The selectors of a list that are valid.
+fn forgiving(input: &mut Parser<'_>, depth: usize) -> Vec<Selector> {
+    let one =
+        |input: &mut Parser<'_>| list_at(input, false, depth).ok_or_else(|| ParseError::<()>::custom(()));
+    let mut all = Vec::new();
+    loop {
+        if let Ok(found) = input.parse_until_before(Delimiter::Comma, one) {
+            all.extend(found);
+        }
+        if input.next().is_err() {
+            return all;
+        }
+    }
+}
+
+/// A pseudo-class without arguments; `None` where browsers know none of this name.
+fn of_name(name: &str) -> Option<Vec<Simple>> {
+    let nth = |among, from_end| Simple::Nth { a: 0, b: 1, among, from_end };
+    let of = |among: Among| vec![nth(among.clone(), false), nth(among, true)];
+    Some(vec![match name {
+        "only-child" => return Some(of(Among::All)),
+        "only-of-type" => return Some(of(Among::Kind)),
+        "first-child" => nth(Among::All, false),
+        "first-of-type" => nth(Among::Kind, false),
+        "last-child" => nth(Among::All, true),
+        "last-of-type" => nth(Among::Kind, true),
+        "empty" => Simple::Empty,
         "link" | "any-link" => Simple::Attribute(Attribute::named("href")),
         "checked" => Simple::Attribute(Attribute::named("checked")),
         "disabled" => Simple::Attribute(Attribute::named("disabled")),
         "root" => Simple::Root,
         "hover" | "active" | "focus" | "focus-visible" | "focus-within" | "visited" | "target"
-        | "fullscreen" | "modal" => Simple::Never,
-        _ => Simple::Unknown,
-    }
+        | "fullscreen" | "modal" | "popover-open" | "local-link" | "target-within" => Simple::Never,
+        "enabled" | "read-only" | "read-write" | "placeholder-shown" | "default" | "indeterminate"
+        | "valid" | "invalid" | "in-range" | "out-of-range" | "required" | "optional" | "user-valid"
+        | "user-invalid" | "autofill" | "blank" | "defined" | "host" | "scope" | "open" | "muted"
+        | "paused" | "playing" | "picture-in-picture" | "first" | "left" | "right" | "current" | "past"
+        | "future" | "heading" => Simple::Unknown,
+        _ if name.starts_with('-') => Simple::Unknown,
+        _ => return None,
+    }])
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::compound::Compound;
     use super::*;
 
     fn read(text: &str) -> Option<Vec<String>> {

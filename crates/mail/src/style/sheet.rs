@@ -4,15 +4,16 @@
 //! A rule that does not surely apply hides nothing, but shows what another one hides: what a reader may see is shown.
 
 use super::cascade::{Cascade, Found, Rank, perhaps};
+use super::compound::{Compound, Pseudo, Selector};
 use super::generated::Generated;
 use super::matching::{self, Budget, is_such};
 use super::media::Applies;
-use super::selector::{Compound, Pseudo, Selector};
 use super::tree::{Needs, Node, Own};
 use super::vars::Vars;
 use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Declarations that are kept, each for each selector of its rule.
 const MAX_KEPT: usize = 1 << 16;
@@ -117,8 +118,24 @@ impl Sheet {
     }
 
     /// The document that elements stand in, if what stands around them must be known.
-    pub(crate) fn document(&self) -> Option<std::rc::Rc<Node>> {
+    pub(crate) fn document(&self) -> Option<Rc<Node>> {
         self.needs.anything.then(|| Node::root(self.needs))
+    }
+
+    /// Whether something is said of elements by what stands in them or behind them.
+    pub(crate) const fn looks_ahead(&self) -> bool {
+        self.needs.following && self.kept > 0
+    }
+
+    /// Keeps the elements of the page, in order, once it was read.
+    pub(crate) fn keep_document(&self, nodes: Vec<Rc<Node>>) {
+        // It is read once.
+        let _ = self.budget.nodes().set(nodes);
+    }
+
+    /// An element of the page by its number, if it was read.
+    pub(crate) fn known(&self, number: usize) -> Option<&Rc<Node>> {
+        self.budget.nodes().get()?.get(number)
     }
 
     /// Adds what is said of an element, and tells whether there is anything. `node` is the element where the sheet needs
@@ -136,8 +153,8 @@ impl Sheet {
                 &alone
             }
         };
-        let by_id = own.id.as_ref().and_then(|id| self.ids.get(id));
-        let by_class = own.classes.iter().filter_map(|class| self.classes.get(class));
+        let by_id = own.id.as_deref().and_then(|id| self.ids.get(id));
+        let by_class = own.classes().filter_map(|class| self.classes.get(class));
         let all = by_class.chain(by_id).chain(self.kinds.get(&tag.name)).chain([&self.all]);
         all.for_each(|rules| rules.apply(own, node, &self.budget, cascade));
         true
@@ -182,10 +199,7 @@ impl Sheet {
     }
 
     fn need(&mut self, selector: &Selector) {
-        let needs = selector.needs();
-        self.needs.anything |= needs.anything;
-        self.needs.attributes |= needs.attributes;
-        self.needs.siblings |= needs.siblings;
+        self.needs.add(selector.needs());
     }
 
     /// Adds text that a rule puts before or behind that of elements.
@@ -295,6 +309,12 @@ mod tests {
             "body>*>p:first-child{display:none}",
             "p:nth-child(odd){display:none}",
             "p:nth-of-type(1){display:none}",
+            "p:last-child{display:none}",
+            ".a:has(> p){display:none}",
+            ".a:not(:has(> b)) .c:only-child{display:none}",
+            "p:nth-last-of-type(1){display:none}",
+            "p:nth-child(1 of .c){display:none}",
+            ":is(:unheard-of, .a){display:none}",
             ".a[id=i]{display:none}",
             "div[class~=b][id^='i']{display:none}",
             ".a:not(.z){display:none}",
@@ -358,8 +378,11 @@ mod tests {
             "div + .a{display:none}",
             ".c > .a{display:none}",
             "div[class=a]{display:none}",
-            ".a:has(p){display:none}",
-            "p:last-child{display:none}",
+            ".a:has(b){display:none}",
+            "p:nth-last-child(2){display:none}",
+            "p:only-of-type + p, div:empty, p:not(:only-child){display:none}",
+            ".z, .a:unheard-of{display:none}",
+            ".a{display:var(--o)} .z{--o:none}",
             "@supports not (display:grid){.a{display:none}}",
             ".a{.z{display:none}}",
             ".z{.c{display:none}}",

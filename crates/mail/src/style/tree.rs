@@ -4,7 +4,7 @@
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -20,40 +20,56 @@ const MAX_KINDS: usize = 32;
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) kind: LocalName,
-    pub(super) id: Option<String>,
-    pub(super) classes: Vec<String>,
+    pub(super) id: Option<StrTendril>,
+    /// Its attribute `class`; none of an element that has none.
+    class: StrTendril,
     pub(super) attributes: Vec<(LocalName, StrTendril)>,
     /// Its number among those with its parent, from 1, and among those of its name; `None` beyond a bound.
     pub(super) index: u32,
     pub(super) index_of_kind: Option<u32>,
+    /// Text or an element was found in it.
+    pub(super) is_filled: Cell<bool>,
 }
 
 impl Own {
     /// `None` where it has more classes than are read.
     pub(super) fn of(tag: &Tag) -> Option<Self> {
-        let value = |name| tag.attrs.iter().find(|a| a.name.local == name).map(|a| &*a.value);
-        let names = value(local_name!("class")).unwrap_or("").split_ascii_whitespace();
-        let classes: Vec<String> = names.take(MAX_CLASSES + 1).map(str::to_owned).collect();
-        let id = value(local_name!("id")).map(|id| id.trim().to_owned());
-        let kind = tag.name.clone();
-        (classes.len() <= MAX_CLASSES).then(|| Self { kind, id, classes, ..Self::plain(LocalName::from("")) })
+        let value = |name| tag.attrs.iter().find(|a| a.name.local == name).map(|a| &a.value);
+        // A value that is only counted once more, and not copied.
+        let class = value(local_name!("class")).cloned().unwrap_or_default();
+        let id = value(local_name!("id")).map(|id| match id.trim() {
+            trimmed if trimmed.len() == id.len() => id.clone(),
+            trimmed => StrTendril::from_slice(trimmed),
+        });
+        let own = Self { id, class, ..Self::plain(tag.name.clone()) };
+        let has_more = own.classes().nth(MAX_CLASSES).is_some();
+        (!has_more).then_some(own)
+    }
+
+    /// Its classes.
+    pub(super) fn classes(&self) -> impl Iterator<Item = &str> {
+        self.class.split_ascii_whitespace()
     }
 
     fn plain(kind: LocalName) -> Self {
-        let (classes, attributes) = (Vec::new(), Vec::new());
-        Self { kind, id: None, classes, attributes, index: 1, index_of_kind: Some(1) }
+        let (class, attributes) = (StrTendril::new(), Vec::new());
+        let is_filled = Cell::new(false);
+        Self { kind, id: None, class, attributes, index: 1, index_of_kind: Some(1), is_filled }
     }
 }
 
 /// An element among others.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Node {
     pub(super) own: Rc<Own>,
     pub(super) parent: Option<Rc<Self>>,
     /// Those before it with the same parent, the last one last.
     pub(super) before: Vec<Rc<Own>>,
-    children: Rc<RefCell<Children>>,
+    children: Inside,
     needs: Needs,
+    /// Its number in the page, from 0, and that of the first one behind it, where the page [was read before](super::Sheet::keep_document).
+    pub(super) number: Cell<u32>,
+    pub(super) end: Cell<u32>,
 }
 
 /// What selectors ask for of elements besides their types, ids and classes, and those around them.
@@ -63,6 +79,39 @@ pub(crate) struct Needs {
     pub(super) anything: bool,
     pub(super) attributes: bool,
     pub(super) siblings: bool,
+    /// What is in it or behind it, too, so that the page must be read twice.
+    pub(super) following: bool,
+}
+
+impl Needs {
+    pub(super) const fn add(&mut self, other: Self) {
+        self.anything |= other.anything;
+        self.attributes |= other.attributes;
+        self.siblings |= other.siblings;
+        self.following |= other.following;
+    }
+}
+
+/// What is known of the elements in one that was written, or in one that nobody wrote, which several stand for.
+#[derive(Debug)]
+enum Inside {
+    Written(RefCell<Children>),
+    Implied(Rc<RefCell<Children>>),
+}
+
+impl Default for Inside {
+    fn default() -> Self {
+        Self::Written(RefCell::default())
+    }
+}
+
+impl Inside {
+    fn get(&self) -> &RefCell<Children> {
+        match self {
+            Self::Written(children) => children,
+            Self::Implied(children) => children,
+        }
+    }
 }
 
 /// What is known of the elements in one.
@@ -78,8 +127,18 @@ struct Children {
 impl Node {
     /// The document, in which there is no element.
     pub(crate) fn root(needs: Needs) -> Rc<Self> {
-        let own = Rc::new(Own::plain(LocalName::from("")));
-        Rc::new(Self { own, parent: None, before: Vec::new(), children: Rc::default(), needs })
+        Self::new(Own::plain(LocalName::from("")), None, Vec::new(), Inside::default(), needs)
+    }
+
+    fn new(
+        own: Own,
+        parent: Option<Rc<Self>>,
+        before: Vec<Rc<Own>>,
+        children: Inside,
+        needs: Needs,
+    ) -> Rc<Self> {
+        let (number, end) = (Cell::new(0), Cell::new(0));
+        Rc::new(Self { own: Rc::new(own), parent, before, children, needs, number, end })
     }
 
     /// Whether it is the document.
@@ -90,7 +149,7 @@ impl Node {
     /// An element that begins in this one. Of those that are left out around it (HTML standard, 13.1.2.4) it tells the usual ones.
     pub(crate) fn open(self: &Rc<Self>, tag: &Tag) -> Rc<Self> {
         let parent = self.home(&tag.name);
-        let mut children = parent.children.borrow_mut();
+        let mut children = parent.children.get().borrow_mut();
         let mut own = Own::of(tag).unwrap_or_else(|| Own::plain(tag.name.clone()));
         if self.needs.attributes {
             own.attributes = tag
@@ -103,16 +162,18 @@ impl Node {
         children.count = children.count.saturating_add(1);
         own.index = children.count;
         own.index_of_kind = children.number(&tag.name);
-        let own = Rc::new(own);
         let before = children.last.iter().cloned().collect();
-        if self.needs.siblings {
-            if children.last.len() == MAX_BEFORE {
-                children.last.pop_front();
-            }
-            children.last.push_back(Rc::clone(&own));
-        }
         drop(children);
-        Rc::new(Self { own, parent: Some(parent), before, children: Rc::default(), needs: self.needs })
+        parent.own.is_filled.set(true);
+        let node = Self::new(own, Some(Rc::clone(&parent)), before, Inside::default(), self.needs);
+        if self.needs.siblings {
+            let last = &mut parent.children.get().borrow_mut().last;
+            if last.len() == MAX_BEFORE {
+                last.pop_front();
+            }
+            last.push_back(Rc::clone(&node.own));
+        }
+        node
     }
 
     /// The element in which one of this name stands, if it is written in this one.
@@ -140,18 +201,48 @@ impl Node {
     }
 
     fn implied(self: &Rc<Self>, kind: &LocalName) -> Rc<Self> {
-        let mut children = self.children.borrow_mut();
+        let mut children = self.children.get().borrow_mut();
         let known = children.implied.take_if(|(there, _)| there == kind);
         let (name, inner) = known.unwrap_or_else(|| (kind.clone(), Rc::default()));
         children.implied = Some((name, Rc::clone(&inner)));
-        let own = Rc::new(Own::plain(kind.clone()));
-        Rc::new(Self {
-            own,
-            parent: Some(Rc::clone(self)),
-            before: Vec::new(),
-            children: inner,
-            needs: self.needs,
-        })
+        let own = Own::plain(kind.clone());
+        Self::new(own, Some(Rc::clone(self)), Vec::new(), Inside::Implied(inner), self.needs)
+    }
+
+    /// Text stands in it.
+    pub(crate) fn fill(&self) {
+        self.own.is_filled.set(true);
+    }
+
+    /// Takes its number in the page.
+    pub(crate) fn begin(&self, number: usize) {
+        self.number.set(u32::try_from(number).unwrap_or(u32::MAX));
+        self.end_before(number + 1);
+    }
+
+    /// The element behind it has this number.
+    pub(crate) fn end_before(&self, number: usize) {
+        self.end.set(u32::try_from(number).unwrap_or(u32::MAX));
+    }
+
+    /// How many elements are in the same one, in all or of a name; right once the page was read.
+    pub(super) fn siblings(&self, kind: Option<&LocalName>) -> Option<u32> {
+        let children = self.parent.as_ref()?.children.get().borrow();
+        match kind {
+            None => Some(children.count),
+            Some(kind) => children.kinds.iter().find(|(there, _)| there == kind).map(|&(_, count)| count),
+        }
+    }
+
+    /// Whether both stand in the same element.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let of = |node: &Self| node.parent.as_ref().map(|parent| std::ptr::from_ref(parent.children.get()));
+        of(self) == of(other)
+    }
+
+    /// Whether it stands in `other`, and in nothing within that.
+    pub(super) fn is_child_of(&self, other: &Self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| std::ptr::eq(parent.children.get(), other.children.get()))
     }
 
     /// Whether there are more before it than are remembered.

@@ -13,7 +13,35 @@ const MAX_VALUE: usize = 256;
 const MAX_RESOLVED: usize = 512;
 const MAX_DEPTH: usize = 8;
 
-/// The custom properties of a page: the value of each, or `None` where there are several. Where in the page they are set is not looked at.
+/// Bytes before a declaration in which its rule is looked for.
+const MAX_PLACE: usize = 1 << 10;
+
+/// Declarations of which the rule is looked for.
+const MAX_PLACES: u32 = 1 << 12;
+
+/// For which elements a custom property is set.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// For the page, or for the element by its attribute.
+    All,
+    /// For some elements of the page, and nobody looks whether they are those that use it.
+    Some,
+}
+
+/// Where a declaration stands that this text is before.
+fn place(before: &str) -> Place {
+    // An attribute, or nothing of a rule.
+    let Some((rule, inner)) = before.rsplit_once('{') else { return Place::All };
+    if inner.contains(['}', '<', '>']) {
+        return Place::All;
+    }
+    let selector = rule.rsplit(['}', '{', ';', '>', '/']).next().unwrap_or_default();
+    let is_all =
+        |one: &str| matches!(one.trim(), ":root" | "html" | "body" | "*" | ":host" | "::before" | "::after");
+    if selector.split(',').any(is_all) { Place::All } else { Place::Some }
+}
+
+/// The custom properties of a page: the value of each, or `None` where there are several, or where it is set for some elements only.
 #[derive(Debug, Default)]
 pub(super) struct Vars(HashMap<String, Option<String>>);
 
@@ -23,13 +51,17 @@ impl Vars {
         let mut all = HashMap::new();
         let bytes = html.as_bytes();
         if memchr::memmem::find(bytes, b"var(").is_some() {
+            let mut places = MAX_PLACES;
             for at in memchr::memmem::find_iter(bytes, b"--") {
                 let is_inside = at > 0 && is_of_name(&bytes[at - 1]);
                 if let Some((name, value)) =
                     declaration(&html[at..]).filter(|_| !is_inside && all.len() < MAX_KEPT)
                 {
                     let kept = all.entry(name.to_owned()).or_insert_with(|| Some(value.to_owned()));
-                    if kept.as_deref() != Some(value) {
+                    let is_same = kept.as_deref() == Some(value);
+                    places -= u32::from(is_same && places > 0);
+                    let before = &html[html.floor_char_boundary(at.saturating_sub(MAX_PLACE))..at];
+                    if !is_same || places == 0 || place(before) == Place::Some {
                         *kept = None;
                     }
                 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Selectors: compounds, each of which asks something of one element, and how these elements stand to one another.
+
+use super::attribute::Attribute;
+use super::tree::Needs;
+use html5ever::LocalName;
+
+/// Classes in one compound that are told apart, and all else that it asks for.
+pub(super) const MAX_CLASSES: usize = 4;
+pub(super) const MAX_OTHERS: usize = 8;
+
+/// Compounds of one selector.
+pub(super) const MAX_OUTER: usize = 12;
+
+/// What an element must be.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Compound {
+    pub(super) kind: Option<LocalName>,
+    pub(super) id: Option<String>,
+    pub(super) classes: Vec<String>,
+    pub(super) others: Vec<Simple>,
+}
+
+/// What an element must be besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Simple {
+    Attribute(Attribute),
+    /// Its number is `a * n + b` for some `n`, counted among all in one element or among some of them.
+    Nth {
+        a: i32,
+        b: i32,
+        among: Among,
+        from_end: bool,
+    },
+    Not(Vec<Selector>),
+    Any(Vec<Selector>),
+    /// Something in it or behind it is such.
+    Has(Vec<Selector>),
+    /// Neither text nor elements are in it.
+    Empty,
+    /// The outermost element.
+    Root,
+    /// Something that no element is while a message is read: under the mouse, visited.
+    Never,
+    /// Something that is not known here.
+    Unknown,
+}
+
+/// Among which elements one is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Among {
+    All,
+    /// Those of its name.
+    Kind,
+    Such(Vec<Selector>),
+}
+
+/// How an element stands to the one that the next compound fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Combinator {
+    Inside,
+    Child,
+    Next,
+    Later,
+}
+
+/// Text that a rule puts before or behind that of the element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pseudo {
+    Before,
+    After,
+}
+
+/// One selector of a list.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Selector {
+    pub(super) compound: Compound,
+    /// What stands left of it, the nearest first.
+    pub(super) outer: Vec<(Combinator, Compound)>,
+    pub(super) specificity: u32,
+    /// There was more of it than is kept.
+    pub(super) is_cut: bool,
+    pub(super) pseudo: Option<Pseudo>,
+    /// Its first compound is the element of the rule around it (`&`); otherwise, in a rule, it stands so to that.
+    pub(super) joins: bool,
+    pub(super) leading: Option<Combinator>,
+}
+
+impl Selector {
+    /// Whether an element by itself tells whether it fits.
+    pub(super) const fn is_of_one(&self) -> bool {
+        self.outer.is_empty()
+    }
+
+    /// What it asks for.
+    pub(super) fn needs(&self) -> Needs {
+        let compounds = self.outer.iter().map(|(_, compound)| compound).chain([&self.compound]);
+        let others = || compounds.clone().flat_map(|compound| &compound.others);
+        let is_beside = |(combinator, _): &(_, _)| matches!(combinator, Combinator::Next | Combinator::Later);
+        let mut needs = Needs {
+            anything: !self.outer.is_empty() || others().next().is_some(),
+            siblings: self.outer.iter().any(is_beside),
+            ..Needs::default()
+        };
+        for simple in others() {
+            let inner: &[Self] = match simple {
+                Simple::Not(all) | Simple::Any(all) => all,
+                Simple::Has(all) => {
+                    needs.following = true;
+                    all
+                }
+                Simple::Nth { among, from_end, .. } => {
+                    needs.following |= *from_end;
+                    needs.siblings |= matches!(among, Among::Such(_));
+                    if let Among::Such(all) = among { all } else { &[] }
+                }
+                Simple::Empty => {
+                    needs.following = true;
+                    &[]
+                }
+                Simple::Attribute(_) => {
+                    needs.attributes = true;
+                    &[]
+                }
+                Simple::Root | Simple::Never | Simple::Unknown => &[],
+            };
+            inner.iter().for_each(|selector| needs.add(selector.needs()));
+        }
+        needs
+    }
+
+    /// How it stands to what it is asked of, in `:has()`.
+    pub(super) fn leading(&self) -> Combinator {
+        self.leading.unwrap_or(Combinator::Inside)
+    }
+
+    /// What it is within a rule with the selector `parent` (CSS Nesting Module, 3).
+    pub(super) fn within(mut self, parent: &Self) -> Self {
+        self.specificity = self.specificity.saturating_add(parent.specificity);
+        self.is_cut |= parent.is_cut;
+        if self.joins {
+            let first = self.outer.last_mut().map_or(&mut self.compound, |(_, compound)| compound);
+            self.is_cut |= !first.join(&parent.compound);
+        } else {
+            self.outer.push((self.leading.unwrap_or(Combinator::Inside), parent.compound.clone()));
+        }
+        self.outer.extend(parent.outer.iter().cloned());
+        self.is_cut |= self.outer.len() > MAX_OUTER;
+        self.outer.truncate(MAX_OUTER);
+        self
+    }
+}
+
+impl Compound {
+    /// Whether it asks for nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Asks for all that another one asks for, too; false where it cannot.
+    fn join(&mut self, other: &Self) -> bool {
+        let is_one = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+        let fits = is_one(&self.id, &other.id)
+            && (self.kind.is_none() || other.kind.is_none() || self.kind == other.kind);
+        self.kind = self.kind.take().or_else(|| other.kind.clone());
+        self.id = self.id.take().or_else(|| other.id.clone());
+        self.classes.extend(other.classes.iter().cloned());
+        self.others.extend(other.others.iter().cloned());
+        fits && self.classes.len() <= 2 * MAX_CLASSES && self.others.len() <= 2 * MAX_OTHERS
+    }
+}
