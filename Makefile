@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make demo: see it work. make test: all tests; make test-quick: those that need nothing. make deb, make rpm: packages. make install: the same files without one.
+# make demo: see it work. make test: all tests; make test-quick: those that need nothing. make deb, make rpm: packages. make release: all files of a release. make install: the same files without one.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
