@@ -186,11 +186,6 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
     checked(load_parts(path)?)
 }
 
-/// The same of a file of doors alone, whatever its name says.
-pub(super) fn load_doors(path: &Path) -> Result<Checked, ConfigError> {
-    checked(parts_of(&Source::read(path)?, true)?)
-}
-
 fn checked(parts: Parts) -> Result<Checked, ConfigError> {
     let Parts { file, key, whitelist, private, traps, policies } = parts;
     let (key, whitelist, private, traps) = (key?, whitelist?, private?, traps?);
@@ -213,15 +208,13 @@ fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
 /// # Errors
 /// When the file at `path` itself cannot be used.
 pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
-    let source = Source::read(path)?;
-    parts_of(&source, doors::is_one(path, &source))
+    parts_of(&Source::read(path)?)
 }
 
-fn parts_of(source: &Source, is_of_doors: bool) -> Result<Parts, ConfigError> {
+fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
-    if is_of_doors {
+    if !file.has_milter() {
         doors::check(source, &file.doors)?;
-        file.listen = Listeners::none();
         let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
         file.control = place("control", doors::CONTROL, file.control);
         file.state_dir = place("state-dir", doors::STATE_DIR, file.state_dir);

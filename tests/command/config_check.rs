@@ -199,7 +199,8 @@ fn of_certificate(server: &Server) -> (i32, Vec<String>, Vec<String>) {
     let mut doctor = Command::new(bulkmark_testing::program());
     let output = doctor.args(["doctor", "--server", "--json", "--config"]).arg(&config).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found = findings.as_array().unwrap().iter().filter(|finding| finding["check"] == "certificate");
+    let found =
+        findings["checks"].as_array().unwrap().iter().filter(|finding| finding["check"] == "certificate");
     let found = found.map(|finding| {
         let text = finding["text"].as_str().unwrap();
         format!("{}: {text}", finding["level"].as_str().unwrap())

@@ -30,7 +30,7 @@ fn nominate(site: &Site, message: &[u8]) {
     let path = site.path("nominated.eml");
     fs::write(&path, message).unwrap();
     let mut report = Command::new(program());
-    report.args(["report", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
+    report.args(["report", "add", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
     told(&report.output().unwrap());
 }
 

@@ -51,7 +51,7 @@ impl Dovecot {
         // The program as it is shipped, beside the one that is tested.
         let script = text_of("packaging/dovecot/bulkmark-report")
             .replace("/run/bulkmark/milter.sock", site.path("control.sock").to_str().unwrap())
-            .replace("bulkmark report", &format!("{} report", path("bulkmark").display()));
+            .replace("bulkmark report add", &format!("{} report add", path("bulkmark").display()));
         fs::write(path("bulkmark-report"), script).unwrap();
         fs::set_permissions(path("bulkmark-report"), fs::Permissions::from_mode(0o755)).unwrap();
         if fs::hard_link(program(), path("bulkmark")).is_err() {

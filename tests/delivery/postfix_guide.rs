@@ -132,7 +132,10 @@ fn site_log(rig: &Rig, line: &str) -> String {
 fn nominate(rig: &Rig, text: &str) {
     let file = rig.write("nominated.eml", std::str::from_utf8(&message("", text)).unwrap());
     let mut report = Command::new(bulkmark_testing::program());
-    report.args(["report", "--user", "anna", "--control"]).arg(rig.site.path("control.sock")).arg(file);
+    report
+        .args(["report", "add", "--user", "anna", "--control"])
+        .arg(rig.site.path("control.sock"))
+        .arg(file);
     let output = report.output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }

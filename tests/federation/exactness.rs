@@ -268,7 +268,7 @@ fn speak(
         return;
     }
     let user_name = user.to_string();
-    let told = [&["--user", &user_name][..], if back { &["--forget"] } else { &[] }].concat();
+    let told = [if back { &["forget"][..] } else { &[] }, &["--user", &user_name]].concat();
     let answer = report(site, &told, &letter(n));
     // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
     let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);

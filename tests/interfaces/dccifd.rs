@@ -194,7 +194,7 @@ fn names_that_a_client_makes_up_are_nobody() {
             }
         }
         let mut command = std::process::Command::new(bulkmark_testing::program());
-        command.args(["reports", "--json", "--control"]).arg(site.path("control.sock"));
+        command.args(["report", "list", "--json", "--control"]).arg(site.path("control.sock"));
         let reports: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
         assert_eq!(reports["reporters"].as_array().unwrap().len(), 1, "{reports}");
     }
@@ -220,13 +220,13 @@ fn spam_nominates() {
     // Whoever said it is listed as a door's, and undone by the hash.
     let reports = |arguments: &[&str]| -> Value {
         let mut command = std::process::Command::new(bulkmark_testing::program());
-        command.args(["reports", "--json", "--control"]).arg(first.path("control.sock")).args(arguments);
+        command.arg("report").args(arguments).args(["--json", "--control"]).arg(first.path("control.sock"));
         serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
     };
-    let by = reports(&[])["reporters"][0].clone();
+    let by = reports(&["list"])["reporters"][0].clone();
     assert_eq!(by["kind"], "door", "{by}");
     let hash = by["reporter"].as_str().unwrap();
-    assert!(reports(&["forget", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
+    assert!(reports(&["forget", "--all", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
     assert_eq!(counts(&metrics(&first, "query", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
     assert_eq!(counts(&metrics(&first, "query", &letter(2))), "Body=0 Fuz1=0 Fuz2=0");
     let second = site_of("many = \"bulk\"\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users say of messages: `bulkmark report`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
+//! What users say of messages: `bulkmark report add`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
 
 use bulkmark_samples::prose::Prose;
 use bulkmark_testing::letters::offer;
@@ -66,7 +66,7 @@ fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
     std::fs::write(folder.join("c\u{1b}[2J.eml"), offer("Anna")).unwrap();
     std::fs::write(folder.join("d\u{1b}]0;x"), b"\0\0\0").unwrap();
     let output = Command::new(program())
-        .args(["report", "--user", "anna", "--control"])
+        .args(["report", "add", "--user", "anna", "--control"])
         .arg(site.path("control.sock"))
         .arg(&folder)
         .output()
@@ -151,7 +151,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     daemon.kill();
     at_near = near.start();
     daemon = server.start();
-    assert_counted(&report(&near, &["--forget", "--user", "anna"], &offer("Anna")), "taken-back");
+    assert_counted(&report(&near, &["forget", "--user", "anna"], &offer("Anna")), "taken-back");
     assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "counted");
     for (site, milter) in [(&far, &at_far), (&thin, &at_thin), (&near, &at_near)] {
         // One speaks for it, and one against it.
@@ -184,7 +184,7 @@ fn mail_of_ones_own_is_refused_unless_forced() {
     let bounce = format!("Return-Path: <prize@mail.offers.test>\r\n{bounce}");
     assert_eq!(refused(&site, &["--user", "script"], bounce.as_bytes()).0, Some(1), "its envelope sender is");
     assert_eq!(refused(&site, &["--user", "anna", "--force"], &offer("Anna")), (Some(0), String::new()));
-    assert_eq!(refused(&site, &["--user", "anna", "--forget"], &offer("Anna")), (Some(0), String::new()));
+    assert_eq!(refused(&site, &["forget", "--user", "anna"], &offer("Anna")), (Some(0), String::new()));
     assert!(milter.terminate().success());
 }
 
@@ -393,10 +393,10 @@ fn two_mail_servers_asked_at_once_count_once_each() {
         [0, 1].map(|of| counted.iter().skip(of).step_by(2).sum::<u64>())
     };
     let signatures =
-        report(&sites[0], &["--forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
+        report(&sites[0], &["forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
     assert_eq!(at_once(&["--user", "anna"], "counted"), [signatures; 2]);
     sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", Some("2")));
-    assert_eq!(at_once(&["--user", "anna", "--forget"], "taken-back"), [signatures; 2]);
+    assert_eq!(at_once(&["forget", "--user", "anna"], "taken-back"), [signatures; 2]);
     sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", None));
 }
 

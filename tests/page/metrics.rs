@@ -101,7 +101,10 @@ fn what_people_say_is_counted() {
         let file = site.path("said.eml");
         fs::write(&file, text).unwrap();
         let mut report = Command::new(bulkmark_testing::program());
-        report.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock")).arg(file);
+        report
+            .args(["report", "add", what, "--user", user, "--control"])
+            .arg(site.path("control.sock"))
+            .arg(file);
         report.output().unwrap()
     };
     say("anna", "--spam", &letter(1));

@@ -408,7 +408,7 @@ fn the_page_shows_what_people_say() {
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
     let say = |user: &str, what: &str| {
         let mut command = Command::new(program());
-        command.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock"));
+        command.args(["report", "add", what, "--user", user, "--control"]).arg(site.path("control.sock"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
