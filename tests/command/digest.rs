@@ -250,3 +250,39 @@ fn message_id_and_size_are_told() {
     let escaped = "message-id=<7.=\\u{22}x\\u{22}\\u{20}verdict=clean@a.example>";
     has(&line, &[&format!(" nrcpt=1 {escaped} size={} verdict=exempt reason=low-information ", text.len())]);
 }
+
+/// With `format = "json"` each line is an object, and is summarized as text is.
+#[test]
+fn json_lines_are_summarized_too() {
+    let mut site = Site::unix(&format!(
+        "{REFUSING}thresholds.min-sources = 1\n[log]\ntarget = \"stderr\"\nformat = \"json\"\n"
+    ));
+    site.extra = site.extra.replace("[log]", "thresholds.body = 5\n[log]");
+    let mut daemon = site.spawn();
+    daemon.log.wait_for(0, " listens on ");
+    daemon.address.clone_from(&site.listen);
+    mail(&daemon, 1, "news@shop.example", "mail.shop.example", 7);
+    let refused = daemon.log.wait_for(0, "\"verdict\":\"bulk\"");
+    let refused: serde_json::Value = serde_json::from_str(&refused).unwrap();
+    let ours = |name: &str| refused[name].clone();
+    assert_eq!(
+        [ours("client-name"), ours("client-ip"), ours("from"), ours("body"), ours("action"), ours("level")],
+        [
+            "mail.shop.example".into(),
+            "192.0.2.9".into(),
+            "news@shop.example".into(),
+            5.into(),
+            "reject".into(),
+            serde_json::Value::from("info")
+        ]
+    );
+    daemon.log.wait_for(0, "\"body\":7");
+    for line in daemon.log.lines() {
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        assert!(object["time"].is_string() && object["level"].is_string(), "{line}");
+    }
+    let file = site.path("json.log");
+    fs::write(&file, daemon.log.lines().join("\n")).unwrap();
+    let text = told(&Command::new(program()).arg("digest").arg(&file).output().unwrap());
+    has(&text, &["         7  messages\n", "         3  bulk", "reject 3; seen 7 times; 3 recipients; "]);
+}
