@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 pub const DOORS_PATH: &str = "/etc/bulkmark/doors.toml";
 
 /// Keys of the listeners on which a mail server asks.
-const OF_LISTENERS: [&str; 3] = ["listen-mode", "max-connections", "idle-timeout"];
+const OF_LISTENERS: [&str; 2] = ["max-connections", "idle-timeout"];
 
 /// Where its ledger is by default, and its control socket.
 pub(super) const STATE_DIR: &str = "/var/lib/bulkmark/doors";
@@ -47,8 +47,8 @@ pub(super) fn example() -> &'static str {
 /// What is wrong with a file of doors alone that is valid for a milter with these doors.
 pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
     if let Some(key) = OF_LISTENERS.into_iter().find(|key| source.has(key)) {
-        let what = "found a key of the milter's listener, which `bulkmark doors` does not have; expected none of listen-mode, \
-                    max-connections and idle-timeout before the first table";
+        let what = "found a key of the milter's listener, which `bulkmark doors` does not have; expected neither max-connections \
+                    nor idle-timeout before the first table";
         return Err(source.error(key, what.to_owned()));
     }
     if !settings.are_open() {

@@ -10,9 +10,9 @@ use crate::milter::Listeners;
 use crate::net::Mode;
 use crate::{page, refusals, telemetry};
 use bulkmark_policy::{
-    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
-    Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
-    WhiteListSettings,
+    Actions, Authentication, Defaults, Despite, Mailboxes, Network, OnFailure, OutboundSettings,
+    PeopleSettings, Per, Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList,
+    WhiteListError, WhiteListSettings,
 };
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
@@ -68,6 +68,7 @@ pub struct MilterFile {
     pub exempt_authenticated: bool,
     pub judge: bool,
     pub on_failure: OnFailure,
+    pub act_despite: Despite,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
     pub counting: Counting,
@@ -107,6 +108,7 @@ impl Default for MilterFile {
             exempt_authenticated: true,
             judge: true,
             on_failure: OnFailure::default(),
+            act_despite: Despite::default(),
             verdict_deadline: Duration::from_secs(10),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
@@ -198,7 +200,7 @@ fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
         return Err(source.error("people.own-domains", message));
     }
     if let Err(error) = file.people.trust(file.thresholds.spam) {
-        return Err(source.error("people.new-reporter", error.to_string()));
+        return Err(source.error("people.trust", error.to_string()));
     }
     Ok(())
 }
@@ -213,6 +215,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
 
 fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
+    file.doors.share(file.listen_mode);
     if !file.has_milter() {
         doors::check(source, &file.doors)?;
         let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
@@ -356,9 +359,8 @@ impl Checked {
             on_failure: file.on_failure,
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
-            act_when_stale: file.sync.act_when_stale,
             table_timeout: file.whitelist.table_timeout,
-            act_when_unanswered: file.whitelist.act_when_unanswered,
+            despite: file.act_despite,
             per: file.counting.per,
             mailboxes: Mailboxes {
                 delimiter: file.counting.recipient_delimiter,

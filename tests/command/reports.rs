@@ -21,8 +21,9 @@ fn weight(site: &Site, message: &[u8]) -> Value {
 /// a start after a crash.
 #[test]
 fn the_administrator_sees_what_was_said_and_takes_it_back() {
-    let mut site =
-        Site::new("exempt-loopback = false\n[people]\nnew-reporter = 0.5\n[status]\nsubjects = true\n");
+    let mut site = Site::new(
+        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
+    );
     let mut milter = site.start();
     assert_eq!(told(&site, &[])["mailings"], json!([]));
     for (user, name) in [("anna", "Anna"), ("bert", "Bert")] {
@@ -89,7 +90,7 @@ fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn who_is_listed_is_undone_by_the_hash() {
     let site = Site::new(
-        "exempt-loopback = false\n[people]\nnew-reporter = 0.5\n[traps]\nrecipients = [\"@trap.test\"]\n",
+        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
     );
     let milter = site.start();
     let to_trap = Mail { recipients: vec!["x@trap.test".to_owned()], ..Mail::raw(&offer("Anna")) };

@@ -171,7 +171,7 @@ fn newsletters_and_programs_write_to_nobody() {
 /// Who wrote to a spammer is believed when they call the next message spam; nobody else may do that in their place.
 #[test]
 fn a_user_ends_a_correspondence() {
-    let Some(rig) = start("spam = \"reject\"\n[people]\nnew-reporter = 1.0\n") else { return };
+    let Some(rig) = start("spam = \"reject\"\n[people]\ntrust = { new-reporter = 1.0 }\n") else { return };
     write(&rig, "anna", "anna@box.test", &[BEN], "");
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250);
     let mail = &rig.mta.wait_for_mail("anna@box.test", 1)[0].0;

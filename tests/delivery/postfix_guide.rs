@@ -13,7 +13,7 @@ use std::process::Command;
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
 /// What comes twice is bulk, and what one user nominates is spam.
-const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\nnew-reporter = 1.0\n";
+const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\ntrust = { new-reporter = 1.0 }\n";
 
 const OFFER: &str =
     "You have won the grand prize of our spring lottery, a silver watch and a voyage to seven harbours.\n";

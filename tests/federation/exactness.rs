@@ -50,7 +50,7 @@ const NOTES: usize = 8;
 const MOST_WORDS: usize = 8;
 
 /// Everybody's word weighs whole.
-const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
+const PEOPLE: &str = "\n[people]\ntrust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n";
 
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())

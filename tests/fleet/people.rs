@@ -29,7 +29,7 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
 /// A milter that believes all users whole.
 fn believing(fleet: &Fleet, name: &str) -> Site {
     let mut site = fleet.milter(name);
-    site.extra += "[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n";
+    site.extra += "[people]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     site
 }
 

@@ -98,7 +98,7 @@ fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
 
 fn weighing(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
-    site.extra += &format!("{lines}[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n");
+    site.extra += &format!("{lines}[people]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
     site
 }
 
@@ -229,7 +229,8 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
 #[test]
 fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     const MOST: usize = 2000;
-    let site = Site::new(&format!("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n{STATUS}"));
+    let site =
+        Site::new(&format!("exempt-loopback = false\n[people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"));
     let milter = site.start();
     let mut mbox = Vec::new();
     for n in 0..MOST + 20 {
@@ -312,7 +313,7 @@ fn what_has_no_signature_or_is_no_mail_is_refused() {
 /// Messages of an mbox and of a Maildir, as they were delivered.
 #[test]
 fn mboxes_and_maildirs_are_read() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     let text = |name: &str| String::from_utf8(offer(name)).unwrap().replace("\r\n", "\n");
     let envelope = "From prize@offers.test Sat Nov 21 10:00:00 2026\n";
@@ -345,7 +346,7 @@ fn what_is_not_shared_stays_here() {
     let server = Server::new("");
     let _daemon = server.start();
     let mut alone = milter(&[server.entry("alone", "report")]);
-    alone.extra += "[people]\nshare-nominations = false\nnew-reporter = 1.0\n";
+    alone.extra += "[people]\nshare-nominations = false\ntrust = { new-reporter = 1.0 }\n";
     let far = weighing(server.entry("far", "report"), "");
     let (at_alone, at_far) = (alone.start(), far.start());
     for user in ["anna", "bert", "carl"] {
@@ -363,7 +364,7 @@ fn what_is_not_shared_stays_here() {
 /// A script that says the same from many sides at once counts once.
 #[test]
 fn the_same_word_at_once_counts_once() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     let counted: u64 = std::thread::scope(|scope| {
         let say = || report(&site, &["--user", "anna"], &offer("Anna"))["counted"].as_u64().unwrap();
@@ -403,7 +404,7 @@ fn two_mail_servers_asked_at_once_count_once_each() {
 /// What a full disk does not take is not counted, says so, and can be said again.
 #[test]
 fn a_full_disk_takes_no_word_and_loses_none() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     site.config();
     let Some(_mount) = Mount::new(&site.path("state"), "size=8m") else { return };
     let milter = site.start();
@@ -456,7 +457,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
             assert_counted(&report(site, &["--user", user], message), "counted");
         }
     };
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     call_spam(&site, &above(&disclaimer, &mut writer));
     let news = checked(&site, &above(&disclaimer, &mut writer));
@@ -465,7 +466,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     let header = verdict(&milter, &above(&disclaimer, &mut writer));
     assert!(header.starts_with("clean; body=1; "), "{header}");
 
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
     call_spam(&site, &above(&disclaimer, &mut writer));
@@ -482,7 +483,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
 fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
     let site = Site::new(&format!(
         "exempt-loopback = false\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
-         [people]\nnew-reporter = 1.0\n{STATUS}"
+         [people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"
     ));
     let daemon = site.start();
     let send = || {

@@ -184,7 +184,7 @@ impl Site {
     pub fn doors(&self) -> PathBuf {
         let text = fs::read_to_string(self.config()).unwrap();
         let path = self.path("doors.toml");
-        let keys = text.lines().filter(|line| !line.starts_with("listen-mode = "));
+        let keys = text.lines();
         // Those of tables are not at the beginning of the file.
         let (head, tables) = text.split_once("\n[").unwrap();
         assert!(head.starts_with("listen = "), "{head}");
