@@ -31,8 +31,9 @@ pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
         http.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
         dccifd.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
     ];
+    let bounds = if bounds.is_empty() { bounds } else { format!("[doors]\n{bounds}") };
     site.extra = format!(
-        "{keys}\n[doors]\n{bounds}\n[doors.http]\n{}{http}\n[doors.dccifd]\n{}{dccifd}\n",
+        "{keys}\n{bounds}\n[doors.http]\n{}{http}\n[doors.dccifd]\n{}{dccifd}\n",
         at("http.sock"),
         at("dccifd.sock")
     );

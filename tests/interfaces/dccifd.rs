@@ -15,16 +15,17 @@ const ENVELOPE: &str = "192.0.2.7\rh.example\nh.example\ns@example.org\nu@box.te
 /// A client that asks in each of the protocol's ways gets what the protocol says, byte for byte.
 #[test]
 fn each_form_of_answer() {
-    let site = site("", "", "name = \"test\"\n");
+    let site = site("", "", "");
     let _daemon = start(&site);
-    let message = [&b"X-DCC-test-Metrics: forged 1; Body=many\r\n\tFuz1=many\r\n"[..], &letter(1)].concat();
+    let message =
+        [&b"X-DCC-bulkmark-Metrics: forged 1; Body=many\r\n\tFuz1=many\r\n"[..], &letter(1)].concat();
     assert_eq!(dccifd(&site, &format!("\n{ENVELOPE}"), &message), "A\nAA\n");
     let answer = dccifd(&site, &format!("header\n{ENVELOPE}"), &message);
     let (letters, header) = answer.split_at(5);
     assert_eq!(letters, "A\nAA\n");
     let line = header.strip_suffix("\n\n").unwrap();
     assert!(
-        line.starts_with("X-DCC-test-Metrics: mx.test ") && line.ends_with("; Body=4 Fuz1=2 Fuz2=2"),
+        line.starts_with("X-DCC-bulkmark-Metrics: mx.test ") && line.ends_with("; Body=4 Fuz1=2 Fuz2=2"),
         "{line}"
     );
     let answer = dccifd(&site, &format!("body grey-off query\n{ENVELOPE}"), &message);

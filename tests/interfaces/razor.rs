@@ -29,8 +29,9 @@ pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
     let bounds: Vec<_> = keys.lines().filter(is_bound).collect();
     let keys: Vec<_> = keys.lines().filter(|line| !is_bound(line)).collect();
+    let header = if bounds.is_empty() { "" } else { "[doors]\n" };
     let (bounds, keys) = (bounds.join("\n"), keys.join("\n"));
-    site.extra += &format!("\n[doors]\n{bounds}\n[doors.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
+    site.extra += &format!("\n{header}{bounds}\n[doors.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
     (site, address)
 }
 
