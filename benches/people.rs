@@ -4,7 +4,7 @@
 //!     cargo bench --bench people
 //!
 //! A real ledger on disk: 2,000 users call as many different messages spam as there is room for, of nine signatures each, and traps as many as
-//! they have room for. Then the memory, the time of what `bulkmark reports` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
+//! they have room for. Then the memory, the time of what `bulkmark report list` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
 //! many as are kept.
 
 use bulkmark_counts::{Asked, Nominated, Report, Role, Rows, Saying, Settings, Weighing};
@@ -102,7 +102,10 @@ async fn words() {
     let mail = tokio::spawn(mail(ledger.clone(), now));
     let overview = ledger.overview(asked).await.unwrap();
     let told = overview.mailings.len() + overview.more_mailings;
-    println!("  what `bulkmark reports` asks, of {told} mailings: {:.2} s", begun.elapsed().as_secs_f64());
+    println!(
+        "  what `bulkmark report list` asks, of {told} mailings: {:.2} s",
+        begun.elapsed().as_secs_f64()
+    );
     mail.abort();
     let slowest = Duration::from_micros(SLOWEST.load(Ordering::Relaxed)).as_secs_f64();
     println!("    while a letter waits to be counted for at most {slowest:.2} s");

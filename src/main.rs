@@ -10,6 +10,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match bulkmark::command::Cli::parse().run() {
         Ok(code) => code,
-        Err(e) => bulkmark::command::failed(&e, 1),
+        Err(e) => bulkmark::command::failed(&e, 2),
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run() {
 /// Has a message called spam, since nobody is asked where nothing was ever nominated.
 fn nominate(daemon: &Daemon) {
     let mut child = Command::new(bulkmark_testing::program())
-        .args(["report", "--config"])
+        .args(["report", "add", "--config"])
         .arg(daemon.path("milter.toml"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

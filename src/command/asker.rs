@@ -3,7 +3,6 @@
 
 use super::output::complain;
 use super::show::called;
-use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control::{self, Given, Order};
 use crate::judging::{Case, Judged, Source, find};
@@ -44,14 +43,11 @@ pub(super) struct MessageArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(super) json: bool,
-    /// The message; "-" is standard input.
-    #[arg(value_name = "FILE", default_value = "-")]
-    pub(super) file: PathBuf,
 }
 
 impl MessageArgs {
-    /// Reads configuration and message.
-    pub(super) fn read(&self) -> anyhow::Result<(Asker, RawMessage)> {
+    /// Reads the configuration.
+    pub(super) fn asker(&self) -> anyhow::Result<Asker> {
         let mut checked = config::load(&self.config)?;
         // Whoever may not read it is told of a canary what is told of any other message.
         checked.file.signature.canary = super::canary::read(&checked.file.state_dir).ok();
@@ -72,7 +68,7 @@ impl MessageArgs {
         let (tables, verifiers) = (Tables::default(), Verifiers::default());
         let orders = runtime.block_on(orders(&file));
         let known = Known { orders, file, key: rules.key.clone(), tables, verifiers };
-        Ok((Asker { rules, envelope, runtime, known }, read_message(&self.file)?))
+        Ok(Asker { rules, envelope, runtime, known })
     }
 }
 

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark check`
 
-use super::asker::MessageArgs;
-use super::output::{failed, output, shown};
+use super::asker::{Asker, MessageArgs};
+use super::output::{EX_ERROR, Messages, failed, output, shown};
+use super::signature::read_message;
 use crate::judging::exempt;
+use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Held, Verdict, Would};
 use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show how often a message was seen, without counting it.
+/// Show how often messages were seen, without counting them.
 ///
 /// Asks the running milter over its control socket, which the milter's user and group may use. If no milter is running, reads the
-/// ledger itself: then the user must be able to write to it, and no milter can be started meanwhile. Exit code 0: not bulk; 1: bulk
-/// or spam; 2: error.
+/// ledger itself: then the user must be able to write to it, and no milter can be started meanwhile. Exit code 0: not bulk; 1: one
+/// of them is bulk or spam; 2: one cannot be read, or another error.
 ///
 /// The options name the client and the envelope. Policies and white-list entries that depend on others than these do not match. The
 /// milter counts a message before it judges it, so the next copy of this message shows a count that is higher by one for each of its
 /// recipients (counting.per in bulkmark.toml(5)).
 ///
-/// With --json it prints an object with verdict and, if they are known, action, policy, milder (the policy of another recipient that
+/// With --json it prints an object with messages, a list of objects with file, verdict and, if they are known, action, policy, milder (the policy of another recipient that
 /// allows less), body (signature, count, threshold), near (signatures, count, threshold), spam (weight, threshold), whitelist (file
 /// and line), missed (entries that nearly match), sources of bulk (others, the client's network, how often that sent it as own,
 /// min-sources, and whether it is held back), held (why it is only marked), would
@@ -29,34 +31,42 @@ use std::process::ExitCode;
 pub(super) struct Args {
     #[command(flatten)]
     message: MessageArgs,
+    /// Messages, one per file; "-" is standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    files: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let args = &args.message;
-    match check(args) {
-        Ok(answer) => {
-            let mut out = output();
-            if args.json {
-                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
-            } else {
-                print_for_people(&mut out, &args.file, &answer)?;
+    let asker = args.message.asker()?;
+    let mut json = args.message.json.then(Messages::begin).transpose()?;
+    let mut code = 0;
+    for file in &args.files {
+        let answer = match read_message(file).and_then(|message| check(&asker, &message)) {
+            Ok(answer) => answer,
+            Err(e) => {
+                failed(&e, EX_ERROR);
+                code = EX_ERROR;
+                continue;
             }
-            let unwanted = [Verdict::Bulk, Verdict::Spam].map(|verdict| verdict.to_string());
-            let bulk = unwanted.contains(&answer.verdict);
-            Ok(ExitCode::from(u8::from(bulk)))
+        };
+        match &mut json {
+            Some(json) => json.add(&shown(file), &answer)?,
+            None => print_for_people(&mut output(), file, &answer)?,
         }
-        Err(e) => Ok(failed(&e, 2)),
+        let is_unwanted = [Verdict::Bulk, Verdict::Spam].iter().any(|of| of.to_string() == answer.verdict);
+        code = code.max(u8::from(is_unwanted));
     }
+    json.map_or(Ok(()), Messages::end)?;
+    Ok(ExitCode::from(code))
 }
 
-fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
-    let (asker, message) = args.read()?;
-    let content = asker.read(&message);
+fn check(asker: &Asker, message: &RawMessage) -> anyhow::Result<Answer> {
+    let content = asker.read(message);
     let exempt = exempt(&asker.rules, &asker.envelope).map(Finding::Exempt);
     let (finding, content) = match exempt.or_else(|| Finding::uncounted(&content)) {
         Some(finding) => (finding, content),
         None => {
-            let judged = asker.judge(&message, &content)?;
+            let judged = asker.judge(message, &content)?;
             (judged.finding, judged.content)
         }
     };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the command line says, and which command it runs.
 
+use super::output::failed;
 use super::{
     allow, canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
-    pause, refusals, report, reports, server, signature, status, tune,
+    pause, refusals, report, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -16,16 +17,51 @@ use std::process::ExitCode;
 ///
 /// No message is stored: the ledger holds its signatures, 128 bits each, and the cells of the filter that stand for them.
 #[derive(Debug, Parser)]
-#[command(name = "bulkmark", version, after_help = AFTER_HELP)]
+#[command(name = "bulkmark", version, help_template = TEMPLATE, before_help = groups(), after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// As clap's own, with the commands in groups.
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+
+/// Commands by the question that an administrator has. A test holds that each is in one group.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Daemons", &["milter", "doors", "server"]),
+    ("One message", &["check", "explain", "signature", "report"]),
+    ("Refused mail", &["refusals", "allow", "pause", "resume"]),
+    ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config"]),
+    ("Several servers", &["client", "fleet", "ledger"]),
+];
+
+/// Bytes of a command's description that are in its line; a longer one ends at its first comma or colon.
+const WIDEST: usize = 80;
+
+/// The list of commands in `--help`.
+fn groups() -> String {
+    let all = Command::augment_subcommands(clap::Command::new("bulkmark"));
+    let about = |name: &str| {
+        let command = all.find_subcommand(name);
+        let about = command.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default();
+        match about.get(..WIDEST).and_then(|start| start.find([',', ':', ';'])) {
+            Some(end) if about.len() > WIDEST => about[..end].to_owned(),
+            _ => about,
+        }
+    };
+    let group = |(title, names): &(&str, &[&str])| {
+        let lines: String = names.iter().map(|name| format!("  {name:<10} {}\n", about(name))).collect();
+        format!("{title}:\n{lines}")
+    };
+    let groups: Vec<_> = GROUPS.iter().map(group).collect();
+    groups.join("\n")
+}
+
 const AFTER_HELP: &str = "\
 To begin: bulkmark milter --config /etc/bulkmark/milter.toml, and in Postfix's main.cf
   smtpd_milters = { inet:127.0.0.1:8720, default_action=accept }
-The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5).";
+The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5), exit codes in bulkmark(1).";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -47,7 +83,6 @@ enum Command {
     Resume(pause::ResumeArgs),
     Refusals(refusals::Args),
     Report(report::Args),
-    Reports(reports::Args),
     Signature(signature::Args),
     Tune(tune::Args),
     #[command(subcommand)]
@@ -62,9 +97,9 @@ impl Cli {
     /// Whatever stopped the command.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::Milter(args) => milter::run(&args),
-            Command::Doors(args) => doors::run(&args),
-            Command::Server(args) => server::run(&args),
+            Command::Milter(args) => Ok(milter::run(&args).unwrap_or_else(|e| failed(&e, 1))),
+            Command::Doors(args) => Ok(doors::run(&args).unwrap_or_else(|e| failed(&e, 1))),
+            Command::Server(args) => Ok(server::run(&args).unwrap_or_else(|e| failed(&e, 1))),
             Command::Client(args) => client::run(&args),
             Command::Fleet(command) => fleet::run(&command),
             Command::Check(args) => check::run(&args),
@@ -79,11 +114,30 @@ impl Cli {
             Command::Resume(args) => pause::resume(&args),
             Command::Refusals(args) => refusals::run(&args),
             Command::Report(args) => report::run(&args),
-            Command::Reports(args) => reports::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
             Command::Config(command) => config::run(&command),
             Command::Completions(args) => completions::run(&args, &mut Self::command()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn help_has_each_command_in_one_group() {
+        let program = Cli::command();
+        let all: BTreeSet<_> = program
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        let grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().map(|&name| name.to_owned())).collect();
+        assert_eq!((grouped.len(), grouped.into_iter().collect::<BTreeSet<_>>()), (all.len(), all));
+        assert!(groups().lines().all(|line| line.len() > 20 || line.is_empty() || line.ends_with(':')));
     }
 }

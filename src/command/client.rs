@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::output::EX_USAGE;
-use super::output::{complain, output, print};
+use super::output::{EX_ERROR, complain, output, print};
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};
-use std::io::Write as _;
+use serde_json::json;
+use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Manage the clients of a signature server.
 ///
-/// A running server applies changes at once. The list belongs to the server's user; run this as that user or as root. Exit code 64:
-/// a client that reports needs --own or --partner; 78: the configuration cannot be used.
+/// A running server applies changes at once. The list belongs to the server's user; run this as that user or as root. Exit code 0:
+/// done; 2: error; 78: the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The server's configuration file.
     #[arg(long, value_name = "FILE", default_value = SERVER_PATH, global = true)]
     config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -104,7 +107,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let limited = *partner || limits.are_of_partner();
             if *role == Role::Report && !own && !limited {
                 complain(WHICH.replace("NAME", name));
-                return Ok(ExitCode::from(EX_USAGE));
+                return Ok(ExitCode::from(EX_ERROR));
             }
             let partner =
                 |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
@@ -114,7 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 quota: limits.quota,
                 rate: partner(limits.rate, PARTNER_RATE),
             };
-            print(Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?)?;
+            print_token(args, name, &Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?)?;
         }
         Command::Set { name, own, limits } => {
             let change = |client: &mut Client| {
@@ -132,7 +135,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Clients::edit(&file.state_dir, |clients| clients.change(name, change))?;
         }
         Command::Rotate { name } => {
-            print(Clients::edit(&file.state_dir, |clients| clients.rotate(name))?)?;
+            print_token(args, name, &Clients::edit(&file.state_dir, |clients| clients.rotate(name))?)?;
         }
         Command::Remove { name, with_counts: false } => {
             Clients::edit(&file.state_dir, |clients| clients.remove(name))?;
@@ -140,22 +143,42 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Remove { name, with_counts: true } => {
             Clients::edit(&file.state_dir, |clients| clients.remove_with_counts(name))?;
         }
-        Command::List => list(&file)?,
+        Command::List => list(&file, args.json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is missing when a client is added without it.
-const WHICH: &str = "what is NAME?
+const WHICH: &str = "bulkmark: --own or --partner is missing: whose mail server is NAME?
 
   bulkmark client add --own NAME      a mail server of your own: it brings to all counts what it sees
   bulkmark client add --partner NAME  somebody else's: it can add at most 5 to any count, and its counts can be taken back
 
 Clients that only read need neither: --role read, --role peer.";
 
-fn list(file: &ServerFile) -> anyhow::Result<()> {
+/// A client's new token, which is printed this once.
+fn print_token(args: &Args, name: &str, token: &str) -> io::Result<()> {
+    if args.json { print(json!({ "name": name, "token": token })) } else { print(token) }
+}
+
+fn list(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     let clients = Clients::load(&file.state_dir)?;
     let mut out = output();
+    if is_json {
+        let of = |client: &Client| {
+            json!({
+                "name": client.name,
+                "role": client.role.to_string(),
+                "kind": kind(client),
+                "max-influence": client.max_influence,
+                "quota": client.limits().map(|_| client.quota.unwrap_or_default().to_string()),
+                "rate": client.rate,
+            })
+        };
+        let all: Vec<_> = clients.list().iter().map(of).collect();
+        writeln!(out, "{}", json!({ "clients": all }))?;
+        return Ok(());
+    }
     writeln!(
         out,
         "{:<24} {:<7} {:<7} {:>13} {:>7} {:>9}",
@@ -168,11 +191,7 @@ fn list(file: &ServerFile) -> anyhow::Result<()> {
             Some(_) => client.quota.unwrap_or_default().to_string(),
             None => "-".to_owned(),
         };
-        let kind = match (client.role, client.max_influence) {
-            (Role::Report, None) => "own",
-            (Role::Report, Some(_)) => "partner",
-            _ => "-",
-        };
+        let kind = kind(client).unwrap_or("-");
         writeln!(
             out,
             "{:<24} {:<7} {kind:<7} {influence:>13} {quota:>7} {rate:>9}",
@@ -180,4 +199,13 @@ fn list(file: &ServerFile) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Whose mail server a client is; none of one that only reads.
+const fn kind(client: &Client) -> Option<&'static str> {
+    match (client.role, client.max_influence) {
+        (Role::Report, None) => Some("own"),
+        (Role::Report, Some(_)) => Some("partner"),
+        _ => None,
+    }
 }

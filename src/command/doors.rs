@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// ends it after the messages that are being received. Exit code 78: the configuration cannot be used, or has no door.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration file. Its name contains "doors", by which all commands know that it is no milter's.
+    /// The configuration file. It has listen = "none" before the first table.
     #[arg(long, value_name = "FILE", default_value = DOORS_PATH)]
     config: PathBuf,
 }

@@ -4,28 +4,32 @@
 use super::asker::{Asker, MessageArgs};
 use super::output::{output, print, shown};
 use super::show::time;
+use super::signature::read_message;
 use crate::judging::{Explained, Explanation, People};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Held, Verdict, Weight, Would};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Explain why a message is bulk or not.
 ///
 /// Prints every signature of the message, the content that it was made from, how often and when it was seen, and the verdict that
-/// follows. Counts nothing. Asks the running milter as `bulkmark check` does.
+/// follows. Counts nothing. Asks the running milter as `bulkmark check` does. Exit code 0: done; 2: error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     message: MessageArgs,
+    /// The message; "-" is standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let args = &args.message;
-    let (asker, message) = args.read()?;
-    let explanation = explain(&asker, &message)?;
-    if args.json {
+    let asker = args.message.asker()?;
+    let explanation = explain(&asker, &read_message(&args.file)?)?;
+    if args.message.json {
         print(serde_json::to_string(&explanation)?)?;
     } else {
         write!(output(), "{}: {}", shown(&args.file), for_people(&explanation))?;

@@ -401,6 +401,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[status]": status;
         "[doors]": doors;
         "log.target": log.target;
+        "log.format": log.format;
         "log.facility": log.facility;
         "log.socket": log.socket;
     }

@@ -34,7 +34,7 @@ enum Command {
         holder: Vec<String>,
         #[command(flatten)]
         access: Access,
-        /// Print JSON.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -46,7 +46,7 @@ enum Command {
         second: String,
         #[command(flatten)]
         access: Access,
-        /// Print JSON.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -224,7 +224,7 @@ fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyho
         }
     }
     if json {
-        print(serde_json::Value::from(answers))?;
+        print(json!({ "equal": equal, "comparisons": answers }))?;
     }
     Ok(ExitCode::from(u8::from(!equal)))
 }

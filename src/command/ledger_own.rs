@@ -5,7 +5,7 @@ use super::daemon::Unsent;
 use super::output::print;
 use super::show::called;
 use super::whose::Whose;
-use crate::config;
+use crate::config::{self, Kind};
 use crate::control;
 use anyhow::Context;
 use bulkmark_ledger::{Backup, OpenError};
@@ -35,13 +35,17 @@ pub(super) struct BackupArgs {
     file: PathBuf,
 }
 
-/// The daemon's name, its state directory and its control socket. Neither key nor white lists matter.
-fn places(whose: &Whose) -> anyhow::Result<(&'static str, PathBuf, PathBuf)> {
-    if whose.server {
-        let (file, _) = config::load_server_parts(&whose.path())?;
+/// A daemon's name, its state directory and its control socket.
+type Places = (&'static str, PathBuf, PathBuf);
+
+/// Those of the daemon that is meant. Neither key nor white lists matter.
+fn places(whose: &Whose) -> anyhow::Result<Places> {
+    let path = whose.path();
+    if whose.kind(&path)? == Kind::Server {
+        let (file, _) = config::load_server_parts(&path)?;
         return Ok(("server", file.state_dir, file.control));
     }
-    let file = config::load_parts(&whose.path())?.file;
+    let file = config::load_parts(&path)?.file;
     Ok((file.daemon(), file.state_dir, file.control))
 }
 
@@ -55,8 +59,9 @@ enum Broken {
 }
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
+    let places = places(&args.whose)?;
     let mut backup = Backup::begin(&args.file)?;
-    if let Err(e) = fill(&mut backup, &args.whose) {
+    if let Err(e) = fill(&mut backup, places) {
         backup.abandon();
         return Err(e);
     }
@@ -66,8 +71,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Takes all of a ledger: from its daemon, or its file where none runs.
-fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
-    let (daemon, directory, control) = places(whose)?;
+fn fill(backup: &mut Backup, (daemon, directory, control): Places) -> anyhow::Result<()> {
     let daemon = called(daemon);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(control::backup(&control, |piece| Ok(backup.push(piece)?))) {

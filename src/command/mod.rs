@@ -28,7 +28,6 @@ mod output;
 mod pause;
 mod refusals;
 mod report;
-mod reports;
 mod server;
 mod show;
 mod signature;

@@ -4,6 +4,7 @@
 
 use crate::config::ConfigError;
 use bulkmark_types::visible;
+use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, StdoutLock, Write};
@@ -14,8 +15,11 @@ use std::process::ExitCode;
 /// Exit code of sysexits.h for a configuration that cannot be used.
 pub(crate) const EX_CONFIG: u8 = 78;
 
-/// Exit code of sysexits.h for a command line that says too little or too much.
-pub(crate) const EX_USAGE: u8 = 64;
+/// Exit code of sysexits.h for what works later: the daemon does not answer, or takes no more today.
+pub(super) const EX_TEMPFAIL: u8 = 75;
+
+/// Exit code for a command line that is not valid, as clap has it, and for every error without a code of its own.
+pub(super) const EX_ERROR: u8 = 2;
 
 /// The exit status that a shell shows of a program that SIGPIPE ended. Rust's runtime ignores that signal.
 const ENDED_BY_SIGPIPE: i32 = 128 + 13;
@@ -52,6 +56,35 @@ impl Write for Output {
 /// When it cannot be written, for example because the disk is full.
 pub(super) fn print(line: impl Display) -> io::Result<()> {
     writeln!(output(), "{line}")
+}
+
+/// One JSON object with a list of messages, each printed as soon as it is known: `{"messages":[{"file":...},...]}`.
+pub(super) struct Messages {
+    is_first: bool,
+}
+
+impl Messages {
+    pub(super) fn begin() -> io::Result<Self> {
+        write!(output(), "{{\"messages\":[")?;
+        Ok(Self { is_first: true })
+    }
+
+    /// Adds one, `of` a file of this name.
+    pub(super) fn add(&mut self, file: &str, of: &impl Serialize) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Message<'a, T> {
+            file: &'a str,
+            #[serde(flatten)]
+            of: &'a T,
+        }
+        let text = serde_json::to_string(&Message { file, of })?;
+        let comma = if std::mem::replace(&mut self.is_first, false) { "" } else { "," };
+        write!(output(), "{comma}{text}")
+    }
+
+    pub(super) fn end(self) -> io::Result<()> {
+        writeln!(output(), "]}}")
+    }
 }
 
 /// Says something on standard error, of whatever files and names it speaks: nothing in it reaches the terminal but text and the ends

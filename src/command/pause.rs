@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark pause` and `bulkmark resume`
 
-use super::output::{complain, failed, output};
+use super::output::{EX_TEMPFAIL, complain, failed, output};
 use super::show::{ago, time};
 use crate::config::{self, DEFAULT_PATH};
 use crate::control::{self, Given, Order, Ordered};
@@ -13,9 +13,6 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-
-/// `EX_TEMPFAIL` of sysexits(3).
-const TRY_AGAIN: u8 = 75;
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
@@ -108,7 +105,7 @@ impl To {
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(failed(&e.into(), 1)),
             Err(e) => {
                 let silent = format!("no daemon answers at {}", socket.display());
-                return Ok(failed(&anyhow::Error::new(e).context(silent), TRY_AGAIN));
+                return Ok(failed(&anyhow::Error::new(e).context(silent), EX_TEMPFAIL));
             }
         };
         if self.json {

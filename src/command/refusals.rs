@@ -20,7 +20,7 @@ use std::time::Duration;
 ///
 /// Each has its sender, recipients, client, counts, and the command that allows its mailing. Those that are only rehearsed are marked
 /// "would". Reads the files that the milter writes if `[refusals]` days is set, which root and the group bulkmark may read; the milter
-/// need not run. Of a message to more than 100 recipients only 100 are known. Exit code 0: done, also if there are none; 1: they are
+/// need not run. Of a message to more than 100 recipients only 100 are known. Exit code 0: done, also if there are none; 2: they are
 /// not kept, or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

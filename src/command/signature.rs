@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark signature`
 
-use super::output::{failed, output, shown};
+use super::output::{EX_ERROR, Messages, failed, output, shown};
 use crate::config;
 use anyhow::Context;
 use bulkmark_mail::{MAX_BODY, RawMessage};
@@ -10,6 +10,8 @@ use bulkmark_signature::{Settings, signatures};
 use bulkmark_types::{
     ClientNetwork, FederationKey, Kind, Signature, Whose, source_bucket, source_count, stray_by,
 };
+use serde::Serialize;
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,9 @@ pub(super) struct Args {
     /// first near signature: of all, of anybody's and of this network's.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
     /// Messages, one per file; "-" is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -46,72 +51,87 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         None => (FederationKey::public(), Settings::default()),
     };
-    let mut out = output();
+    let mut json = args.json.then(Messages::begin).transpose()?;
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
         let name = shown(file);
-        match read_message(file) {
-            Ok(message) => {
-                let signatures = signatures(&message, &key, &settings);
-                match signatures.body {
-                    Ok(signature) => {
-                        writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?;
-                        let from = args.ip.map(|ip| (ip, ClientNetwork::of(ip)));
-                        from.map_or(Ok(()), |from| print_sources(&mut out, file, &key, signature, from))?;
-                    }
-                    Err(reason) if signatures.near.is_empty() => writeln!(out, "{name}\tnone\t{reason}")?,
-                    Err(_) => (),
-                }
-                let near = &signatures.near;
-                for signature in near.reported() {
-                    writeln!(out, "{name}\t{}\t{signature}", Kind::Near)?;
-                }
-                for signature in near.reported_contexts() {
-                    writeln!(out, "{name}\tcontext\t{signature}")?;
-                }
-                if let Some(signature) = near.payload {
-                    writeln!(out, "{name}\t{}\t{signature}", Kind::Payload)?;
-                }
-                let first = near.reported().next().zip(args.ip);
-                first.map_or(Ok(()), |(first, ip)| print_strays(&mut out, file, &key, first, ip))?;
-            }
+        let lines = match read_message(file) {
+            Ok(message) => lines(&message, &key, &settings, args.ip),
             Err(e) => {
-                code = failed(&e, 2);
+                code = failed(&e, EX_ERROR);
+                continue;
             }
+        };
+        match &mut json {
+            Some(json) => json.add(&name, &Of { signatures: lines })?,
+            None => lines.iter().try_for_each(|line| line.print(&name))?,
         }
     }
+    json.map_or(Ok(()), Messages::end)?;
     Ok(code)
 }
 
-fn print_sources(
-    out: &mut impl Write,
-    file: &Path,
-    key: &FederationKey,
-    of: Signature,
-    (ip, network): (IpAddr, ClientNetwork),
-) -> io::Result<()> {
-    for (kind, signature) in [
-        (Kind::SourceCount, source_count(key, of, &network)),
-        (Kind::SourceBucket, source_bucket(key, of, network.bucket(key))),
-    ] {
-        writeln!(out, "{} from {ip}\t{kind}\t{signature}", shown(file))?;
-    }
-    Ok(())
+#[derive(Serialize)]
+struct Of {
+    signatures: Vec<Line>,
 }
 
-fn print_strays(
-    out: &mut impl Write,
-    file: &Path,
-    key: &FederationKey,
-    of: Signature,
-    ip: IpAddr,
-) -> io::Result<()> {
-    let (name, network) = (file.display(), ClientNetwork::of(ip));
-    writeln!(out, "{name} from {ip}\t{}\t{}", Kind::Stray, stray(key, of))?;
-    for whose in [Whose::Everybody, Whose::Network(network)] {
-        writeln!(out, "{name} from {ip}\t{}\t{}", Kind::StrayBy, stray_by(key, of, whose))?;
+/// One signature of a message, or the reason why it has none.
+#[derive(Serialize)]
+struct Line {
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The client for whose network it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<IpAddr>,
+}
+
+impl Line {
+    fn new(kind: impl Display, signature: Signature, from: Option<IpAddr>) -> Self {
+        Self { kind: kind.to_string(), signature: Some(signature.to_string()), reason: None, from }
     }
-    Ok(())
+
+    fn print(&self, name: &str) -> io::Result<()> {
+        let from = self.from.map_or_else(String::new, |ip| format!(" from {ip}"));
+        let value = self.signature.as_ref().or(self.reason.as_ref()).map_or("", String::as_str);
+        writeln!(output(), "{name}{from}\t{}\t{value}", self.kind)
+    }
+}
+
+/// All signatures of a message, and those by which the network of `ip` is counted.
+fn lines(message: &RawMessage, key: &FederationKey, settings: &Settings, ip: Option<IpAddr>) -> Vec<Line> {
+    let signatures = signatures(message, key, settings);
+    let near = &signatures.near;
+    let mut lines = Vec::new();
+    match signatures.body {
+        Ok(of) => {
+            lines.push(Line::new(Kind::Body, of, None));
+            if let Some(ip) = ip {
+                let network = ClientNetwork::of(ip);
+                let bucket = source_bucket(key, of, network.bucket(key));
+                lines.push(Line::new(Kind::SourceCount, source_count(key, of, &network), Some(ip)));
+                lines.push(Line::new(Kind::SourceBucket, bucket, Some(ip)));
+            }
+        }
+        Err(reason) if near.is_empty() => {
+            let (kind, reason) = ("none".to_owned(), Some(reason.to_string()));
+            lines.push(Line { kind, signature: None, reason, from: None });
+        }
+        Err(_) => (),
+    }
+    lines.extend(near.reported().map(|of| Line::new(Kind::Near, of, None)));
+    lines.extend(near.reported_contexts().map(|of| Line::new("context", of, None)));
+    lines.extend(near.payload.map(|of| Line::new(Kind::Payload, of, None)));
+    if let Some((of, ip)) = near.reported().next().zip(ip) {
+        lines.push(Line::new(Kind::Stray, stray(key, of), Some(ip)));
+        for whose in [Whose::Everybody, Whose::Network(ClientNetwork::of(ip))] {
+            lines.push(Line::new(Kind::StrayBy, stray_by(key, of, whose), Some(ip)));
+        }
+    }
+    lines
 }
 
 /// Reads one message; `-` is standard input.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`
 
-use super::output::{failed, output};
+use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
 use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
-use crate::config;
+use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use anyhow::anyhow;
 use bulkmark_counts::Rows;
@@ -25,7 +25,8 @@ use std::process::ExitCode;
 /// requests and refusals of each client of a server.
 ///
 /// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs and
-/// nothing is wrong; 1: it runs, and cannot write its ledger, or a server that it needs does not answer as it should; 2: it does not run, or error.
+/// nothing is wrong; 1: it runs, and cannot write its ledger, or a server that it needs does not
+/// answer as it should; 2: error; 75: it does not run, or does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -39,7 +40,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match ask(args) {
+    match ask(args)? {
         Ok((status, threshold)) => {
             let mut out = output();
             if args.json {
@@ -50,29 +51,31 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let healthy = status.ailment.is_none() && status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
         }
-        Err(e) => Ok(failed(&e, 2)),
+        Err(e) => Ok(failed(&e, EX_TEMPFAIL)),
     }
 }
 
-fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
+/// What the daemon answers, with the threshold; the inner error if it does not.
+fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
     let path = args.whose.path();
-    let (daemon, socket, threshold) = if args.whose.server {
-        ("server", config::load_server(&path)?.0.control, THRESHOLD)
-    } else {
-        let file = config::load(&path)?.file;
-        (file.daemon(), file.control, file.thresholds.body.get())
+    let (daemon, socket, threshold) = match args.whose.kind(&path)? {
+        Kind::Server => ("server", config::load_server(&path)?.0.control, THRESHOLD),
+        Kind::Milter | Kind::Doors => {
+            let file = config::load(&path)?.file;
+            (file.daemon(), file.control, file.thresholds.body.get())
+        }
     };
     let threshold = args.threshold.unwrap_or(threshold);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(control::status(&socket, threshold)).map_err(|e| {
+    let asked = runtime.block_on(control::status(&socket, threshold));
+    Ok(asked.map(|status| (status, threshold)).map_err(|e| {
         let (daemon, socket) = (called(daemon), socket.display());
         match e.kind() {
             // It runs, and says what is wrong.
             io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
             _ => anyhow!(e).context(format!("no {daemon} answers at {socket}")),
         }
-    })?;
-    Ok((status, threshold))
+    }))
 }
 
 fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {

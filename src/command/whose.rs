@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon of this machine that a command is about.
 
-use crate::config::{DEFAULT_PATH, DOORS_PATH, SERVER_PATH};
+use crate::config::{ConfigError, DEFAULT_PATH, DOORS_PATH, Kind, SERVER_PATH};
 use std::path::{Path, PathBuf};
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
 pub(super) struct Whose {
-    /// The server instead of the milter.
+    /// The server instead of the milter. With --config, the content of the file tells.
     #[arg(long)]
-    pub(super) server: bool,
+    server: bool,
     /// The doors instead of the milter. Without this they are meant where there is no milter.toml, but a doors.toml.
     #[arg(long, conflicts_with = "server")]
     doors: bool,
@@ -31,6 +31,11 @@ impl Whose {
     /// The daemon's configuration.
     pub(super) fn path(&self) -> PathBuf {
         self.config.clone().unwrap_or_else(|| self.default_path().into())
+    }
+
+    /// The daemon whose configuration is at `path`: that of --server, or else the one that its content tells.
+    pub(super) fn kind(&self, path: &Path) -> Result<Kind, ConfigError> {
+        if self.server { Ok(Kind::Server) } else { Kind::of(path) }
     }
 }
 

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `doors.toml`: a milter's configuration without its listeners, and with places of its own.
+//! `doors.toml`: a milter's configuration with `listen = "none"`, and with places of its own.
 
 use super::error::ConfigError;
 use super::in_force::MILTER_EXAMPLE;
 use super::source::Source;
 use crate::doors::Settings;
-use std::path::Path;
+use crate::milter::NONE;
 use std::sync::LazyLock;
 
 /// Where the file is unless the command is told otherwise.
 pub const DOORS_PATH: &str = "/etc/bulkmark/doors.toml";
 
-/// What the names of such files have in them, by which every command knows whose they are.
-const NAME: &str = "doors";
-
 /// Keys of the listeners on which a mail server asks.
-const OF_LISTENERS: [&str; 4] = ["listen", "listen-mode", "max-connections", "idle-timeout"];
+const OF_LISTENERS: [&str; 2] = ["max-connections", "idle-timeout"];
 
 /// Where its ledger is by default, and its control socket.
 pub(super) const STATE_DIR: &str = "/var/lib/bulkmark/doors";
 pub(super) const CONTROL: &str = "/run/bulkmark/doors.sock";
 
-/// The keys of these, which have another default than a milter's.
-const PLACES: [(&str, &str); 2] = [("state-dir", STATE_DIR), ("control", CONTROL)];
+/// The keys of these, which have another default than a milter's, and the key by which such a file is known.
+const PLACES: [(&str, &str); 3] = [("listen", NONE), ("state-dir", STATE_DIR), ("control", CONTROL)];
 
 /// Its keys with their defaults, in the order of the milter's.
 static KEYS: LazyLock<String> = LazyLock::new(|| {
@@ -47,23 +44,11 @@ pub(super) fn example() -> &'static str {
     &KEYS
 }
 
-/// Whether a file of this name can be one of doors alone.
-pub(super) fn is_named(path: &Path) -> bool {
-    path.file_stem().unwrap_or_default().to_string_lossy().contains(NAME)
-}
-
-/// Whether a file is one: its name says it. If it is not the usual name, it is still a milter's when it says where that listens.
-pub(super) fn is_one(path: &Path, source: &Source) -> bool {
-    is_named(path)
-        && (path.file_stem().is_some_and(|name| name == NAME)
-            || OF_LISTENERS.iter().all(|key| !source.has(key)))
-}
-
 /// What is wrong with a file of doors alone that is valid for a milter with these doors.
 pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
     if let Some(key) = OF_LISTENERS.into_iter().find(|key| source.has(key)) {
-        let what = "found a key of the milter's listener, which `bulkmark doors` does not have; expected listen in [doors.http], \
-                    [doors.dccifd], [doors.razor] or [doors.pyzor], or this file for `bulkmark milter`";
+        let what = "found a key of the milter's listener, which `bulkmark doors` does not have; expected neither max-connections \
+                    nor idle-timeout before the first table";
         return Err(source.error(key, what.to_owned()));
     }
     if !settings.are_open() {

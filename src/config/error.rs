@@ -117,7 +117,7 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
-const TOP_LEVEL: [&str; 17] = [
+const TOP_LEVEL: [&str; 18] = [
     "listen",
     "listen-mode",
     "control",
@@ -133,6 +133,7 @@ const TOP_LEVEL: [&str; 17] = [
     "judge",
     "policy",
     "on-failure",
+    "act-despite",
     "verdict-deadline",
     "upstream",
 ];

@@ -4,9 +4,10 @@
 use super::doors::{self, DOORS_PATH};
 use super::error::ConfigError;
 use super::in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE};
-use super::milter::{Checked, DEFAULT_PATH, load, load_doors};
+use super::milter::{Checked, DEFAULT_PATH, load};
 use super::server::SERVER_PATH;
 use super::source::Source;
+use crate::milter::NONE;
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
@@ -32,29 +33,25 @@ impl fmt::Display for Kind {
 const SERVER_ONLY: [&str; 1] = ["tls"];
 
 impl Kind {
-    /// Whose file this is: its name says it, as that of the packages does, or else its keys, or else a part of its name.
+    /// Whose file this is, by its content: doors have listen = "none", and a server and a milter have keys that the other has not. Where
+    /// these do not say it, its name does.
     ///
     /// # Errors
-    /// When the name does not say it, and the file cannot be read, or is not TOML.
+    /// When the file cannot be read, or is not TOML.
     pub fn of(path: &Path) -> Result<Self, ConfigError> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        match &*name {
-            "milter" => return Ok(Self::Milter),
-            "doors" => return Ok(Self::Doors),
-            "server" => return Ok(Self::Server),
-            _ => (),
+        let table = Source::read(path)?.parse::<toml::Table>()?;
+        if table.get("listen").and_then(toml::Value::as_str) == Some(NONE) {
+            return Ok(Self::Doors);
         }
-        let source = Source::read(path)?;
-        let table = source.parse::<toml::Table>()?;
         let keys = |example: &str| example.parse::<toml::Table>().unwrap_or_default();
         let (milter, server) = (keys(MILTER_EXAMPLE), keys(SERVER_EXAMPLE));
         let of_server = |key: &&String| server.contains_key(*key) || SERVER_ONLY.contains(&&***key);
         let only_server = table.keys().filter(of_server).filter(|key| !milter.contains_key(*key)).count();
         let only_milter = table.keys().filter(|key| milter.contains_key(*key) && !of_server(key)).count();
+        let is_named = path.file_stem().unwrap_or_default().to_string_lossy().contains("server");
         Ok(match only_server.cmp(&only_milter) {
             Ordering::Greater => Self::Server,
-            Ordering::Equal if name.contains("server") => Self::Server,
-            Ordering::Less | Ordering::Equal if doors::is_one(path, &source) => Self::Doors,
+            Ordering::Equal if is_named => Self::Server,
             Ordering::Less | Ordering::Equal => Self::Milter,
         })
     }
@@ -96,17 +93,15 @@ impl Kind {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
-    if kind == Kind::Doors {
-        if doors::is_named(path) {
-            return load_doors(path);
-        }
-        let what = "expected a name with \"doors\" in it, such as doors.toml, by which all commands know that this is no milter's file";
-        return Err(ConfigError::file(path, what.to_owned()));
-    }
     let checked = load(path)?;
-    if checked.file.has_milter() {
-        return Ok(checked);
-    }
-    let what = "this is a file of `bulkmark doors`, as its name says: it has no listener for a mail server";
+    let what = match (kind, checked.file.has_milter()) {
+        (Kind::Doors, true) => {
+            "expected listen = \"none\" before the first table, by which all commands know that no mail server asks this daemon"
+        }
+        (Kind::Milter, false) => {
+            "found listen = \"none\", which is for `bulkmark doors`; expected an address for a mail server"
+        }
+        _ => return Ok(checked),
+    };
     Err(ConfigError::file(path, what.to_owned()))
 }

@@ -10,9 +10,9 @@ use crate::milter::Listeners;
 use crate::net::Mode;
 use crate::{page, refusals, telemetry};
 use bulkmark_policy::{
-    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
-    Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
-    WhiteListSettings,
+    Actions, Authentication, Defaults, Despite, Mailboxes, Network, OnFailure, OutboundSettings,
+    PeopleSettings, Per, Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList,
+    WhiteListError, WhiteListSettings,
 };
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
@@ -68,6 +68,7 @@ pub struct MilterFile {
     pub exempt_authenticated: bool,
     pub judge: bool,
     pub on_failure: OnFailure,
+    pub act_despite: Despite,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
     pub counting: Counting,
@@ -107,6 +108,7 @@ impl Default for MilterFile {
             exempt_authenticated: true,
             judge: true,
             on_failure: OnFailure::default(),
+            act_despite: Despite::default(),
             verdict_deadline: Duration::from_secs(10),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
@@ -186,11 +188,6 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
     checked(load_parts(path)?)
 }
 
-/// The same of a file of doors alone, whatever its name says.
-pub(super) fn load_doors(path: &Path) -> Result<Checked, ConfigError> {
-    checked(parts_of(&Source::read(path)?, true)?)
-}
-
 fn checked(parts: Parts) -> Result<Checked, ConfigError> {
     let Parts { file, key, whitelist, private, traps, policies } = parts;
     let (key, whitelist, private, traps) = (key?, whitelist?, private?, traps?);
@@ -203,7 +200,7 @@ fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
         return Err(source.error("people.own-domains", message));
     }
     if let Err(error) = file.people.trust(file.thresholds.spam) {
-        return Err(source.error("people.new-reporter", error.to_string()));
+        return Err(source.error("people.trust", error.to_string()));
     }
     Ok(())
 }
@@ -213,15 +210,14 @@ fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
 /// # Errors
 /// When the file at `path` itself cannot be used.
 pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
-    let source = Source::read(path)?;
-    parts_of(&source, doors::is_one(path, &source))
+    parts_of(&Source::read(path)?)
 }
 
-fn parts_of(source: &Source, is_of_doors: bool) -> Result<Parts, ConfigError> {
+fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
-    if is_of_doors {
+    file.doors.share(file.listen_mode);
+    if !file.has_milter() {
         doors::check(source, &file.doors)?;
-        file.listen = Listeners::none();
         let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
         file.control = place("control", doors::CONTROL, file.control);
         file.state_dir = place("state-dir", doors::STATE_DIR, file.state_dir);
@@ -363,9 +359,8 @@ impl Checked {
             on_failure: file.on_failure,
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
-            act_when_stale: file.sync.act_when_stale,
             table_timeout: file.whitelist.table_timeout,
-            act_when_unanswered: file.whitelist.act_when_unanswered,
+            despite: file.act_despite,
             per: file.counting.per,
             mailboxes: Mailboxes {
                 delimiter: file.counting.recipient_delimiter,

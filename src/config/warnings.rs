@@ -329,14 +329,14 @@ fn of_people(source: &Source, said: &People) -> Vec<ConfigError> {
         let what = "empty, though [outbound] says what mail is your own: whoever nominates it as spam is heard; name the domains whose mail is signed";
         found.push(source.error("people.own-domains", what.to_owned()));
     }
-    let (new, all) = (people.new_reporter.in_persons(), people.max_newcomers.in_persons());
+    let (new, all) = (people.trust.new_reporter.in_persons(), people.trust.max_newcomers.in_persons());
     let threshold = f64::from(thresholds.spam.get());
     if new >= BELIEVED && all < threshold {
         let what = format!(
-            "{all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them {new}, and make \
-             nothing spam; where all accounts are those of your own people, write 1000.0"
+            "max-newcomers is {all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of \
+             them {new}, and make nothing spam; if all accounts belong to your own people, write trust = \"own\""
         );
-        found.push(source.error("people.max-newcomers", what));
+        found.push(source.error("people.trust", what));
     }
     found
 }

@@ -82,7 +82,7 @@ impl OpenDoors {
         service: &Arc<Service>,
         state_dir: &Path,
     ) -> (Self, Vec<(Door, DoorError)>) {
-        let Settings { http, dccifd, razor, pyzor } = settings;
+        let Settings { http, dccifd, razor, pyzor, .. } = settings;
         let most = [http.max_connections, dccifd.max_connections, razor.max_connections];
         let mut doors = Self {
             http: None,

@@ -10,11 +10,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The time that a client gets by default to send a message.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The same between the requests of one connection.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time that a client gets by default to send a message or a request.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connections of a door at a time, by default.
 const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
@@ -26,15 +23,17 @@ pub struct HttpSettings {
     /// Where it is.
     pub listen: Listen,
     /// Who may connect to a Unix socket.
+    #[serde(skip)]
     pub listen_mode: Mode,
     /// The file of the token that is asked for.
     pub token_file: Option<PathBuf>,
     /// Names by which it may be asked for, beside addresses and localhost.
     pub hosts: Vec<String>,
     /// Connections at a time.
+    #[serde(skip)]
     pub max_connections: NonZeroUsize,
     /// How long a client may take to send a message.
-    #[serde(with = "humantime_serde")]
+    #[serde(skip)]
     pub timeout: Duration,
 }
 
@@ -69,19 +68,19 @@ pub struct DccifdSettings {
     /// Where it is.
     pub listen: Listen,
     /// Who may connect to a Unix socket.
+    #[serde(skip)]
     pub listen_mode: Mode,
     /// Clients beside this machine's that may ask by TCP.
     pub networks: Vec<Network>,
     /// Whether messages are counted. Otherwise all are only asked about.
     pub count: bool,
-    /// The name in `X-DCC-NAME-Metrics`.
-    pub name: String,
     /// From when on counts are shown as `many`.
     pub many: Many,
     /// Connections at a time.
+    #[serde(skip)]
     pub max_connections: NonZeroUsize,
     /// How long a client may take to send a message.
-    #[serde(with = "humantime_serde")]
+    #[serde(skip)]
     pub timeout: Duration,
 }
 
@@ -92,7 +91,6 @@ impl Default for DccifdSettings {
             listen_mode: Mode::default(),
             networks: Vec::new(),
             count: true,
-            name: "bulkmark".to_owned(),
             many: Many::default(),
             max_connections: CONNECTIONS,
             timeout: TIMEOUT,
@@ -126,9 +124,10 @@ pub struct RazorSettings {
     /// Who may make an account.
     pub register: Registers,
     /// Connections at a time.
+    #[serde(skip)]
     pub max_connections: NonZeroUsize,
     /// How long a client may be silent, or take to send a request.
-    #[serde(with = "humantime_serde")]
+    #[serde(skip)]
     pub timeout: Duration,
 }
 
@@ -140,7 +139,7 @@ impl Default for RazorSettings {
             name: String::new(),
             register: Registers::default(),
             max_connections: CONNECTIONS,
-            timeout: PATIENCE,
+            timeout: TIMEOUT,
         }
     }
 }
@@ -248,9 +247,14 @@ impl PyzorSettings {
 }
 
 /// `[doors]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
+    /// Connections of each door at a time.
+    pub max_connections: NonZeroUsize,
+    /// How long a client may be silent, or take to send a message or a request.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
     /// HTTP.
     pub http: HttpSettings,
     /// DCC's interface daemon.
@@ -261,13 +265,36 @@ pub struct Settings {
     pub pyzor: PyzorSettings,
 }
 
-/// Letters of the name in `X-DCC-NAME-Metrics`, so that the line stays short.
-const LONGEST_NAME: usize = 24;
-
 /// Letters of a host name with a port.
 const LONGEST_HOST: usize = 255;
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_connections: CONNECTIONS,
+            timeout: TIMEOUT,
+            http: HttpSettings::default(),
+            dccifd: DccifdSettings::default(),
+            razor: RazorSettings::default(),
+            pyzor: PyzorSettings::default(),
+        }
+    }
+}
+
 impl Settings {
+    /// Gives the doors what is the same for all of them.
+    pub fn share(&mut self, listen_mode: Mode) {
+        let Self { max_connections, timeout, http, dccifd, razor, .. } = self;
+        (http.listen_mode, dccifd.listen_mode) = (listen_mode, listen_mode);
+        for (connections, time) in [
+            (&mut http.max_connections, &mut http.timeout),
+            (&mut dccifd.max_connections, &mut dccifd.timeout),
+            (&mut razor.max_connections, &mut razor.timeout),
+        ] {
+            (*connections, *time) = (*max_connections, *timeout);
+        }
+    }
+
     /// Whether there is any door.
     #[must_use]
     pub fn are_open(&self) -> bool {
@@ -291,7 +318,7 @@ impl Settings {
     /// # Errors
     /// A key, and what is to be said of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { http, dccifd, razor, pyzor } = self;
+        let Self { http, dccifd, razor, pyzor, .. } = self;
         pyzor.check()?;
         if http.listen.is_outside() && http.token_file.is_none() {
             let why = format!(
@@ -310,23 +337,8 @@ impl Settings {
         if let Some(bad) = razor.bad() {
             return Err(bad);
         }
-        let timeouts = [
-            ("http.timeout", http.timeout),
-            ("dccifd.timeout", dccifd.timeout),
-            ("razor.timeout", razor.timeout),
-        ];
-        for (key, timeout) in timeouts {
-            if timeout.is_zero() {
-                return Err((key, "found 0s, expected a longer time, for example \"10s\"".to_owned()));
-            }
-        }
-        let name = &dccifd.name;
-        let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_token) {
-            let why = format!(
-                "found {name:?}, expected 1 to {LONGEST_NAME} letters, digits, \"-\", \".\" or \"_\""
-            );
-            return Err(("dccifd.name", why));
+        if self.timeout.is_zero() {
+            return Err(("timeout", "found 0s, expected a longer time, for example \"10s\"".to_owned()));
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec
         [nomination, revocation(nomination)]
     };
     let asked = signatures.iter().flat_map(both).collect();
-    let thousandths = rules.people.federation_weight.thousandths();
+    let thousandths = rules.people.trust.federation_weight.thousandths();
     let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
     let (pairs, _) = weights.as_chunks();
     Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())

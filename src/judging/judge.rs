@@ -311,7 +311,7 @@ impl Case<'_> {
         }
         if let Some(why) = &answers.failed {
             let then =
-                if rules.act_when_unanswered { "treated as wanted by nobody there" } else { "only marked" };
+                if rules.despite.unanswered { "treated as wanted by nobody there" } else { "only marked" };
             log::warn!(
                 "{}: bulk is {then}, since a table of the white list did not answer: {why}",
                 envelope.id()

@@ -14,7 +14,7 @@ pub(super) async fn hear<'a>(
     people: &PeopleSettings,
     (now, deadline): (u64, Instant),
 ) -> Option<Hearing<'a>> {
-    let thousandths = people.federation_weight.thousandths();
+    let thousandths = people.trust.federation_weight.thousandths();
     let ask =
         async |signatures| match timeout_at(deadline, ledger.weighed(signatures, thousandths, now)).await {
             Ok(Ok(weights)) => Some(weights),

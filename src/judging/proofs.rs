@@ -22,8 +22,7 @@ pub(super) async fn prove(
     let Some(verified) = verify(&service.verifiers, rules, to, claims, counts, left).await else { return };
     let id = to.0.id();
     if let Some(unverified) = &verified.unverified {
-        let then =
-            if rules.authentication.act_when_unverified { "treated as unverified" } else { "only marked" };
+        let then = if rules.despite.unverified { "treated as unverified" } else { "only marked" };
         log::warn!("{id}: bulk that a white list may want is {then}: {}", unverified.detail);
     }
     if log::log_enabled!(Level::Debug) {

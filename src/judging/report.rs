@@ -244,7 +244,7 @@ pub(super) fn is_heard(
 /// By which rules words are weighed.
 #[must_use]
 pub fn weighing(rules: &Rules) -> Weighing {
-    let thousandths = rules.people.federation_weight.thousandths();
+    let thousandths = rules.people.trust.federation_weight.thousandths();
     // It was looked at when the configuration was read.
     let settings = rules.people.trust(rules.thresholds.spam).unwrap_or_default();
     Weighing { settings, thousandths, trap: rules.traps.weight().units() }

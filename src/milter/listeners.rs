@@ -24,6 +24,9 @@ pub struct ListenerSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners(pub Vec<ListenerSettings>);
 
+/// The value of `listen` in the configuration of a daemon that no mail server asks.
+pub const NONE: &str = "none";
+
 impl Default for Listeners {
     fn default() -> Self {
         Self::one(Endpoint::here(8720))
@@ -94,6 +97,9 @@ impl<'de> Visitor<'de> for Many {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Listeners, E> {
+        if text == NONE {
+            return Ok(Listeners::none());
+        }
         Endpoint::of_postfix(text).map(Listeners::one).map_err(E::custom)
     }
 
@@ -178,6 +184,7 @@ mod tests {
         assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], Some(&Endpoint::Systemd)));
         let named = toml::from_str::<File>("[listen.out]\nat = \"unix:/run/out.sock\"\n").unwrap().listen;
         assert_eq!(named.0, [Listeners::default().0, two.0[1..].to_vec()].concat());
+        assert_eq!(read("\"none\"").unwrap(), Listeners::none());
         for (bad, told) in [
             ("[]", "found 0 addresses, expected 1 to 16"),
             (

@@ -15,5 +15,5 @@ mod session;
 mod stream;
 
 pub use listen::{BindError, Socket};
-pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};
+pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS, NONE};
 pub use serve::{Bounds, serve};

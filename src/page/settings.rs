@@ -5,6 +5,18 @@ use crate::activity::Record;
 use crate::net::Listen;
 use serde::Deserialize;
 
+/// Personal data that the page can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Show {
+    /// Subjects of bulk, which are then kept over a restart.
+    Subjects,
+    /// Names and addresses of clients.
+    Clients,
+    /// Recipients.
+    Recipients,
+}
+
 /// What the configuration says of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -15,25 +27,14 @@ pub struct Settings {
     pub allow_remote: bool,
     /// Names by which browsers may ask for it, beside addresses and localhost.
     pub hosts: Vec<String>,
-    /// Whether it shows the subjects of bulk.
-    pub subjects: bool,
-    /// Whether it shows names and addresses of clients.
-    pub clients: bool,
-    /// Whether it shows recipients.
-    pub recipients: bool,
+    /// The personal data that it shows.
+    pub show: Vec<Show>,
 }
 
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            listen: Listen::here(8722),
-            allow_remote: false,
-            hosts: Vec::new(),
-            subjects: false,
-            clients: false,
-            recipients: false,
-        }
+        Self { listen: Listen::here(8722), allow_remote: false, hosts: Vec::new(), show: Vec::new() }
     }
 }
 
@@ -50,8 +51,9 @@ impl Settings {
         if !self.is_wanted() {
             return Record::default();
         }
-        let Self { subjects, clients, recipients, .. } = *self;
-        Record { verdicts: true, subjects, clients, recipients }
+        let has = |what| self.show.contains(&what);
+        let (subjects, clients) = (has(Show::Subjects), has(Show::Clients));
+        Record { verdicts: true, subjects, clients, recipients: has(Show::Recipients) }
     }
 
     /// Whether they agree with one another.

@@ -13,18 +13,21 @@ pub struct Limits {
     /// Connections at a time; more wait.
     pub max_connections: NonZeroUsize,
     /// Of these, from one address, of those who did not show a valid token.
+    #[serde(skip)]
     pub connections_per_address: NonZeroUsize,
     /// Of one client.
     pub connections_per_client: NonZeroUsize,
     /// Streams of updates and snapshots at a time: of one client, or of one address without a token.
     pub streams_per_client: NonZeroUsize,
     /// Megabytes that wait for the readers of all streams at most.
+    #[serde(skip)]
     pub stream_megabytes: NonZeroUsize,
     /// Reports a second of a client that has no rate of its own.
     pub rate: NonZeroU32,
     /// Single questions a minute: of one client, or of one address without a token.
     pub checks_per_minute: NonZeroU32,
     /// Invalid tokens a minute from one address; those after them have to wait. Valid ones do not.
+    #[serde(skip)]
     pub failed_attempts: NonZeroU32,
 }
 

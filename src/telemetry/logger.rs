@@ -22,8 +22,12 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The target of the one line of each message, of which there is no limit: mail is counted by them. Its verdict follows.
 const MESSAGES: &str = "bulkmark::message::";
 
+/// That of a message that is only asked about.
+const ASKED: &str = "bulkmark::asked";
+
 enum Item {
-    Line(log::Level, String),
+    /// A line, and whether it is that of a message.
+    Line(log::Level, String, bool),
     Flush(SyncSender<()>),
 }
 
@@ -84,15 +88,16 @@ fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let left_out = limits.lock().over(Instant::now(), matches!(item, Some(Item::Flush(_))));
-        left_out.iter().for_each(|line| sink.write(log::Level::Warn, line));
+        left_out.iter().for_each(|line| sink.write(log::Level::Warn, line, false));
         let dropped = lines_dropped();
         if dropped > told {
             let lost = dropped - told;
-            sink.write(log::Level::Warn, &format!("{lost} log lines were lost: the log daemon is too slow"));
+            let line = format!("{lost} log lines were lost: the log daemon is too slow");
+            sink.write(log::Level::Warn, &line, false);
             told = dropped;
         }
         match item {
-            Some(Item::Line(level, line)) => sink.write(level, &line),
+            Some(Item::Line(level, line, is_message)) => sink.write(level, &line, is_message),
             // Whoever asked may have given up waiting.
             Some(Item::Flush(done)) => drop(done.send(())),
             None => (),
@@ -118,10 +123,11 @@ impl Log for Logger {
         }
         let line = visible(&record.args().to_string());
         let place = (record.target(), record.line().unwrap_or_default());
+        let is_message = [MESSAGES, ASKED].iter().any(|target| place.0.starts_with(target));
         if !place.0.starts_with(MESSAGES) && !self.limits.lock().admit(place, &line, Instant::now()) {
             return;
         }
-        if self.queue.try_send(Item::Line(record.level(), line)).is_err() {
+        if self.queue.try_send(Item::Line(record.level(), line, is_message)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

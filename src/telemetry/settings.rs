@@ -17,6 +17,17 @@ pub enum Target {
     Stderr,
 }
 
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Text with fields, for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 /// The least urgent lines that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
@@ -113,6 +124,7 @@ impl From<Facility> for syslog::Facility {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 struct Plain {
     target: Target,
+    format: Format,
     level: Level,
     facility: Facility,
     socket: Option<PathBuf>,
@@ -124,8 +136,8 @@ impl Settings {
     /// # Errors
     /// When something is no value of its key, or there is no such key.
     pub fn of_server<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Plain { target, level, facility, socket } = Plain::deserialize(deserializer)?;
-        Ok(Self { target, level, messages: Messages::default(), facility, socket })
+        let Plain { target, format, level, facility, socket } = Plain::deserialize(deserializer)?;
+        Ok(Self { target, format, level, messages: Messages::default(), facility, socket })
     }
 }
 
@@ -135,6 +147,8 @@ impl Settings {
 pub struct Settings {
     /// Where lines go.
     pub target: Target,
+    /// The form of lines.
+    pub format: Format,
     /// The least urgent lines that are written.
     pub level: Level,
     /// Which messages have their line, of those that the level lets through.

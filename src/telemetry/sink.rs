@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Where log lines end up.
 
-use super::settings::{Settings, Target};
+use super::json::object;
+use super::settings::{Format, Settings, Target};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use syslog::{Formatter3164, LoggerBackend};
 
 const IDENTIFIER: &str = "bulkmark";
@@ -12,8 +15,14 @@ const IDENTIFIER: &str = "bulkmark";
 /// The journal's socket for its native protocol.
 const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
+/// A target, and the form of the lines for it.
+pub(super) struct Sink {
+    to: To,
+    format: Format,
+}
+
 /// One of the targets. A daemon that went away is looked for again at each line.
-pub(super) enum Sink {
+enum To {
     Syslog {
         open: Option<syslog::Logger<LoggerBackend, Formatter3164>>,
         facility: syslog::Facility,
@@ -30,31 +39,39 @@ pub(super) enum Sink {
 impl Sink {
     pub(super) fn new(settings: &Settings) -> Self {
         let facility = settings.facility.into();
-        match settings.target {
-            Target::Syslog => Self::Syslog { open: None, facility, socket: settings.socket.clone() },
+        let to = match settings.target {
+            Target::Syslog => To::Syslog { open: None, facility, socket: settings.socket.clone() },
             Target::Journald => {
                 let path = settings.socket.clone().unwrap_or_else(|| JOURNAL_SOCKET.into());
-                Self::Journal { socket: UnixDatagram::unbound().ok(), path, facility }
+                To::Journal { socket: UnixDatagram::unbound().ok(), path, facility }
             }
-            Target::Stderr => Self::Stderr,
-        }
+            Target::Stderr => To::Stderr,
+        };
+        Self { to, format: settings.format }
     }
 
-    /// Writes one line, which has no control characters. Where it cannot be written it goes to standard error, so
-    /// that a daemon without a log daemon is not silent.
-    pub(super) fn write(&mut self, level: log::Level, line: &str) {
-        let written = match self {
-            Self::Syslog { open, facility, socket } => {
-                send_syslog(open, *facility, socket.as_deref(), level, line)
+    /// Writes one line, which has no control characters; `is_message` if it is that of a message. Where it cannot be written it goes to
+    /// standard error, so that a daemon without a log daemon is not silent.
+    pub(super) fn write(&mut self, level: log::Level, line: &str, is_message: bool) {
+        let line = match self.format {
+            Format::Text => Cow::Borrowed(line),
+            Format::Json => Cow::Owned(object(level, line, is_message, SystemTime::now())),
+        };
+        let written = match &mut self.to {
+            To::Syslog { open, facility, socket } => {
+                send_syslog(open, *facility, socket.as_deref(), level, &line)
             }
-            Self::Journal { socket, path, facility } => {
-                send_journal(socket.as_ref(), path, *facility, level, line)
+            To::Journal { socket, path, facility } => {
+                send_journal(socket.as_ref(), path, *facility, level, &line)
             }
-            Self::Stderr => Err(io::ErrorKind::Unsupported.into()),
+            To::Stderr => Err(io::ErrorKind::Unsupported.into()),
         };
         if written.is_err() {
             // Standard error has no buffer: a line that is formatted into it is written piece by piece.
-            let line = format!("bulkmark: {}: {line}\n", level.as_str().to_lowercase());
+            let line = match self.format {
+                Format::Text => format!("bulkmark: {}: {line}\n", level.as_str().to_lowercase()),
+                Format::Json => format!("{line}\n"),
+            };
             // There is nowhere left to say that standard error is closed.
             let _ = io::stderr().write_all(line.as_bytes());
         }
@@ -66,10 +83,10 @@ impl Sink {
 /// # Errors
 /// When nobody does; they would then go to standard error.
 pub fn probe(settings: &Settings) -> io::Result<()> {
-    match Sink::new(settings) {
-        Sink::Syslog { facility, socket, .. } => connect_syslog(facility, socket.as_deref()).map(drop),
-        Sink::Journal { path, .. } => UnixDatagram::unbound()?.connect(path),
-        Sink::Stderr => Ok(()),
+    match Sink::new(settings).to {
+        To::Syslog { facility, socket, .. } => connect_syslog(facility, socket.as_deref()).map(drop),
+        To::Journal { path, .. } => UnixDatagram::unbound()?.connect(path),
+        To::Stderr => Ok(()),
     }
 }
 
@@ -155,10 +172,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut sink = Sink::new(&settings(Target::Syslog, &path));
-        sink.write(log::Level::Info, "nobody listens: this goes to standard error");
+        sink.write(log::Level::Info, "nobody listens: this goes to standard error", false);
         for round in 0..3 {
             let daemon = UnixDatagram::bind(&path).unwrap();
-            sink.write(log::Level::Warn, &format!("round {round}"));
+            sink.write(log::Level::Warn, &format!("round {round}"), false);
             let line = receive(&daemon);
             assert!(line.starts_with("<20>") && line.contains("bulkmark["), "{line}");
             assert!(line.ends_with(&format!("round {round}")), "{line}");
@@ -172,7 +189,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let journal = UnixDatagram::bind(&path).unwrap();
-        Sink::new(&settings(Target::Journald, &path)).write(log::Level::Error, "disk full");
+        Sink::new(&settings(Target::Journald, &path)).write(log::Level::Error, "disk full", false);
         assert_eq!(
             receive(&journal),
             "PRIORITY=3\nSYSLOG_FACILITY=2\nSYSLOG_IDENTIFIER=bulkmark\nMESSAGE=disk full\n"

@@ -209,6 +209,104 @@ fn config_commands_take_the_file_as_an_option_too() {
     }
 }
 
+/// Files of one call are answered together; the worst of the answers is the exit code, and one that cannot be read costs only its own.
+#[test]
+fn check_takes_several_files() {
+    let site = Site::new("[thresholds]\nbody = 1\nnear = 1\n");
+    let daemon = site.start();
+    let mut client = Client::connect(&daemon);
+    client.client("client.example.org", "192.0.2.7");
+    client.message(&Mail::raw(&fs::read(mail("plain.eml")).unwrap()));
+    let (plain, thanks) = (mail("plain.eml"), mail("thanks.eml"));
+    let (plain, thanks) = (plain.to_str().unwrap(), thanks.to_str().unwrap());
+    let config = site.config();
+    let run = |more: &[&str]| {
+        let output = bulkmark(&[&["check", "--config", config.to_str().unwrap()], more].concat());
+        (output.status.code().unwrap(), text(&output.stdout).to_owned())
+    };
+    let (code, told) = run(&[thanks, plain]);
+    assert!(code == 1 && told.contains(&format!("{thanks}: exempt\n")), "{told}");
+    assert!(told.contains(&format!("{plain}: bulk\n")), "{told}");
+    assert_eq!(run(&[thanks]).0, 0);
+    let (code, told) = run(&["--json", thanks, "/nowhere/a.eml", plain]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let all: Vec<_> =
+        told["messages"].as_array().unwrap().iter().map(|of| [&of["file"], &of["verdict"]]).collect();
+    assert_eq!((code, all), (2, vec![[&thanks.into(), &"exempt".into()], [&plain.into(), &"bulk".into()]]));
+}
+
+/// What is printed for people and for programs is the same.
+#[test]
+fn json_is_always_one_object() {
+    let server = bulkmark_testing::server::Server::new("");
+    let of_server = server.config();
+    let site = Site::new("[thresholds]\nbody = 3\n");
+    let config = site.config();
+    let (of_server, config) = (of_server.to_str().unwrap(), config.to_str().unwrap());
+    let (plain, log) = (mail("plain.eml"), site.path("log"));
+    fs::write(&log, "2026-11-22T10:00:00Z mx bulkmark[1]: warning: the disk is full\n").unwrap();
+    let json = |words: &[&str]| -> serde_json::Value {
+        let output = bulkmark(&[words, &["--json"]].concat());
+        let value = serde_json::from_slice(&output.stdout);
+        let value: serde_json::Value = value.unwrap_or_else(|e| panic!("{words:?}: {e}: {output:?}"));
+        assert!(value.is_object(), "{words:?}: {value}");
+        value
+    };
+    let added = json(&["client", "--config", of_server, "add", "--partner", "mx1"]);
+    assert!(added["name"] == "mx1" && added["token"].as_str().unwrap().len() > 20, "{added}");
+    let listed = json(&["client", "--config", of_server, "list"]);
+    let expected = serde_json::json!({ "name": "mx1", "role": "report", "kind": "partner", "max-influence": 5, "quota": "6.25%", "rate": 1000 });
+    assert_eq!(listed["clients"][0], expected);
+    let signed = json(&["signature", plain.to_str().unwrap()]);
+    assert_eq!(signed["messages"][0]["signatures"][0]["kind"], "body");
+    let checked = json(&["config", "check", config]);
+    assert_eq!((&checked["usable"], &checked["kind"]), (&true.into(), &"milter".into()), "{checked}");
+    let day = json(&["digest", log.to_str().unwrap()]);
+    assert_eq!(day["messages"], 0, "{day}");
+    assert!(json(&["doctor", "--config", config])["checks"].as_array().unwrap().len() > 3);
+    assert_eq!(json(&["doctor", "--config", "/nowhere/x.toml"])["worst"], "error");
+}
+
+/// Whose a file is, its content says; a name only where that does not decide.
+#[test]
+fn a_file_is_known_by_its_content() {
+    let site = Site::new("");
+    for (name, content, kind) in [
+        ("milter.toml", "listen = \"none\"\n[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n", "doors"),
+        ("doors.toml", "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n", "milter"),
+        ("milter.toml", "anonymous-reading = true\n", "server"),
+        ("server.toml", "[thresholds]\nbody = 3\n", "milter"),
+        ("my-server.toml", "state-dir = \"/tmp\"\n", "server"),
+        ("x.toml", "peer = []\n", "server"),
+    ] {
+        let file = site.path(name);
+        fs::write(&file, content).unwrap();
+        let output = bulkmark(&["config", "check", "--json", "--config", file.to_str().unwrap()]);
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(told["kind"], kind, "{name}: {output:?}");
+        let error = text(&bulkmark(&["status", "--config", file.to_str().unwrap()]).stderr).to_owned();
+        assert!(error.starts_with(&format!("bulkmark: no {kind} ")), "{name}: {error}");
+    }
+}
+
+/// Monitoring reads one line and the code of its plugins; `--quiet` leaves what is well away.
+#[test]
+fn doctor_speaks_to_monitoring() {
+    let site = Site::new("");
+    let config = site.config();
+    let config = config.to_str().unwrap();
+    let output = bulkmark(&["doctor", "--nagios", "--config", config]);
+    let line = text(&output.stdout);
+    assert!(output.status.code() == Some(2) && line.starts_with("BULKMARK CRITICAL - "), "{output:?}");
+    assert!(line.lines().count() == 1 && line.contains("daemon: ") && line.contains(" | errors="), "{line}");
+    let output = bulkmark(&["doctor", "--nagios", "--config", "/nowhere/milter.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).starts_with("BULKMARK UNKNOWN - configuration: "), "{output:?}");
+    let quiet = bulkmark(&["doctor", "--quiet", "--config", config]);
+    let quiet = text(&quiet.stdout);
+    assert!(quiet.contains("error") && !quiet.lines().any(|line| line.starts_with("ok ")), "{quiet}");
+}
+
 /// A command accepts only the options that it uses.
 #[test]
 fn a_ledger_command_refuses_an_option_of_another() {
@@ -230,7 +328,16 @@ fn help_tells_what_is_needed() {
     for (args, wanted) in [
         (
             &["--help"][..],
-            &["milter", "check", "signature", "config", "main.cf", "smtpd_milters", "bulkmark.toml(5)"][..],
+            &[
+                "Daemons: milter",
+                "Refused mail: refusals",
+                "check",
+                "signature",
+                "config",
+                "main.cf",
+                "smtpd_milters",
+                "bulkmark.toml(5)",
+            ][..],
         ),
         (&["milter", "--help"], &["--config", "/etc/bulkmark/milter.toml", "SIGHUP", "SIGTERM", "78"]),
         (&["doors", "--help"], &["--config", "/etc/bulkmark/doors.toml", "SIGHUP", "SIGTERM", "78"]),

@@ -12,8 +12,8 @@ const LINES: [(&str, &str); 5] = [
     ("bulkmark mil", "milter"),
     ("bulkmark client ro", "rotate"),
     ("bulkmark doctor --pos", "--postfix"),
-    ("bulkmark reports --rep", "--reporter"),
-    ("bulkmark reports forget --rep", "--reporter"),
+    ("bulkmark report list --rep", "--reporter"),
+    ("bulkmark report forget --rep", "--reporter"),
 ];
 
 /// A directory with the completions for a shell, under the name that it wants.

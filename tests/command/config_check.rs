@@ -96,10 +96,12 @@ fn what_people_may_say_is_looked_at() {
     assert!(code == 0 && warnings.len() == 1 && warnings[0].contains(own), "{warnings:#?}");
     let (_, told, warnings) = of(&format!("{outbound}[people]\nown-domains = [\"example.org\"]\n"));
     assert!(warnings.is_empty(), "{told}{warnings:#?}");
-    let (_, _, warnings) = of("[people]\nnew-reporter = 1.0\n");
-    let bound = "people.max-newcomers: 1, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them 1,";
+    let (_, _, warnings) = of("[people]\ntrust = { new-reporter = 1.0 }\n");
+    let bound = "people.trust: max-newcomers is 1, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them 1,";
     assert!(warnings.len() == 1 && warnings[0].contains(bound), "{warnings:#?}");
-    for well in ["new-reporter = 1.0\nmax-newcomers = 1000.0\n", "new-reporter = 0.5\n"] {
+    for well in
+        ["trust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n", "trust = { new-reporter = 0.5 }\n"]
+    {
         let (_, _, warnings) = of(&format!("[people]\n{well}"));
         assert!(warnings.is_empty(), "{warnings:#?}");
     }
@@ -199,7 +201,8 @@ fn of_certificate(server: &Server) -> (i32, Vec<String>, Vec<String>) {
     let mut doctor = Command::new(bulkmark_testing::program());
     let output = doctor.args(["doctor", "--server", "--json", "--config"]).arg(&config).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found = findings.as_array().unwrap().iter().filter(|finding| finding["check"] == "certificate");
+    let found =
+        findings["checks"].as_array().unwrap().iter().filter(|finding| finding["check"] == "certificate");
     let found = found.map(|finding| {
         let text = finding["text"].as_str().unwrap();
         format!("{}: {text}", finding["level"].as_str().unwrap())

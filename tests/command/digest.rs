@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 const REFUSING: &str = "exempt-loopback = false\nactions.bulk = \"reject\"\n";
 
 /// One user's word makes a message spam.
-const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\npeople.new-reporter = 1.0\n";
+const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\npeople.trust = { new-reporter = 1.0 }\n";
 
 /// Sends a letter by a client of this name so many times.
 fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {
@@ -30,7 +30,7 @@ fn nominate(site: &Site, message: &[u8]) {
     let path = site.path("nominated.eml");
     fs::write(&path, message).unwrap();
     let mut report = Command::new(program());
-    report.args(["report", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
+    report.args(["report", "add", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
     told(&report.output().unwrap());
 }
 
@@ -249,4 +249,40 @@ fn message_id_and_size_are_told() {
     let line = daemon.log.wait_for(0, "verdict=exempt");
     let escaped = "message-id=<7.=\\u{22}x\\u{22}\\u{20}verdict=clean@a.example>";
     has(&line, &[&format!(" nrcpt=1 {escaped} size={} verdict=exempt reason=low-information ", text.len())]);
+}
+
+/// With `format = "json"` each line is an object, and is summarized as text is.
+#[test]
+fn json_lines_are_summarized_too() {
+    let mut site = Site::unix(&format!(
+        "{REFUSING}thresholds.min-sources = 1\n[log]\ntarget = \"stderr\"\nformat = \"json\"\n"
+    ));
+    site.extra = site.extra.replace("[log]", "thresholds.body = 5\n[log]");
+    let mut daemon = site.spawn();
+    daemon.log.wait_for(0, " listens on ");
+    daemon.address.clone_from(&site.listen);
+    mail(&daemon, 1, "news@shop.example", "mail.shop.example", 7);
+    let refused = daemon.log.wait_for(0, "\"verdict\":\"bulk\"");
+    let refused: serde_json::Value = serde_json::from_str(&refused).unwrap();
+    let ours = |name: &str| refused[name].clone();
+    assert_eq!(
+        [ours("client-name"), ours("client-ip"), ours("from"), ours("body"), ours("action"), ours("level")],
+        [
+            "mail.shop.example".into(),
+            "192.0.2.9".into(),
+            "news@shop.example".into(),
+            5.into(),
+            "reject".into(),
+            serde_json::Value::from("info")
+        ]
+    );
+    daemon.log.wait_for(0, "\"body\":7");
+    for line in daemon.log.lines() {
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        assert!(object["time"].is_string() && object["level"].is_string(), "{line}");
+    }
+    let file = site.path("json.log");
+    fs::write(&file, daemon.log.lines().join("\n")).unwrap();
+    let text = told(&Command::new(program()).arg("digest").arg(&file).output().unwrap());
+    has(&text, &["         7  messages\n", "         3  bulk", "reject 3; seen 7 times; 3 recipients; "]);
 }

@@ -52,6 +52,7 @@ fn only_root_and_the_daemons_read_the_configuration() {
         "etc/systemd/system/bulkmark-milter.service",
         "etc/bulkmark/doors.toml",
         "etc/systemd/system/bulkmark-doors.service",
+        "etc/systemd/system/bulkmark-milter-doctor.timer",
         "usr/share/bulkmark/rspamd/bulkmark.lua",
         "usr/share/bulkmark/spamassassin/Bulkmark.pm",
     ] {

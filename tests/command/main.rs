@@ -9,6 +9,7 @@ mod config_check;
 mod config_errors;
 mod config_pieces;
 mod digest;
+mod exit_codes;
 mod install;
 mod reports;
 mod signature;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the administrator sees of what was said, and undoes: `bulkmark reports`, and the log.
+//! What the administrator sees of what was said, and undoes: `bulkmark report list`, and the log.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
@@ -21,8 +21,9 @@ fn weight(site: &Site, message: &[u8]) -> Value {
 /// a start after a crash.
 #[test]
 fn the_administrator_sees_what_was_said_and_takes_it_back() {
-    let mut site =
-        Site::new("exempt-loopback = false\n[people]\nnew-reporter = 0.5\n[status]\nsubjects = true\n");
+    let mut site = Site::new(
+        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
+    );
     let mut milter = site.start();
     assert_eq!(told(&site, &[])["mailings"], json!([]));
     for (user, name) in [("anna", "Anna"), ("bert", "Bert")] {
@@ -61,15 +62,22 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
     assert_eq!(weight(&site, &offer("Dora")), "0.5");
     assert!(milter.terminate().success());
     site.extra.clear();
-    let silent = Command::new(program()).args(["reports", "--control", "/nonexistent"]).output().unwrap();
+    let silent =
+        Command::new(program()).args(["report", "list", "--control", "/nonexistent"]).output().unwrap();
     assert_eq!(silent.status.code(), Some(75), "{silent:?}");
 }
 
-/// What `bulkmark reports` prints: exit code, and both outputs together.
+/// What `bulkmark report list` prints: exit code, and both outputs together.
 fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(program());
+    let (verb, arguments) = match arguments {
+        ["forget", rest @ ..] => (&["forget", "--all"][..], rest),
+        rest => (&["list"][..], rest),
+    };
     let output = command
-        .args(["reports", "--control"])
+        .arg("report")
+        .args(verb)
+        .arg("--control")
         .arg(site.path("control.sock"))
         .args(arguments)
         .output()
@@ -82,7 +90,7 @@ fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn who_is_listed_is_undone_by_the_hash() {
     let site = Site::new(
-        "exempt-loopback = false\n[people]\nnew-reporter = 0.5\n[traps]\nrecipients = [\"@trap.test\"]\n",
+        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
     );
     let milter = site.start();
     let to_trap = Mail { recipients: vec!["x@trap.test".to_owned()], ..Mail::raw(&offer("Anna")) };
@@ -166,7 +174,9 @@ fn a_hash_that_is_not_clear_is_refused() {
     let several: Vec<_> = several.filter(|(_, text)| text.contains("reporters begin with")).collect();
     assert!(!several.is_empty() && several.iter().all(|(code, _)| *code == Some(1)), "{several:?}");
     assert!(several[0].1.contains("give more digits"), "{several:?}");
-    assert_eq!(printed(&site, &["forget"]).0, Some(1));
+    assert_eq!(printed(&site, &["forget"]).0, Some(2), "of whom is missing");
+    let neither = Command::new(program()).args(["report", "forget", "--user", "0"]).output().unwrap();
+    assert_eq!(neither.status.code(), Some(2), "neither --all nor a file: nothing is withdrawn by oversight");
     assert!(milter.terminate().success());
 }
 

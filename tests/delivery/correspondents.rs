@@ -132,10 +132,11 @@ fn what_is_verified_is_from_whom_it_says() {
     assert_eq!(report(&signed), 550);
 }
 
-/// What `bulkmark report` says of a message in a file.
+/// What `bulkmark report add` says of a message in a file.
 fn report(rig: &Rig, user: &str, file: &str, more: &[&str]) -> String {
+    let (verb, more) = if let ["forget"] = more { ("forget", &[][..]) } else { ("add", more) };
     let output = Command::new(program())
-        .args(["report", "--user", user, "--control"])
+        .args(["report", verb, "--user", user, "--control"])
         .arg(rig.site.path("control.sock"))
         .args(more)
         .arg(file)
@@ -170,7 +171,7 @@ fn newsletters_and_programs_write_to_nobody() {
 /// Who wrote to a spammer is believed when they call the next message spam; nobody else may do that in their place.
 #[test]
 fn a_user_ends_a_correspondence() {
-    let Some(rig) = start("spam = \"reject\"\n[people]\nnew-reporter = 1.0\n") else { return };
+    let Some(rig) = start("spam = \"reject\"\n[people]\ntrust = { new-reporter = 1.0 }\n") else { return };
     write(&rig, "anna", "anna@box.test", &[BEN], "");
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250);
     let mail = &rig.mta.wait_for_mail("anna@box.test", 1)[0].0;
@@ -196,7 +197,7 @@ fn a_user_ends_a_correspondence() {
             .log
             .wait_for(0, "that correspondence goes on, since it is not proven that it is from there");
         assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250, "{marks}");
-        self::report(&rig, "anna", &forged, &["--forget"]);
+        self::report(&rig, "anna", &forged, &["forget"]);
     }
     assert!(report("anna", &[]).contains("counted as spam"));
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);

@@ -51,7 +51,7 @@ impl Dovecot {
         // The program as it is shipped, beside the one that is tested.
         let script = text_of("packaging/dovecot/bulkmark-report")
             .replace("/run/bulkmark/milter.sock", site.path("control.sock").to_str().unwrap())
-            .replace("bulkmark report", &format!("{} report", path("bulkmark").display()));
+            .replace("bulkmark report add", &format!("{} report add", path("bulkmark").display()));
         fs::write(path("bulkmark-report"), script).unwrap();
         fs::set_permissions(path("bulkmark-report"), fs::Permissions::from_mode(0o755)).unwrap();
         if fs::hard_link(program(), path("bulkmark")).is_err() {
@@ -258,7 +258,7 @@ fn spam(site: &Site, message: &[u8]) -> Value {
 
 #[test]
 fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
-    let mut site = Site::new("[thresholds]\nspam = 2\n[people]\nnew-reporter = 1.0\n");
+    let mut site = Site::new("[thresholds]\nspam = 2\n[people]\ntrust = { new-reporter = 1.0 }\n");
     site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = milter(&site);
     let Some(dovecot) = Dovecot::start(&site) else { return };
@@ -309,7 +309,7 @@ fn move_thousands() -> bool {
     const HEARD: usize = 2000;
     let moved =
         std::env::var("BULKMARK_MOVED").map_or(2500, |number| number.parse().expect("BULKMARK_MOVED"));
-    let mut site = Site::new(&format!("{STATUS}[people]\nnew-reporter = 1.0\n"));
+    let mut site = Site::new(&format!("{STATUS}[people]\ntrust = {{ new-reporter = 1.0 }}\n"));
     site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = milter(&site);
     let Some(dovecot) = Dovecot::start(&site) else { return true };
@@ -370,7 +370,7 @@ fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
     let mut daemon = server.start();
     let [mut near, far] = ["near", "far"].map(|name| {
         let mut site = server::milter(&[server.entry(name, "report")]);
-        site.extra += "[people]\nnew-reporter = 1.0\nfederation-weight = 1.0\n";
+        site.extra += "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
         site
     });
     // A program that is started again listens where it did.

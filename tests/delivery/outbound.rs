@@ -238,7 +238,7 @@ fn check_asks_among_outbound_mail() {
             .arg(site.path("m.eml"))
             .output()
             .unwrap();
-        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let answer = bulkmark_testing::first_message(&output.stdout);
         (answer["body"]["count"].clone(), answer["action"].clone())
     };
     assert_eq!(count(&["--login", "ben"]), (1.into(), "mark".into()));
@@ -249,14 +249,14 @@ fn check_asks_among_outbound_mail() {
 #[test]
 fn what_people_call_spam_is_not_held_against_accounts() {
     let site = Site::new(
-        "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[people]\nnew-reporter = 1.0\n\
+        "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[people]\ntrust = { new-reporter = 1.0 }\n\
          [outbound]\nbulk = 1\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n",
     );
     let daemon = site.start();
     let text = "Subject: s\n\nThis is a message of many words, and it says: an offer to all\n";
     fs::write(site.path("m.eml"), crlf(text)).unwrap();
     let output = Command::new(program())
-        .args(["report", "--user", "ben", "--control"])
+        .args(["report", "add", "--user", "ben", "--control"])
         .arg(site.path("control.sock"))
         .arg(site.path("m.eml"))
         .output()

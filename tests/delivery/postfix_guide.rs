@@ -13,7 +13,7 @@ use std::process::Command;
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
 /// What comes twice is bulk, and what one user nominates is spam.
-const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\nnew-reporter = 1.0\n";
+const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\ntrust = { new-reporter = 1.0 }\n";
 
 const OFFER: &str =
     "You have won the grand prize of our spring lottery, a silver watch and a voyage to seven harbours.\n";
@@ -132,7 +132,10 @@ fn site_log(rig: &Rig, line: &str) -> String {
 fn nominate(rig: &Rig, text: &str) {
     let file = rig.write("nominated.eml", std::str::from_utf8(&message("", text)).unwrap());
     let mut report = Command::new(bulkmark_testing::program());
-    report.args(["report", "--user", "anna", "--control"]).arg(rig.site.path("control.sock")).arg(file);
+    report
+        .args(["report", "add", "--user", "anna", "--control"])
+        .arg(rig.site.path("control.sock"))
+        .arg(file);
     let output = report.output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }

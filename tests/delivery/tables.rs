@@ -199,7 +199,7 @@ fn a_table_that_does_not_answer_refuses_nothing() {
     let silent = TcpListener::bind(("127.0.0.1", port)).unwrap();
     assert_eq!(code(&rig, "a@x.example", "b@box.test"), 250);
     rig.daemon.log.wait_for(0, "no answer within 0.2 s");
-    let extra = rig.site.extra.clone() + "act-when-unanswered = true\n";
+    let extra = "act-despite = [\"stale\", \"unanswered\"]\n".to_owned() + &rig.site.extra;
     rig.reload(&extra);
     assert_eq!(code(&rig, "a@x.example", "c@box.test"), 550);
     drop(silent);

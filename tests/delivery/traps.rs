@@ -125,8 +125,11 @@ fn all_names_of_a_domain_are_one_trap() {
 
 /// The reporters of the one mailing that somebody called spam.
 fn reported(site: &Site) -> usize {
-    let output =
-        Command::new(program()).args(["reports", "--json", "--config"]).arg(site.config()).output().unwrap();
+    let output = Command::new(program())
+        .args(["report", "list", "--json", "--config"])
+        .arg(site.config())
+        .output()
+        .unwrap();
     let all: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
     all["reporters"].as_array().unwrap_or_else(|| panic!("{all}")).len()
 }
@@ -166,7 +169,7 @@ fn what_is_no_spam_is_not_nominated() {
         .output()
         .unwrap();
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let told = all
+    let told = all["checks"]
         .as_array()
         .unwrap()
         .iter()

@@ -223,14 +223,18 @@ fn without_an_answer_bulk_is_only_marked() {
     assert_eq!(site.code(changed.as_bytes()), 550);
     // Nobody answers at all; for longer than a message may wait, as a whole.
     dns.be_silent(true);
-    site.reload("act-when-unverified = true\n");
-    let config = site.rig.site.extra.replace(AT_ONCE, &format!("verdict-deadline = \"3s\"\n{AT_ONCE}"));
+    let despite = "act-despite = [\"stale\", \"unverified\"]\n";
+    site.reload("");
+    let config = site.rig.site.extra.clone();
+    let config = config.replace(AT_ONCE, &format!("{despite}verdict-deadline = \"3s\"\n{AT_ONCE}"));
     site.rig.reload(&config);
     assert_eq!(site.code(&signed), 550);
-    site.reload("dns-timeout = \"200ms\"\nact-when-unverified = true\n");
+    site.reload("dns-timeout = \"200ms\"\n");
+    let config = site.rig.site.extra.replace(AT_ONCE, &format!("{despite}{AT_ONCE}"));
+    site.rig.reload(&config);
     assert_eq!(site.code(&signed), 550);
     site.rig.daemon.log.wait_for(0, "treated as unverified");
-    site.reload("act-when-unverified = true\n");
+    site.reload("");
     dns.be_silent(false);
     dns.text(KEY, &key.record);
     assert_eq!(site.code(&signed), 250);

@@ -50,7 +50,7 @@ const NOTES: usize = 8;
 const MOST_WORDS: usize = 8;
 
 /// Everybody's word weighs whole.
-const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
+const PEOPLE: &str = "\n[people]\ntrust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n";
 
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
@@ -268,7 +268,7 @@ fn speak(
         return;
     }
     let user_name = user.to_string();
-    let told = [&["--user", &user_name][..], if back { &["--forget"] } else { &[] }].concat();
+    let told = [if back { &["forget"][..] } else { &[] }, &["--user", &user_name]].concat();
     let answer = report(site, &told, &letter(n));
     // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
     let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);

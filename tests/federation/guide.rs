@@ -199,7 +199,7 @@ fn wait_for(machine: &Machine, letters: &[u8], expected: u64) {
     wait_until("a count", || {
         let told = machine.run("bulkmark check --json check.eml || true");
         let answer = serde_json::from_str::<serde_json::Value>(&told).unwrap_or_default();
-        if answer["body"]["count"].as_u64() == Some(expected) { Ok(()) } else { Err(told) }
+        if answer["messages"][0]["body"]["count"].as_u64() == Some(expected) { Ok(()) } else { Err(told) }
     });
 }
 

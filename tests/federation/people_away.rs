@@ -28,7 +28,7 @@ fn wait_for(site: &Site, message: &[u8], expected: Option<&str>) {
 
 fn site(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
-    site.extra += &format!("{lines}[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n");
+    site.extra += &format!("{lines}[people]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
     site
 }
 
@@ -177,7 +177,8 @@ fn nothing_of_who_said_it_leaves_the_machine() {
 /// How many words are remembered is told, users' apart from traps', and who is a trap.
 #[test]
 fn words_are_counted_by_whose_they_are() {
-    let traps = "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[people]\nnew-reporter = 0.25\n";
+    let traps =
+        "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[people]\ntrust = { new-reporter = 0.25 }\n";
     let site = Site::new(&format!("exempt-loopback = false\n{traps}{STATUS}"));
     let milter = site.start();
     let rows =

@@ -413,7 +413,7 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
     let [mut full, mut thin] =
         [milter(&[server.entry("full", "report")]), thin(&[server.entry("thin", "report")])];
     for site in [&mut full, &mut thin] {
-        site.extra += "[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n";
+        site.extra += "[people]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     }
     let _at_full = full.start();
     let call_spam = |user: &str| {
@@ -421,8 +421,12 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
         std::fs::write(&file, letter(20)).unwrap();
         let control = full.path("control.sock");
         let mut command = Command::new(program());
-        let output =
-            command.args(["report", "--user", user, "--control"]).arg(control).arg(file).output().unwrap();
+        let output = command
+            .args(["report", "add", "--user", user, "--control"])
+            .arg(control)
+            .arg(file)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{output:?}");
     };
     let weight = |site: &Site| {

@@ -163,7 +163,7 @@ fn know_all(fleet: &Fleet) {
 
     // A subject is told where the page may show it.
     assert!(at_open.terminate().success());
-    open.extra += "subjects = true\n";
+    open.extra += "show = [\"subjects\"]\n";
     let at_open = open.start();
     send(&at_open, &letter(2), 1);
     wait_for("a subject", (&server, &agg), |found| found["mailings"][0]["subject"].is_string());

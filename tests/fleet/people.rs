@@ -6,20 +6,13 @@ use bulkmark_testing::fleet::{AGGREGATORS, Fleet};
 use bulkmark_testing::letters::{letter, offer, send};
 use bulkmark_testing::members::Members;
 use bulkmark_testing::milter::{Mail, session};
-use bulkmark_testing::{Site, program, status, wait_until};
+use bulkmark_testing::{Site, reports, status, wait_until};
 use serde_json::Value;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
-/// A user says something of a message at a milter.
+/// A user reports a message at a milter.
 fn report(site: &Site, arguments: &[&str], message: &[u8]) {
-    let mut command = Command::new(program());
-    command.args(["report", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(message).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
-    assert!(output.status.success() && answer["shared"] == true, "{answer}");
+    let answer = reports::report(site, arguments, message);
+    assert!(answer["shared"] == true, "{answer}");
 }
 
 /// Waits until a milter's `check` tells this verdict, by this weight of what people say.
@@ -36,7 +29,7 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
 /// A milter that believes all users whole.
 fn believing(fleet: &Fleet, name: &str) -> Site {
     let mut site = fleet.milter(name);
-    site.extra += "[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n";
+    site.extra += "[people]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     site
 }
 
@@ -76,7 +69,7 @@ fn what_users_of_two_say_is_spam_at_all() {
         let header = session(members.milter(n)).message(&Mail::raw(&offer("Emil"))).header().to_owned();
         assert!(header.starts_with("spam; body=") && header.contains("; spam=3; "), "{header}");
     }
-    report(&members.sites[0], &["--user", "bert", "--forget"], &offer("Bert"));
+    report(&members.sites[0], &["forget", "--user", "bert"], &offer("Bert"));
     members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("2")));
 }
 

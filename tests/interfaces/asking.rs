@@ -4,6 +4,7 @@
 use bulkmark_testing::standin::{StandIn, answer};
 use bulkmark_testing::{Daemon, PATIENCE, Site};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -11,15 +12,28 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A site whose doors are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs.
+/// A site whose doors are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs, or bounds of both.
 pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
     let mut site = Site::new("");
     // For clients that run as users of their own.
     fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let at =
-        |name: &str| format!("listen = \"unix:{}\"\nlisten-mode = \"0666\"\n", site.path(name).display());
+    let at = |name: &str| format!("listen = \"unix:{}\"\n", site.path(name).display());
+    // Bounds are those of all doors.
+    let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
+    let [bounds, http, dccifd] = [
+        http.lines()
+            .chain(dccifd.lines())
+            .filter(is_bound)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join("\n"),
+        http.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
+        dccifd.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
+    ];
+    let bounds = if bounds.is_empty() { bounds } else { format!("[doors]\n{bounds}") };
     site.extra = format!(
-        "{keys}\n[doors.http]\n{}{http}\n[doors.dccifd]\n{}{dccifd}\n",
+        "{keys}\n{bounds}\n[doors.http]\n{}{http}\n[doors.dccifd]\n{}{dccifd}\n",
         at("http.sock"),
         at("dccifd.sock")
     );

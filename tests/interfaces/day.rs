@@ -64,7 +64,7 @@ struct Day {
 impl Day {
     /// None where one of the programs is not installed.
     fn begin() -> Option<Self> {
-        let keys = "[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n";
+        let keys = "[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
         let mut site = site(keys, "", "");
         site.listen = Rig::tcp_site("").listen;
         site.extra += "\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n";

@@ -15,16 +15,17 @@ const ENVELOPE: &str = "192.0.2.7\rh.example\nh.example\ns@example.org\nu@box.te
 /// A client that asks in each of the protocol's ways gets what the protocol says, byte for byte.
 #[test]
 fn each_form_of_answer() {
-    let site = site("", "", "name = \"test\"\n");
+    let site = site("", "", "");
     let _daemon = start(&site);
-    let message = [&b"X-DCC-test-Metrics: forged 1; Body=many\r\n\tFuz1=many\r\n"[..], &letter(1)].concat();
+    let message =
+        [&b"X-DCC-bulkmark-Metrics: forged 1; Body=many\r\n\tFuz1=many\r\n"[..], &letter(1)].concat();
     assert_eq!(dccifd(&site, &format!("\n{ENVELOPE}"), &message), "A\nAA\n");
     let answer = dccifd(&site, &format!("header\n{ENVELOPE}"), &message);
     let (letters, header) = answer.split_at(5);
     assert_eq!(letters, "A\nAA\n");
     let line = header.strip_suffix("\n\n").unwrap();
     assert!(
-        line.starts_with("X-DCC-test-Metrics: mx.test ") && line.ends_with("; Body=4 Fuz1=2 Fuz2=2"),
+        line.starts_with("X-DCC-bulkmark-Metrics: mx.test ") && line.ends_with("; Body=4 Fuz1=2 Fuz2=2"),
         "{line}"
     );
     let answer = dccifd(&site, &format!("body grey-off query\n{ENVELOPE}"), &message);
@@ -194,7 +195,7 @@ fn names_that_a_client_makes_up_are_nobody() {
             }
         }
         let mut command = std::process::Command::new(bulkmark_testing::program());
-        command.args(["reports", "--json", "--control"]).arg(site.path("control.sock"));
+        command.args(["report", "list", "--json", "--control"]).arg(site.path("control.sock"));
         let reports: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
         assert_eq!(reports["reporters"].as_array().unwrap().len(), 1, "{reports}");
     }
@@ -203,7 +204,7 @@ fn names_that_a_client_makes_up_are_nobody() {
 /// `spam` nominates, and `many` is what people called spam; where it is configured, bulk, too.
 #[test]
 fn spam_nominates() {
-    let keys = "[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n";
+    let keys = "[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
     let site_of = |many: &str| site(keys, "", many);
     let first = site_of("");
     let _daemon = start(&first);
@@ -220,13 +221,13 @@ fn spam_nominates() {
     // Whoever said it is listed as a door's, and undone by the hash.
     let reports = |arguments: &[&str]| -> Value {
         let mut command = std::process::Command::new(bulkmark_testing::program());
-        command.args(["reports", "--json", "--control"]).arg(first.path("control.sock")).args(arguments);
+        command.arg("report").args(arguments).args(["--json", "--control"]).arg(first.path("control.sock"));
         serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
     };
-    let by = reports(&[])["reporters"][0].clone();
+    let by = reports(&["list"])["reporters"][0].clone();
     assert_eq!(by["kind"], "door", "{by}");
     let hash = by["reporter"].as_str().unwrap();
-    assert!(reports(&["forget", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
+    assert!(reports(&["forget", "--all", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
     assert_eq!(counts(&metrics(&first, "query", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
     assert_eq!(counts(&metrics(&first, "query", &letter(2))), "Body=0 Fuz1=0 Fuz2=0");
     let second = site_of("many = \"bulk\"\n");

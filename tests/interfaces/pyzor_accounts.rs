@@ -67,11 +67,12 @@ fn what_is_sent_again_counts_once() {
 }
 
 /// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
-/// threshold of spam, or `people.max-newcomers` where it is more. Others then are none the less told that all is well.
+/// threshold of spam, or max-newcomers of `people.trust` where it is more. Others then are none the less told that all is well.
 #[test]
 fn newcomers_stop_at_their_bound() {
     for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
-        let mut site = Site::new(&format!("[thresholds]\nspam = 1\n[people]\nmax-newcomers = {bound}\n"));
+        let mut site =
+            Site::new(&format!("[thresholds]\nspam = 1\n[people]\ntrust = {{ max-newcomers = {bound} }}\n"));
         let (_daemon, at) = open(&mut site, "");
         for host in 1..=60 {
             let answer = ask(&format!("127.0.0.{host}"), at, "report", DIGEST);

@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where three reporters make spam, and each newcomer weighs whole.
-pub(crate) const TRUSTING: &str = "[people]\nnew-reporter = 1.0\nfederation-weight = 1.0\n";
+pub(crate) const TRUSTING: &str = "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
 
 /// An address of this machine that no other test has: clients find discovery servers at port 2703 only.
 pub(crate) fn own_address() -> String {
@@ -25,7 +25,13 @@ pub(crate) fn own_address() -> String {
 /// Adds the door to a site; `keys` are more keys of it.
 pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     let address = own_address();
-    site.extra += &format!("\n[doors.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
+    // Bounds are those of all doors.
+    let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
+    let bounds: Vec<_> = keys.lines().filter(is_bound).collect();
+    let keys: Vec<_> = keys.lines().filter(|line| !is_bound(line)).collect();
+    let header = if bounds.is_empty() { "" } else { "[doors]\n" };
+    let (bounds, keys) = (bounds.join("\n"), keys.join("\n"));
+    site.extra += &format!("\n{header}{bounds}\n[doors.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
     (site, address)
 }
 
@@ -296,7 +302,8 @@ fn accounts_only_for_those_who_may() {
 /// logs in, and razor-check finds it in a message of which engine 4 knows nothing.
 #[test]
 fn what_is_reported_by_engine_8_is_spam() {
-    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let (site, address) =
+        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     anna.does("razor-admin", &["-discover"], b"");
@@ -328,7 +335,8 @@ fn what_is_reported_by_engine_8_is_spam() {
 /// Thousands of checks in flight are answered in order, each by the weight of what was said of it.
 #[test]
 fn many_checks_at_once() {
-    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let (site, address) =
+        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     let mail = advertisement("Anna");
@@ -355,7 +363,8 @@ fn many_checks_at_once() {
 /// SpamAssassin reports by its plugin, and its plugin finds what was reported.
 #[test]
 fn spamassassin_checks_and_reports() {
-    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let (site, address) =
+        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     anna.does("razor-admin", &["-discover"], b"");

@@ -215,7 +215,7 @@ fn mail_flows_without_an_answer() {
 #[test]
 fn what_people_call_spam_has_its_symbol() {
     for version in Version::all() {
-        let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n", "", "");
+        let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
         let _daemon = start(&site);
         metrics(&site, "", &letter(1));
         metrics(&site, "spam", &letter(1));

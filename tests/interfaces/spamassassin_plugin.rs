@@ -112,7 +112,7 @@ fn mail_flows_without_an_answer() {
 /// What people call spam has its rule, before there is enough of it to be bulk.
 #[test]
 fn what_people_call_spam_has_its_rule() {
-    let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n", "", "");
+    let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
     let _daemon = start(&site);
     metrics(&site, "", &delivered(1));
     metrics(&site, "spam", &delivered(1));

@@ -370,8 +370,7 @@ fn kills_lose_no_answered_message() {
 /// Without the wait for the disk a kill may cost the last moments, and never counts twice; an orderly end costs nothing.
 #[test]
 fn relaxed_durability_loses_a_moment_at_most() {
-    let site =
-        Site::new("[ledger]\ndurability = \"relaxed\"\ncommit-interval = \"200ms\"\ncapacity = 20000\n");
+    let site = Site::new("[ledger]\ndurability = \"relaxed\"\ncapacity = 20000\n");
     let send = |daemon: &Daemon, mail: &Mail, n: u32| {
         let mut client = Client::connect(daemon);
         client.client("client.example.org", "192.0.2.7");

@@ -122,4 +122,4 @@ def verdicts(message):
 def count(number):
     """How often the milter has seen a letter."""
     told = subprocess.run(["bulkmark", "check", "--json"], input=letter(number), capture_output=True, text=True, check=False)
-    return json.loads(told.stdout)["body"]["count"]
+    return json.loads(told.stdout)["messages"][0]["body"]["count"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users say of messages: `bulkmark report`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
+//! What users say of messages: `bulkmark report add`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
 
 use bulkmark_samples::prose::Prose;
 use bulkmark_testing::letters::offer;
@@ -66,7 +66,7 @@ fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
     std::fs::write(folder.join("c\u{1b}[2J.eml"), offer("Anna")).unwrap();
     std::fs::write(folder.join("d\u{1b}]0;x"), b"\0\0\0").unwrap();
     let output = Command::new(program())
-        .args(["report", "--user", "anna", "--control"])
+        .args(["report", "add", "--user", "anna", "--control"])
         .arg(site.path("control.sock"))
         .arg(&folder)
         .output()
@@ -98,7 +98,7 @@ fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
 
 fn weighing(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
-    site.extra += &format!("{lines}[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n");
+    site.extra += &format!("{lines}[people]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
     site
 }
 
@@ -151,7 +151,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     daemon.kill();
     at_near = near.start();
     daemon = server.start();
-    assert_counted(&report(&near, &["--forget", "--user", "anna"], &offer("Anna")), "taken-back");
+    assert_counted(&report(&near, &["forget", "--user", "anna"], &offer("Anna")), "taken-back");
     assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "counted");
     for (site, milter) in [(&far, &at_far), (&thin, &at_thin), (&near, &at_near)] {
         // One speaks for it, and one against it.
@@ -184,7 +184,7 @@ fn mail_of_ones_own_is_refused_unless_forced() {
     let bounce = format!("Return-Path: <prize@mail.offers.test>\r\n{bounce}");
     assert_eq!(refused(&site, &["--user", "script"], bounce.as_bytes()).0, Some(1), "its envelope sender is");
     assert_eq!(refused(&site, &["--user", "anna", "--force"], &offer("Anna")), (Some(0), String::new()));
-    assert_eq!(refused(&site, &["--user", "anna", "--forget"], &offer("Anna")), (Some(0), String::new()));
+    assert_eq!(refused(&site, &["forget", "--user", "anna"], &offer("Anna")), (Some(0), String::new()));
     assert!(milter.terminate().success());
 }
 
@@ -237,7 +237,7 @@ fn the_administrator_vouches_for_a_user() {
     assert_eq!(answer["weight"], 0.25, "{answer}");
     for arguments in [&["--trap", "old@example.org"][..], &[]] {
         let mut command = Command::new(program());
-        command.args(["reports", "vouch", "--control"]).arg(site.path("control.sock")).args(arguments);
+        command.args(["report", "vouch", "--control"]).arg(site.path("control.sock")).args(arguments);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
     }
@@ -248,7 +248,8 @@ fn the_administrator_vouches_for_a_user() {
 #[test]
 fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     const MOST: usize = 2000;
-    let site = Site::new(&format!("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n{STATUS}"));
+    let site =
+        Site::new(&format!("exempt-loopback = false\n[people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"));
     let milter = site.start();
     let mut mbox = Vec::new();
     for n in 0..MOST + 20 {
@@ -331,7 +332,7 @@ fn what_has_no_signature_or_is_no_mail_is_refused() {
 /// Messages of an mbox and of a Maildir, as they were delivered.
 #[test]
 fn mboxes_and_maildirs_are_read() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     let text = |name: &str| String::from_utf8(offer(name)).unwrap().replace("\r\n", "\n");
     let envelope = "From prize@offers.test Sat Nov 21 10:00:00 2026\n";
@@ -364,7 +365,7 @@ fn what_is_not_shared_stays_here() {
     let server = Server::new("");
     let _daemon = server.start();
     let mut alone = milter(&[server.entry("alone", "report")]);
-    alone.extra += "[people]\nshare-nominations = false\nnew-reporter = 1.0\n";
+    alone.extra += "[people]\nshare-nominations = false\ntrust = { new-reporter = 1.0 }\n";
     let far = weighing(server.entry("far", "report"), "");
     let (at_alone, at_far) = (alone.start(), far.start());
     for user in ["anna", "bert", "carl"] {
@@ -382,7 +383,7 @@ fn what_is_not_shared_stays_here() {
 /// A script that says the same from many sides at once counts once.
 #[test]
 fn the_same_word_at_once_counts_once() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     let counted: u64 = std::thread::scope(|scope| {
         let say = || report(&site, &["--user", "anna"], &offer("Anna"))["counted"].as_u64().unwrap();
@@ -412,17 +413,17 @@ fn two_mail_servers_asked_at_once_count_once_each() {
         [0, 1].map(|of| counted.iter().skip(of).step_by(2).sum::<u64>())
     };
     let signatures =
-        report(&sites[0], &["--forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
+        report(&sites[0], &["forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
     assert_eq!(at_once(&["--user", "anna"], "counted"), [signatures; 2]);
     sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", Some("2")));
-    assert_eq!(at_once(&["--user", "anna", "--forget"], "taken-back"), [signatures; 2]);
+    assert_eq!(at_once(&["forget", "--user", "anna"], "taken-back"), [signatures; 2]);
     sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", None));
 }
 
 /// What a full disk does not take is not counted, says so, and can be said again.
 #[test]
 fn a_full_disk_takes_no_word_and_loses_none() {
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     site.config();
     let Some(_mount) = Mount::new(&site.path("state"), "size=8m") else { return };
     let milter = site.start();
@@ -475,7 +476,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
             assert_counted(&report(site, &["--user", user], message), "counted");
         }
     };
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     call_spam(&site, &above(&disclaimer, &mut writer));
     let news = checked(&site, &above(&disclaimer, &mut writer));
@@ -484,7 +485,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     let header = verdict(&milter, &above(&disclaimer, &mut writer));
     assert!(header.starts_with("clean; body=1; "), "{header}");
 
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
     let milter = site.start();
     (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
     call_spam(&site, &above(&disclaimer, &mut writer));
@@ -501,7 +502,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
 fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
     let site = Site::new(&format!(
         "exempt-loopback = false\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
-         [people]\nnew-reporter = 1.0\n{STATUS}"
+         [people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"
     ));
     let daemon = site.start();
     let send = || {

@@ -86,7 +86,7 @@ fn a_milter_counts_its_messages() {
 /// What became of what people said, once for each message.
 #[test]
 fn what_people_say_is_counted() {
-    let site = site("[people]\nnew-reporter = 1.0\nown-domains = [\"box.test\"]\n");
+    let site = site("[people]\ntrust = { new-reporter = 1.0 }\nown-domains = [\"box.test\"]\n");
     let daemon = site.start();
     let words = |daemon: &Daemon| {
         let found = metrics(daemon).into_iter().filter_map(|(name, count)| {
@@ -101,7 +101,10 @@ fn what_people_say_is_counted() {
         let file = site.path("said.eml");
         fs::write(&file, text).unwrap();
         let mut report = Command::new(bulkmark_testing::program());
-        report.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock")).arg(file);
+        report
+            .args(["report", "add", what, "--user", user, "--control"])
+            .arg(site.path("control.sock"))
+            .arg(file);
         report.output().unwrap()
     };
     say("anna", "--spam", &letter(1));

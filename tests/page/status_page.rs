@@ -110,7 +110,7 @@ fn clients_and_recipients_are_shown_where_that_is_wanted() {
     let bulk = &found["bulk"][0];
     assert_eq!((&bulk["suggestion"], &bulk["done"]["reject"]), (&"host .shop.example".into(), &1.into()));
     drop(daemon);
-    site.extra += "clients = true\nrecipients = true\n";
+    site.extra += "show = [\"clients\", \"recipients\"]\n";
     let daemon = site.start();
     write(&daemon, 1, &by, 1);
     let found = status(&daemon);
@@ -153,7 +153,7 @@ fn history_survives_a_restart() {
 
 #[test]
 fn subjects_are_shown_where_that_is_wanted() {
-    let site = Site::new(&format!("exempt-loopback = false\n{STATUS}subjects = true\n"));
+    let site = Site::new(&format!("exempt-loopback = false\n{STATUS}show = [\"subjects\"]\n"));
     let daemon = site.start();
     mail(&daemon, 1, "=?utf-8?q?Gr=C3=BC=C3=9Fe?=", "news@shop.example", 20);
     assert_eq!(status(&daemon)["bulk"][0]["subject"], "Grüße");
@@ -321,7 +321,7 @@ fn the_page_of_a_milter() {
     let token = std::fs::read_to_string(server.site.path("mx")).unwrap();
     let mut site = milter(&[entry]);
     let door = site.path("http.sock").display().to_string();
-    site.extra += &format!("{STATUS}subjects = true\n[doors.http]\nlisten = \"unix:{door}\"\n");
+    site.extra += &format!("{STATUS}show = [\"subjects\"]\n[doors.http]\nlisten = \"unix:{door}\"\n");
     let daemon = site.start();
     daemon.log.wait_for(0, "the door http is at");
     mail(&daemon, 1, HOSTILE, "spam@<script>1</script>.example", 30);
@@ -402,13 +402,13 @@ fn the_page_of_a_server() {
 #[test]
 fn the_page_shows_what_people_say() {
     let Some(mut browser) = Browser::start() else { return };
-    let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 2\n");
-    let site = Site { extra: format!("{}subjects = true\n", site.extra), ..site };
+    let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 2\n");
+    let site = Site { extra: format!("{}show = [\"subjects\"]\n", site.extra), ..site };
     let daemon = site.start();
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
     let say = |user: &str, what: &str| {
         let mut command = Command::new(program());
-        command.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock"));
+        command.args(["report", "add", what, "--user", user, "--control"]).arg(site.path("control.sock"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
@@ -458,7 +458,7 @@ fn the_page_of_a_fleet() {
     server.extra += "tell = \"1s\"\n";
     let mut site = fleet.milter("mx1");
     site.extra = site.extra.replace("[sync]\n", "tell = \"1s\"\nmailings = true\n[sync]\n");
-    site.extra += &format!("{STATUS}subjects = true\n");
+    site.extra += &format!("{STATUS}show = [\"subjects\"]\n");
     let (aggregator, at_site) = (server.start(), site.start());
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
     send(&at_site, text.as_bytes(), 25);
@@ -574,7 +574,7 @@ fn it_looks_well_in_all_sizes_and_lights() {
     let nobody = bulkmark_testing::mta::free_port();
     let upstream =
         format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\nsync.max-spool-age = \"60d\"\n");
-    let shown = "subjects = true\nclients = true\nrecipients = true\n";
+    let shown = "show = [\"subjects\", \"clients\", \"recipients\"]\n";
     let mut site = Site::new(&format!("exempt-loopback = false\n{upstream}{STATUS}{shown}"));
     let Some(clock) = Clock::of(&mut site, "-43200m") else { return };
     let daemon = site.start();

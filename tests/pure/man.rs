@@ -8,6 +8,8 @@ mod commands;
 mod keys;
 #[path = "man/roff.rs"]
 mod roff;
+#[path = "man/short.rs"]
+mod short;
 
 use bulkmark::command::Cli;
 use bulkmark_testing::{program, repository, skip};
@@ -39,11 +41,16 @@ fn conf(name: &str) -> String {
     read(&repository().join("conf").join(name))
 }
 
+/// The text with all that there is to say of each key.
+fn reference(name: &str) -> String {
+    read(&repository().join("conf/reference").join(name))
+}
+
 /// The part of this name.
 fn part(name: &str) -> String {
     match name {
         "bulkmark" => commands::program(&Cli::command()),
-        "milter.toml" | "server.toml" => keys::section(&conf(name)),
+        "milter.toml" | "server.toml" => keys::section(&reference(name)),
         "doors.toml" => keys::section(conf(name).split(DOORS).next().unwrap()),
         daemon => commands::daemon(&Cli::command(), daemon),
     }
@@ -72,8 +79,14 @@ fn doors(old: &str) -> String {
 #[test]
 fn pages_are_up_to_date() {
     let renewed = pages().into_iter().map(|path| (path, page as fn(&str) -> String));
-    let doors = (repository().join("conf/doors.toml"), doors as fn(&str) -> String);
-    for (path, renew) in renewed.chain([doors]) {
+    let short = |name: &'static str, renew: fn(&str) -> String| (repository().join("conf").join(name), renew);
+    // Doors come last: they have a part of what comes before.
+    let short = [
+        short("milter.toml", |_| short::of("milter.toml", &reference("milter.toml"))),
+        short("server.toml", |_| short::of("server.toml", &reference("server.toml"))),
+        short("doors.toml", doors),
+    ];
+    for (path, renew) in renewed.chain(short) {
         let old = read(&path);
         let new = renew(&old);
         if std::env::var_os("WRITE_MAN").is_some() {

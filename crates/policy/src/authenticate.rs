@@ -77,8 +77,6 @@ pub struct Authentication {
     /// How long a message waits for all their answers together.
     #[serde(with = "humantime_serde")]
     pub dns_timeout: Duration,
-    /// Whether bulk is acted on where they did not answer, and an entry would have wanted it.
-    pub act_when_unverified: bool,
 }
 
 impl Default for Authentication {
@@ -89,7 +87,6 @@ impl Default for Authentication {
             methods: vec![Method::Dkim],
             nameservers: Vec::new(),
             dns_timeout: Duration::from_secs(2),
-            act_when_unverified: false,
         }
     }
 }

@@ -16,6 +16,7 @@ mod authentication;
 mod condition;
 mod correspondents;
 mod decide;
+mod despite;
 mod doubts;
 mod entries;
 mod facts;
@@ -30,10 +31,12 @@ mod outbound;
 mod partial;
 mod patterns;
 mod people;
+mod persons;
 mod policies;
 mod recipients;
 mod rehearsal;
 mod reply;
+mod reporters;
 mod settings;
 mod source;
 mod sources;
@@ -49,6 +52,7 @@ pub use authenticate::{Authenticate, Authentication, AuthservId, Method, NameSer
 pub use authentication::{Ignored, Proven, Tell};
 pub use correspondents::{Claim, Correspondence, Correspondents};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
+pub use despite::Despite;
 pub use doubts::{Doubt, doubts, host_bits};
 pub use facts::Facts;
 pub use fraction::Fraction;
@@ -59,11 +63,13 @@ pub use network::Network;
 pub use one_or_many::OneOrMany;
 pub use outbound::OutboundSettings;
 pub use partial::{SomeActions, SomeReply, SomeThresholds};
-pub use people::{PeopleSettings, Persons};
+pub use people::PeopleSettings;
+pub use persons::Persons;
 pub use policies::{By, DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicySettings};
 pub use recipients::RecipientPattern;
 pub use rehearsal::{Rehearsal, Would};
 pub use reply::{RefusalReply, ReplyFields};
+pub use reporters::Reporters;
 pub use settings::{
     Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
     WhiteListSettings,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of what people say.
 
-use super::fraction::Fraction;
+use super::persons::Persons;
+use super::reporters::Reporters;
 use super::settings::Threshold;
 use bulkmark_types::UNIT;
 use serde::Deserialize;
@@ -12,12 +13,8 @@ use serde::Deserialize;
 pub struct PeopleSettings {
     /// Whether other servers are told what the own users say.
     pub share_nominations: bool,
-    /// What the word of others' users weighs beside that of one's own.
-    pub federation_weight: Fraction,
-    /// What the word of a user weighs of whom nothing is known yet.
-    pub new_reporter: Persons,
-    /// What the words of all such users weigh together, for one signature.
-    pub max_newcomers: Persons,
+    /// The weight of users without history, and of other sites' users.
+    pub trust: Reporters,
     /// Domains whose mail is not called spam, and all below them.
     pub own_domains: Vec<String>,
     /// Whether the log names who says something.
@@ -28,9 +25,7 @@ impl Default for PeopleSettings {
     fn default() -> Self {
         Self {
             share_nominations: true,
-            federation_weight: Fraction::HALF,
-            new_reporter: Persons(250),
-            max_newcomers: Persons(1000),
+            trust: Reporters::default(),
             own_domains: Vec::new(),
             log_names: false,
         }
@@ -43,7 +38,7 @@ impl PeopleSettings {
     /// # Errors
     /// When a weight is out of its bounds.
     pub fn trust(&self, spam: Threshold) -> Result<bulkmark_trust::Settings, bulkmark_trust::SettingsError> {
-        let [new, all] = [self.new_reporter, self.max_newcomers].map(Persons::in_persons);
+        let [new, all] = [self.trust.new_reporter, self.trust.max_newcomers].map(Persons::in_persons);
         bulkmark_trust::Settings::new(new, all, spam.get().saturating_mul(UNIT))
     }
 
@@ -65,32 +60,6 @@ impl PeopleSettings {
             !labels.is_empty() && labels.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
         };
         self.own_domains.iter().map(String::as_str).find(|domain| !is_good(domain))
-    }
-}
-
-/// The word of so many people, in thousandths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "f64")]
-pub struct Persons(u32);
-
-impl Persons {
-    /// As a number of people.
-    #[must_use]
-    pub fn in_persons(self) -> f64 {
-        f64::from(self.0) / 1000.0
-    }
-}
-
-impl TryFrom<f64> for Persons {
-    type Error = String;
-
-    fn try_from(value: f64) -> Result<Self, String> {
-        if !(0.125..=1000.0).contains(&value) {
-            return Err(format!("found {value}, expected 0.125 to 1000.0"));
-        }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 125 to a million")]
-        let thousandths = (value * 1000.0).round() as u32;
-        Ok(Self(thousandths))
     }
 }
 

@@ -298,12 +298,10 @@ pub struct WhiteListSettings {
     /// How long tables elsewhere are given for their answers on one message.
     #[serde(with = "humantime_serde")]
     pub table_timeout: Duration,
-    /// Whether bulk is acted on where one did not answer.
-    pub act_when_unanswered: bool,
 }
 
 impl Default for WhiteListSettings {
     fn default() -> Self {
-        Self { files: Vec::new(), table_timeout: Duration::from_secs(2), act_when_unanswered: false }
+        Self { files: Vec::new(), table_timeout: Duration::from_secs(2) }
     }
 }

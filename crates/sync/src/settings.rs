@@ -85,8 +85,6 @@ pub struct Settings {
     /// The age of the upstream's counts from which on the header tells it.
     #[serde(with = "humantime_serde")]
     pub max_staleness: Duration,
-    /// Whether bulk is still acted on when they are older than that.
-    pub act_when_stale: bool,
     /// Reports that wait for a server at most.
     pub max_spool: usize,
     /// The age at which a report that no server took is dropped.
@@ -116,7 +114,6 @@ impl Default for Settings {
         Self {
             interval: Duration::from_millis(500),
             max_staleness: Duration::from_secs(600),
-            act_when_stale: true,
             max_spool: 1_000_000,
             max_spool_age: Duration::from_secs(86_400),
             private: Vec::new(),

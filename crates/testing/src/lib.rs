@@ -180,17 +180,17 @@ impl Site {
         path
     }
 
-    /// The same for doors alone: without what a listener has.
+    /// The same for doors alone: no mail server asks it.
     pub fn doors(&self) -> PathBuf {
         let text = fs::read_to_string(self.config()).unwrap();
         let path = self.path("doors.toml");
-        let keys = text
-            .lines()
-            .filter(|line| !["listen = ", "listen-mode = "].iter().any(|key| line.starts_with(key)));
+        let keys = text.lines();
         // Those of tables are not at the beginning of the file.
         let (head, tables) = text.split_once("\n[").unwrap();
-        let kept: Vec<_> = keys.take_while(|line| !line.starts_with('[')).collect();
         assert!(head.starts_with("listen = "), "{head}");
+        let kept = keys.take_while(|line| !line.starts_with('['));
+        let kept: Vec<_> =
+            kept.map(|line| if line.starts_with("listen = ") { "listen = \"none\"" } else { line }).collect();
         fs::write(&path, format!("{}\n[{tables}", kept.join("\n"))).unwrap();
         path
     }
@@ -228,9 +228,21 @@ impl Site {
             .arg(file)
             .output()
             .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        // Without the list around it, in which it is the only one, and without the file's name.
+        let one = text.strip_prefix("{\"messages\":[{").and_then(|rest| rest.split_once(",\"verdict\""));
+        let one = one.map(|(_, rest)| format!("{{\"verdict\"{}\n", rest.trim_end().trim_end_matches("]}")));
+        let error = text.strip_prefix("{\"messages\":[]}\n").unwrap_or(&text).to_owned();
+        (output.status.code().unwrap(), one.unwrap_or(error))
     }
+}
+
+/// The first message of the object that `check`, `signature` and `report add` print with `--json`.
+#[track_caller]
+pub fn first_message(output: &[u8]) -> serde_json::Value {
+    let all = serde_json::from_slice::<serde_json::Value>(output);
+    let all = all.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(output)));
+    all["messages"][0].clone()
 }
 
 /// What `bulkmark status --json` says of a milter; null while it does not answer.

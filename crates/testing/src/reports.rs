@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What users say of messages: `bulkmark report`.
 
-use super::{Site, program};
+use super::{Site, first_message, program};
 use serde_json::Value;
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
-/// The command, to this site's milter.
+/// The command for the message on its standard input, to this site's milter: `report add`, or what the first argument says.
 pub fn command(site: &Site, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
-    command.args(["report", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    let (verb, arguments) = verb("add", arguments);
     command
+        .args(["report", verb, "--json", "--control"])
+        .arg(site.path("control.sock"))
+        .args(arguments)
+        .arg("-");
+    command
+}
+
+/// The first argument if it is `forget`, or else this one; and the rest.
+fn verb<'a>(usual: &'a str, arguments: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
+    match arguments {
+        ["forget", rest @ ..] => ("forget", rest),
+        rest => (usual, rest),
+    }
 }
 
 /// Runs a command with this message on its standard input.
@@ -27,7 +40,7 @@ pub fn run(command: &mut Command, message: &[u8]) -> Output {
 #[track_caller]
 pub fn report(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
     let output = run(&mut command(site, arguments), message);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    first_message(&output.stdout)
 }
 
 /// A report whose signatures are all new to this user, or all taken back.
@@ -38,11 +51,13 @@ pub fn assert_counted(answer: &Value, field: &str) {
     assert_eq!(answer[field], signatures, "{answer}");
 }
 
-/// What `bulkmark reports` tells.
+/// What `bulkmark report list` shows, or what `report forget --all` answers.
 #[track_caller]
 pub fn told(site: &Site, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
-    command.args(["reports", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    let (verb, arguments) = verb("list", arguments);
+    command.args(["report", verb, "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    command.args((verb == "forget").then_some("--all"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()

@@ -70,9 +70,9 @@ impl Counted {
         let known_to = content.known_to(&facts, rules);
         let facts = Facts { known_to: &known_to, ..facts };
         let stale = staleness.filter(|&age| age > rules.max_staleness);
-        let is_stale = stale.is_some() && !rules.act_when_stale;
-        let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
-        let is_unverified = content.unverified.is_some() && !rules.authentication.act_when_unverified;
+        let is_stale = stale.is_some() && !rules.despite.stale;
+        let is_unanswered = envelope.answers.failed.is_some() && !rules.despite.unanswered;
+        let is_unverified = content.unverified.is_some() && !rules.despite.unverified;
         // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
         let marks_only = is_stale || is_unanswered || is_unverified || rules.is_outbound(envelope);
         let of_party = |party: &Party<'_>| {

@@ -306,7 +306,8 @@ mod tests {
 
     #[test]
     fn stale_counts_refuse_nobody_where_that_is_configured() {
-        let rules = Rules { act_when_stale: false, ..refusing() };
+        let despite = bulkmark_policy::Despite { stale: false, ..bulkmark_policy::Despite::default() };
+        let rules = Rules { despite, ..refusing() };
         assert_eq!(counted(&rules, Some(20), None, Some(600)).action, Action::Reject);
         let stale = counted(&rules, Some(20), None, Some(601));
         assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));

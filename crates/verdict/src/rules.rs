@@ -6,9 +6,9 @@ use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
-    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Mailboxes, Network, OnFailure,
-    OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Rehearsal, Terms,
-    Thresholds, Traps, WhiteList,
+    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, Mailboxes, Network,
+    OnFailure, OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Rehearsal,
+    Terms, Thresholds, Traps, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -37,12 +37,10 @@ pub struct Rules {
     pub deadline: Duration,
     /// The age of the upstream's counts, in seconds, from which on the header tells it.
     pub max_staleness: u64,
-    /// Whether bulk is acted on when they are older than that.
-    pub act_when_stale: bool,
     /// How long tables elsewhere are given for their answers.
     pub table_timeout: Duration,
-    /// Whether bulk is acted on where one did not answer.
-    pub act_when_unanswered: bool,
+    /// Doubts in spite of which bulk is acted on.
+    pub despite: Despite,
     /// What counts as one report.
     pub per: Per,
     /// Which recipients are one.
@@ -88,9 +86,8 @@ impl Default for Rules {
             on_failure: OnFailure::default(),
             deadline: Duration::from_secs(10),
             max_staleness: 600,
-            act_when_stale: true,
             table_timeout: Duration::from_secs(2),
-            act_when_unanswered: false,
+            despite: Despite::default(),
             per: Per::default(),
             mailboxes: Mailboxes::default(),
             judge: true,

@@ -9,12 +9,14 @@ use crate::config::{self, Checked, Kind};
 use crate::lookup::Resolver;
 use bulkmark_counts::Role;
 use bulkmark_ledger::directory::User;
+use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(which: &Which, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
+    let path = &*path;
     let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
         Kind::Milter | Kind::Doors => {
@@ -42,6 +44,11 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     warnings.extend(of_lists);
     let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
     warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
+    let code = if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS };
+    if json {
+        print(json!({ "file": path, "kind": kind.name(), "usable": true, "warnings": warnings }))?;
+        return Ok(code);
+    }
     for warning in &warnings {
         complain(format_args!("warning: {warning}"));
     }
@@ -51,7 +58,7 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
         n => format!(", with {n} warnings"),
     };
     print(format_args!("{}: ok{told}", path.display()))?;
-    Ok(if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS })
+    Ok(code)
 }
 
 /// Entries that anybody can make match, and such that nobody can.

@@ -24,6 +24,9 @@ pub(super) enum Command {
         /// Exit with 78 for a warning, too.
         #[arg(long)]
         strict: bool,
+        /// Print one JSON object. An error is on standard error as without this.
+        #[arg(long)]
+        json: bool,
     },
     /// Print every key with its value, and the file and line that it comes from.
     ///
@@ -43,7 +46,7 @@ pub(super) enum Command {
 
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Check { which, strict } => check::run(which, *strict),
+        Command::Check { which, strict, json } => check::run(which, *strict, *json),
         Command::Show { which, changed, json } => show::run(which, *changed, *json),
     }
 }

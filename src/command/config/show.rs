@@ -12,6 +12,7 @@ const MARGIN: usize = 44;
 
 pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
+    let path = &*path;
     match kind {
         Kind::Milter | Kind::Doors => drop(config::load_parts(path)?),
         Kind::Server => drop(config::load_server_parts(path)?),

@@ -2,9 +2,10 @@
 //! `bulkmark digest`
 //!
 //! `source` reads the journal or log files, `line` one line of them; `day` collects what they come to, with the `names` of senders
-//! and clients; `print` makes it a text, and `send` a mail.
+//! and clients; `print` makes it a text, `json` an object, and `send` a mail.
 
 mod day;
+mod json;
 mod line;
 mod names;
 mod print;
@@ -14,7 +15,7 @@ mod source;
 use super::output::output;
 use crate::net::own_name;
 use day::Day;
-use print::Top;
+use print::Limit;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,7 +42,10 @@ pub(super) struct Args {
     mail: Option<String>,
     /// The most lines of each list.
     #[arg(long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    limit: usize,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "mail")]
+    json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -56,7 +60,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let host = own_name();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("this machine");
     let title = title(args, &day);
-    let text = print::text(&day, host, &title, Top(args.top));
+    if args.json {
+        writeln!(output(), "{}", json::of(&day, host, &title, Limit(args.limit)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = print::text(&day, host, &title, Limit(args.limit));
     match &args.mail {
         Some(to) => send::send(to, &print::subject(&day, host, &title), &text)?,
         None => output().write_all(text.as_bytes())?,

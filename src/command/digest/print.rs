@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// Lines of each list.
 #[derive(Clone, Copy)]
-pub(super) struct Top(pub(super) usize);
+pub(super) struct Limit(pub(super) usize);
 
 /// The subject of a mail.
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
@@ -26,20 +26,20 @@ pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
 }
 
 /// All of it. Writing to a String does not fail.
-pub(super) fn text(day: &Day, host: &str, title: &str, top: Top) -> String {
+pub(super) fn text(day: &Day, host: &str, title: &str, limit: Limit) -> String {
     let mut out = format!("bulkmark on {host}, {title}\n\n");
     if day.all.count == 0 {
         out += "Nothing was logged. Did the daemon run, and is its log where it was looked for?\n";
         return out;
     }
     messages(&mut out, day);
-    policies(&mut out, day, top);
-    mailings(&mut out, day, top);
-    list(&mut out, "Refused, by the sender's domain", &day.refused.ranked(), day.refused.others, top);
+    policies(&mut out, day, limit);
+    mailings(&mut out, day, limit);
+    list(&mut out, "Refused, by the sender's domain", &day.refused.ranked(), day.refused.others, limit);
     let rehearsed = day.rehearsed.ranked();
-    list(&mut out, "Would be refused, by the sender's domain", &rehearsed, day.rehearsed.others, top);
+    list(&mut out, "Would be refused, by the sender's domain", &rehearsed, day.rehearsed.others, limit);
     let suggestions = day.suggestions.ranked();
-    list(&mut out, "White-list lines for bulk that nobody wants yet", &suggestions, 0, top);
+    list(&mut out, "White-list lines for bulk that nobody wants yet", &suggestions, 0, limit);
     if !suggestions.is_empty() {
         out += "  The clients' verified names belong to the senders. Whether the mail is wanted, you know; see bulkmark-whitelist(5).\n";
     }
@@ -53,10 +53,10 @@ pub(super) fn text(day: &Day, host: &str, title: &str, top: Top) -> String {
         out += "\nWhat else the log says\n";
         let mut notices: Vec<_> = day.notices.values().collect();
         notices.sort_by(|(_, a), (_, b)| a.first.cmp(&b.first));
-        for (text, span) in notices.iter().take(top.0) {
+        for (text, span) in notices.iter().take(limit.0) {
             let _ = writeln!(out, "{:>10}  {}: {text}", number(span.count), when(span));
         }
-        more(&mut out, notices.len().saturating_sub(top.0) as u64 + day.more_notices);
+        more(&mut out, notices.len().saturating_sub(limit.0) as u64 + day.more_notices);
     }
     out
 }
@@ -78,30 +78,30 @@ fn messages(out: &mut String, day: &Day) {
 }
 
 /// What became of messages by policy; those with the most messages first.
-fn policies(out: &mut String, day: &Day, top: Top) {
+fn policies(out: &mut String, day: &Day, limit: Limit) {
     let mut all: Vec<_> = day.policies.iter().collect();
     if all.is_empty() {
         return;
     }
     all.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
     *out += "\nBy policy\n";
-    for (name, of) in all.iter().take(top.0) {
+    for (name, of) in all.iter().take(limit.0) {
         let _ = write!(out, "{:>10}  {name}: {} bulk or spam", number(of.messages), number(of.unwanted));
         let _ = writeln!(out, "{}{}", if of.unwanted > 0 { "; " } else { "" }, done(&of.done));
     }
-    more(out, all.len().saturating_sub(top.0) as u64);
+    more(out, all.len().saturating_sub(limit.0) as u64);
 }
 
-fn mailings(out: &mut String, day: &Day, top: Top) {
+fn mailings(out: &mut String, day: &Day, limit: Limit) {
     let ranked = day.ranked();
     if ranked.is_empty() {
         return;
     }
     let _ = writeln!(out, "\nMailings ({})", number(ranked.len() as u64));
-    for mailing in ranked.iter().take(top.0) {
+    for mailing in ranked.iter().take(limit.0) {
         mailing.print(out);
     }
-    more(out, ranked.len().saturating_sub(top.0) as u64);
+    more(out, ranked.len().saturating_sub(limit.0) as u64);
     if day.others > 0 {
         let _ = writeln!(out, "            and {} messages of still others", number(day.others));
     }
@@ -135,15 +135,15 @@ fn done(done: &BTreeMap<String, u64>) -> String {
     done.iter().map(|(what, count)| format!("{what} {}", number(**count))).collect::<Vec<_>>().join(", ")
 }
 
-fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, top: Top) {
+fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, limit: Limit) {
     if entries.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n{title}");
-    for (name, count) in entries.iter().take(top.0) {
+    for (name, count) in entries.iter().take(limit.0) {
         let _ = writeln!(out, "{:>10}  {name}", number(*count));
     }
-    more(out, entries.len().saturating_sub(top.0) as u64);
+    more(out, entries.len().saturating_sub(limit.0) as u64);
     if others > 0 {
         let _ = writeln!(out, "{:>10}  of still others", number(others));
     }
@@ -151,7 +151,7 @@ fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, top
 
 fn more(out: &mut String, more: u64) {
     if more > 0 {
-        let _ = writeln!(out, "            and {} more (--top)", number(more));
+        let _ = writeln!(out, "            and {} more (--limit)", number(more));
     }
 }
 

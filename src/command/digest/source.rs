@@ -4,6 +4,7 @@
 use super::day::Day;
 use super::line::{Line, is_date, read};
 use crate::command::show::time;
+use crate::telemetry::as_text;
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use humantime_serde::re::humantime;
@@ -75,7 +76,8 @@ fn lines(mut input: impl BufRead, date: Option<&str>, wanted: Wanted, day: &mut 
             return Ok(());
         }
         let text = String::from_utf8_lossy(&line);
-        let Some((stamp, found)) = read(text.trim_end()) else { continue };
+        let text = as_text(text.trim_end());
+        let Some((stamp, found)) = read(&text) else { continue };
         let is_wanted = match wanted {
             Wanted::All => true,
             Wanted::Messages => matches!(found, Line::Message(_)),

@@ -16,11 +16,11 @@ mod servers;
 mod session;
 mod traps;
 
-use crate::command::output::output;
+use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
 use crate::command::show::THRESHOLD;
 use crate::command::whose::Whose;
-use crate::config::{self, ConfigError, DOORS_PATH, MilterFile, ServerFile};
+use crate::config::{self, ConfigError, DOORS_PATH, Kind, MilterFile, ServerFile};
 use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
@@ -39,7 +39,7 @@ use std::process::ExitCode;
 ///
 /// Each line begins with "ok", "warning" or "error" and the name of the check; an indented line below it has the advice. Nothing is
 /// changed, and nothing is counted. Run it as root, who can read everything that the daemon reads. Exit code 0: no errors, but
-/// perhaps warnings; 1: an error; 2: the configuration cannot be used, and nothing else was checked.
+/// perhaps warnings; 1: an error; 78: the configuration cannot be used, and nothing else was checked.
 ///
 /// Checks "configuration", "federation key", "token", "certificate", "white lists": the files are valid, the daemon can read them,
 /// nobody else can read secrets, and nobody else can write to any of them.
@@ -73,9 +73,16 @@ pub(super) struct Args {
     /// The directory of Postfix's configuration [default: Postfix's own default]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
     postfix: Option<PathBuf>,
-    /// Print one JSON array, of objects with check, level, text and advice.
-    #[arg(long)]
+    /// Print one JSON object: worst, the worst level, and checks, a list of objects with check, level, text and advice.
+    #[arg(long, conflicts_with = "nagios")]
     json: bool,
+    /// Print warnings and errors only.
+    #[arg(long, conflicts_with_all = ["json", "nagios"])]
+    quiet: bool,
+    /// Print one line for Nagios, Icinga and their like, and end with their exit codes. 0: OK; 1: WARNING; 2: CRITICAL, an error; 3:
+    /// UNKNOWN, the configuration cannot be used.
+    #[arg(long)]
+    nagios: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -86,7 +93,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let packaged = [args.whose.default_path(), DOORS_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
-        if args.whose.server {
+        if args.whose.kind(&path)? == Kind::Server {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
@@ -103,13 +110,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         report.error("configuration", first_line(e), advice);
     }
     let mut out = output();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        report.print(&mut out)?;
+    let worst = report.worst();
+    if args.nagios {
+        let (code, state) = match worst {
+            _ if examined.is_err() => (3, "UNKNOWN"),
+            Level::Error => (2, "CRITICAL"),
+            Level::Warning => (1, "WARNING"),
+            Level::Ok => (0, "OK"),
+        };
+        writeln!(out, "{}", report.nagios(state))?;
+        return Ok(ExitCode::from(code));
     }
-    Ok(ExitCode::from(match report.worst() {
-        _ if examined.is_err() => 2,
+    if args.json {
+        writeln!(out, "{}", report.json())?;
+    } else {
+        report.print(&mut out, if args.quiet { Level::Warning } else { Level::Ok })?;
+    }
+    Ok(ExitCode::from(match worst {
+        _ if examined.is_err() => EX_CONFIG,
         Level::Error => 1,
         Level::Ok | Level::Warning => 0,
     }))

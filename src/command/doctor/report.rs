@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was found, and what is to be done about it.
 
+use bulkmark_types::told;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -38,8 +40,7 @@ struct Finding {
 }
 
 /// All lines, in the order in which things were examined.
-#[derive(Debug, Default, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Default)]
 pub(super) struct Report(Vec<Finding>);
 
 impl Report {
@@ -74,9 +75,26 @@ impl Report {
         self.0.iter().any(|finding| finding.check == check && finding.level > Level::Ok)
     }
 
-    /// A line for each finding, and an indented one for what is to be done.
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        for Finding { check, level, text, advice } in &self.0 {
+    /// An object with the worst level and all checks.
+    pub(super) fn json(&self) -> Value {
+        json!({ "worst": self.worst(), "checks": self.0 })
+    }
+
+    /// One line as monitoring plugins print it: the state, what is wrong, and numbers behind "|".
+    pub(super) fn nagios(&self, state: &str) -> String {
+        let of = |level| self.0.iter().filter(move |finding| finding.level == level);
+        let [errors, warnings] = [Level::Error, Level::Warning].map(|level| of(level).count());
+        let wrong = of(Level::Error).chain(of(Level::Warning));
+        let wrong: Vec<_> = wrong.map(|finding| format!("{}: {}", finding.check, finding.text)).collect();
+        let wrong =
+            if wrong.is_empty() { format!("{} checks", self.0.len()) } else { told(&wrong.join("; ")) };
+        let wrong = wrong.replace('|', "/");
+        format!("BULKMARK {state} - {wrong} | errors={errors} warnings={warnings}")
+    }
+
+    /// A line for each finding that is at least so bad, and an indented one with the advice.
+    pub(super) fn print(&self, out: &mut impl Write, least: Level) -> io::Result<()> {
+        for Finding { check, level, text, advice } in self.0.iter().filter(|finding| finding.level >= least) {
             writeln!(out, "{level:<7}  {check}: {text}")?;
             if let Some(advice) = advice {
                 writeln!(out, "         {advice}")?;

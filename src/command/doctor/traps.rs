@@ -58,7 +58,7 @@ fn examine_people(status: &DaemonStatus, report: &mut Report) {
     let (rows, most) = (status.ledger.people, Rows::MOST_OF_USERS);
     let text = format!("{} of the {most} words of users for which there is room", rows.users);
     if rows.are_many() {
-        let advice = "see with \"bulkmark reports\" who says so much, and take it back with \"bulkmark reports forget\" if it is a program; \
+        let advice = "see with \"bulkmark report list\" who says so much, and take it back with \"bulkmark report forget --all\" if it is a program; \
                       beyond the bound nobody who has said nothing yet is heard";
         report.warning("people", text, advice);
     } else if !rows.is_empty() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet setup`
 
-use crate::command::output::{EX_CONFIG, EX_USAGE};
-use crate::command::output::{complain, output};
+use crate::command::output::{EX_ERROR, complain, failed, output};
 use crate::config;
 use anyhow::anyhow;
 use bulkmark_sync::engines::set_up;
@@ -15,7 +14,7 @@ use std::process::ExitCode;
 ///
 /// Creates missing streams (NATS) or tables and roles (PostgreSQL), and prints a line for each change, or the number of members if
 /// there is none. It may be run again at any time: it admits members who are new in the file, and shuts out those who are no longer
-/// in it. Exit code 0: the log is ready; 64: --log names no log; 78: the file of members cannot be used; 1: another error.
+/// in it. Exit code 0: the log is ready; 2: error; 78: the file of members cannot be used.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
@@ -67,15 +66,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(address) => address,
         Err(what) => {
             complain(format_args!("bulkmark: --log: {what}"));
-            return Ok(ExitCode::from(EX_USAGE));
+            return Ok(ExitCode::from(EX_ERROR));
         }
     };
     let members = match config::load_members(&args.clients, address.engine) {
         Ok(members) => members,
-        Err(e) => {
-            complain(e);
-            return Ok(ExitCode::from(EX_CONFIG));
-        }
+        Err(e) => return Ok(failed(&e.into(), EX_ERROR)),
     };
     let settings = args.settings();
     let how = SetUp { dry_run: args.dry_run, accounts: args.accounts.clone(), replicas: args.replicas };

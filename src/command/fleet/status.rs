@@ -4,7 +4,8 @@
 use super::members;
 use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
-use crate::config::{self, DEFAULT_PATH, Kind};
+use crate::command::whose::Whose;
+use crate::config::{self, Kind};
 use crate::control::{self, DaemonStatus};
 use crate::server::Quota;
 use anyhow::Context;
@@ -17,7 +18,6 @@ use bulkmark_sync::with_log;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,12 +36,8 @@ const READING: Duration = Duration::from_secs(5);
 /// them is not; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
-    /// The configuration is a server's. Without this, the file's name or content decides.
-    #[arg(long)]
-    server: bool,
-    /// The configuration of a milter or a server with [fleet] [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    whose: Whose,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -125,12 +121,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn find(args: &Args) -> anyhow::Result<Found> {
-    let (path, kind) = match &args.config {
-        Some(path) if args.server => (path.clone(), Kind::Server),
-        Some(path) => (path.clone(), Kind::of(path)?),
-        None if args.server => (Kind::Server.default_path().into(), Kind::Server),
-        None => (DEFAULT_PATH.into(), Kind::Milter),
-    };
+    let path = args.whose.path();
+    let kind = args.whose.kind(&path)?;
     let (fleet, socket) = match kind {
         Kind::Milter | Kind::Doors => {
             let file = config::load(&path)?.file;

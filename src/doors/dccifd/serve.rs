@@ -18,6 +18,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 /// Bytes that are read at once.
+/// The name in `X-DCC-NAME-Metrics`.
+const NAME: &str = "bulkmark";
+
 const PIECE: usize = 16 << 10;
 
 /// What all connections share.
@@ -195,7 +198,7 @@ async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Don
         content: content.as_ref(),
         times: if reported > 0 { times } else { 0 },
     };
-    let style = Style { name: &context.settings.name, many: context.settings.many, host: host(rules) };
+    let style = Style { name: NAME, many: context.settings.many, host: host(rules) };
     let mut answer = reply(&request, &found, style).into_bytes();
     if let (Shows::Message, Some(copy)) = (request.shows, &copy) {
         without_marks(&copy.bytes, &mut answer);

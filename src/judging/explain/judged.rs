@@ -156,7 +156,7 @@ async fn hear<S: Source>(
         return Ok(None);
     }
     let mut hearing = Hearing::new(&content.signatures, &rules.key);
-    let thousandths = rules.people.federation_weight.thousandths();
+    let thousandths = rules.people.trust.federation_weight.thousandths();
     let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
     // A thin milter asks nobody what people say, either.
     let nominated = source.shares(&hearing.nominations(), false).await?;

@@ -260,7 +260,7 @@ fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| {
         let mut site = rig.milter(n);
-        site.extra += "[people]\nnew-reporter = 1.0\nfederation-weight = 1.0\n";
+        site.extra += "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
         site
     });
     let (mut at_a, at_b) = (a.start(), b.start());

@@ -48,7 +48,7 @@ pub struct SpokenBy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
     /// It is no beginning of any hash.
-    #[error("found {0:?}, expected the first of 32 hexadecimal digits, as `bulkmark reports` shows them")]
+    #[error("found {0:?}, expected the first of 32 hexadecimal digits, as `bulkmark report list` shows them")]
     NoHash(String),
     /// None begins so.
     #[error("no {of} that is known here begins with {prefix}")]
@@ -157,7 +157,7 @@ mod tests {
         );
         assert_eq!(told("ff"), "no reporter that is known here begins with ff");
         for bad in ["", "anna", "ab ", &"a".repeat(33)] {
-            assert!(told(bad).ends_with("as `bulkmark reports` shows them"), "{bad}");
+            assert!(told(bad).ends_with("as `bulkmark report list` shows them"), "{bad}");
         }
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark report`
+//! `bulkmark report add`, and `report forget` for single messages
 
-use super::output::{complain, failed, open_regular, output, shown};
-use crate::config::{self, DEFAULT_PATH};
+use super::to::To;
+use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, open_regular, output, shown};
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use std::ffi::OsString;
 use std::fs;
@@ -16,9 +16,8 @@ use std::process::ExitCode;
 
 /// Report messages as spam, or as not spam.
 ///
-/// Sends the reports to the running milter over its control socket, which the milter's user and group may use. A user counts once
-/// for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, or were before; 1: some were
-/// refused, with the reason; 75: try again later, since the milter does not answer, or takes no more of this user's reports today.
+/// A user counts once for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, or were
+/// before; 1: some were refused, with the reason; 75: the milter does not answer, or takes no more of this user's reports today.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Report them as spam, which is the default.
@@ -33,28 +32,24 @@ pub(super) struct Args {
     /// Also report mail from domains of your own (people.own-domains).
     #[arg(long)]
     force: bool,
-    /// Withdraw this user's reports of them, and report nothing.
-    #[arg(long, conflicts_with_all = ["spam", "not_spam"])]
-    forget: bool,
     /// Exit with 0 also if the milter takes no more of this user's reports today. The milter's log says so once.
     #[arg(long)]
     lenient: bool,
-    /// The milter's configuration, which names the control socket.
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
-    config: PathBuf,
-    /// The control socket. No configuration is read then.
-    #[arg(long, value_name = "SOCKET")]
-    control: Option<PathBuf>,
-    /// Print one JSON object for each message.
-    #[arg(long)]
-    json: bool,
     /// Messages, mboxes and Maildirs; "-" is a message or an mbox on standard input [default: -]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// `EX_TEMPFAIL` of sysexits(3).
-const TRY_AGAIN: u8 = 75;
+/// The reports of one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// As not spam, in place of spam.
+    pub(super) not_spam: bool,
+    pub(super) force: bool,
+    pub(super) lenient: bool,
+    /// Earlier reports are withdrawn, and none is made.
+    pub(super) forget: bool,
+}
 
 /// What became of all messages.
 #[derive(Default)]
@@ -64,51 +59,79 @@ struct Sum {
     later: u64,
 }
 
-/// Who tells the milter.
-struct Teller<'a> {
-    args: &'a Args,
+/// Sends reports to the milter.
+struct Sender {
+    kind: Kind,
     socket: PathBuf,
     user: Vec<u8>,
     runtime: tokio::runtime::Runtime,
     sum: Sum,
+    /// Where they are printed as JSON.
+    json: Option<Messages>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let socket = match &args.control {
-        Some(socket) => socket.clone(),
-        None => config::load_parts(&args.config)?.file.control,
-    };
-    let user = user(args)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut teller = Teller { args, socket, user, runtime, sum: Sum::default() };
+pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
+    let Args { not_spam, force, lenient, .. } = *args;
     let files = if args.files.is_empty() { &[PathBuf::from("-")][..] } else { &args.files };
+    send(to, args.user.as_ref(), Kind { not_spam, force, lenient, forget: false }, files)
+}
+
+/// Sends a report of each message in these files.
+pub(super) fn send(
+    to: &To,
+    user: Option<&OsString>,
+    kind: Kind,
+    files: &[PathBuf],
+) -> anyhow::Result<ExitCode> {
+    let socket = to.socket()?;
+    let user = self::user(user)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let json = to.json.then(Messages::begin).transpose()?;
+    let mut sender = Sender { kind, socket, user, runtime, sum: Sum::default(), json };
+    let mut failure = None;
     for file in files {
-        if let Err(e) = teller.path(file) {
-            return Ok(failed(&e.context(format!("{}", file.display())), TRY_AGAIN));
+        if let Err(e) = sender.path(file) {
+            let code = if e.is::<Silent>() { EX_TEMPFAIL } else { 2 };
+            failure = Some(failed(&e.context(format!("{}", file.display())), code));
+            break;
         }
     }
-    let Sum { messages, refused, later } = teller.sum;
-    if messages == 0 {
+    if let Some(json) = sender.json {
+        json.end()?;
+    }
+    if let Some(code) = failure {
+        return Ok(code);
+    }
+    let Sum { messages, refused, later } = sender.sum;
+    if messages == 0 && refused == 0 {
         bail!("no message was found");
     }
     Ok(match (refused, later) {
-        (_, 1..) => ExitCode::from(TRY_AGAIN),
+        (_, 1..) => ExitCode::from(EX_TEMPFAIL),
         (1.., 0) => ExitCode::FAILURE,
         (0, 0) => ExitCode::SUCCESS,
     })
 }
 
-/// The name of whoever says it.
-fn user(args: &Args) -> anyhow::Result<Vec<u8>> {
+/// The milter gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("no daemon answers at {}: {error}", socket.display())]
+struct Silent {
+    socket: PathBuf,
+    error: io::Error,
+}
+
+/// The name of the user who reports.
+fn user(given: Option<&OsString>) -> anyhow::Result<Vec<u8>> {
     let own = || format!("uid {}", rustix::process::getuid().as_raw()).into();
-    let user = args.user.clone().unwrap_or_else(own).into_vec();
+    let user = given.cloned().unwrap_or_else(own).into_vec();
     if user.is_empty() || user.len() > MAX_REPORTER {
         bail!("--user: found {} bytes, expected a name of 1 to {MAX_REPORTER}", user.len());
     }
     Ok(user)
 }
 
-impl Teller<'_> {
+impl Sender {
     fn path(&mut self, path: &Path) -> anyhow::Result<()> {
         if path == Path::new("-") {
             return self.standard_input();
@@ -194,36 +217,35 @@ impl Teller<'_> {
             0
         };
         let message = &message[head..];
-        let Self { args, socket, user, runtime, sum } = self;
+        let Self { kind, socket, user, runtime, sum, json } = self;
         let report = Report {
             user: user.clone(),
             // What is taken back may be either; the milter looks which.
-            spam: !args.not_spam,
-            force: args.force,
-            forget: args.forget,
+            spam: !kind.not_spam,
+            force: kind.force,
+            forget: kind.forget,
             length: message.len() as u64,
         };
         let reported = runtime.block_on(control::report(socket, &report, message));
-        let reported = reported.with_context(|| format!("no daemon answers at {}", socket.display()))?;
+        let reported = reported.map_err(|error| Silent { socket: socket.clone(), error })?;
         sum.messages += 1;
-        let is_let_pass = args.lenient && reported.too_many;
+        let is_let_pass = kind.lenient && reported.too_many;
         sum.later += u64::from(reported.later && !is_let_pass);
         sum.refused += u64::from((reported.refused.is_some() || reported.too_often > 0) && !is_let_pass);
-        if args.json {
-            writeln!(output(), "{}", serde_json::to_string(&reported)?)?;
-        } else {
-            writeln!(output(), "{name}: {}", sentence(args, &reported))?;
+        match json {
+            Some(json) => json.add(name, &reported)?,
+            None => writeln!(output(), "{name}: {}", sentence(*kind, &reported))?,
         }
         Ok(())
     }
 }
 
 /// What became of a message, for people.
-fn sentence(args: &Args, reported: &Reported) -> String {
+fn sentence(kind: Kind, reported: &Reported) -> String {
     if let Some(why) = &reported.refused {
         return format!("refused: {why}");
     }
-    let what = if args.not_spam { "not spam" } else { "spam" };
+    let what = if kind.not_spam { "not spam" } else { "spam" };
     let Reported {
         signatures,
         counted,
@@ -247,7 +269,7 @@ fn sentence(args: &Args, reported: &Reported) -> String {
         parts.push(format!("counted as {what} by {counted} of {signatures} signatures{weight}"));
     }
     if parts.is_empty() && *known > 0 {
-        parts.push(if args.forget {
+        parts.push(if kind.forget {
             "this user said nothing of it that counts".to_owned()
         } else {
             format!("counted as {what} before")
@@ -262,7 +284,7 @@ fn sentence(args: &Args, reported: &Reported) -> String {
         parts.push(format!("{no_room} not counted, since there is no room for more of what users say"));
     }
     if *weightless > 0 {
-        let why = if args.not_spam {
+        let why = if kind.not_spam {
             "nobody called them spam, or this user is not trusted"
         } else {
             "new users said as much as they may, or this user is not trusted"

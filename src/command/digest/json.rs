@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A day as one JSON object.
+
+use super::day::{Day, Mailing, Span};
+use super::names::Names;
+use super::print::Limit;
+use serde_json::{Value, json};
+
+/// All that the text of a day has; of each list the first `limit`, beside how many there are.
+pub(super) fn of(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
+    let mailings = day.ranked();
+    let mut policies: Vec<_> = day.policies.iter().collect();
+    policies.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
+    let policies = policies.into_iter().map(|(name, of)| {
+        json!({ "policy": name, "messages": of.messages, "unwanted": of.unwanted, "done": of.done })
+    });
+    let unknown = day.unknown.iter().map(|(reason, span)| json!({ "reason": reason, "seen": seen(span) }));
+    let mut notices: Vec<_> = day.notices.values().collect();
+    notices.sort_by(|(_, a), (_, b)| a.first.cmp(&b.first));
+    let notices = notices.into_iter().map(|(text, span)| json!({ "text": text, "seen": seen(span) }));
+    json!({
+        "host": host,
+        "title": title,
+        "lines": seen(&day.all),
+        "messages": day.messages,
+        "verdicts": day.verdicts,
+        "done": day.done,
+        "policies": policies.take(limit.0).collect::<Vec<_>>(),
+        "mailings": mailings.iter().take(limit.0).map(|mailing| of_mailing(mailing)).collect::<Vec<_>>(),
+        "mailings-total": mailings.len(),
+        "messages-of-other-mailings": day.others,
+        "refused": day.refusals,
+        "refused-domains": names(&day.refused, limit),
+        "rehearsed": day.rehearsals,
+        "rehearsed-domains": names(&day.rehearsed, limit),
+        "white-list-lines": names(&day.suggestions, limit),
+        "not-judged": unknown.collect::<Vec<_>>(),
+        "notices": notices.take(limit.0).collect::<Vec<_>>(),
+        "notices-total": day.notices.len() as u64 + day.more_notices,
+    })
+}
+
+fn of_mailing(mailing: &Mailing) -> Value {
+    json!({
+        "signature": Some(&mailing.signature).filter(|signature| !signature.is_empty()),
+        "seen": seen(&mailing.span),
+        "count": mailing.seen,
+        "recipients": mailing.recipients,
+        "done": mailing.done,
+        "senders": names(&mailing.senders, Limit(usize::MAX)),
+        "clients": names(&mailing.clients, Limit(usize::MAX)),
+        "last-id": mailing.id,
+    })
+}
+
+/// How often and when; without times if the log has none.
+fn seen(span: &Span) -> Value {
+    let [first, last] =
+        [&span.first, &span.last].map(|at| (!at.date.is_empty()).then(|| format!("{}T{}", at.date, at.time)));
+    json!({ "times": span.count, "first": first, "last": last })
+}
+
+fn names(of: &Names, limit: Limit) -> Vec<Value> {
+    of.ranked().iter().take(limit.0).map(|(name, count)| json!({ "name": name, "times": count })).collect()
+}

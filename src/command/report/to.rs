@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The milter that commands on reports ask.
+
+use crate::command::output::{EX_TEMPFAIL, failed};
+use crate::config::{self, DEFAULT_PATH};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+// No docstring: clap would take it for that of the command.
+#[derive(Debug, clap::Args)]
+pub(super) struct To {
+    /// The milter's configuration, which names the control socket.
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
+    config: PathBuf,
+    /// The control socket. No configuration is read then.
+    #[arg(long, value_name = "SOCKET", global = true)]
+    control: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+impl To {
+    pub(super) fn socket(&self) -> anyhow::Result<PathBuf> {
+        Ok(match &self.control {
+            Some(socket) => socket.clone(),
+            None => config::load_parts(&self.config)?.file.control,
+        })
+    }
+}
+
+/// The exit code after a question that the milter did not answer, or answered that it cannot be.
+pub(super) fn unanswered(socket: &Path, error: io::Error) -> ExitCode {
+    // No such reporter or mailing, or several.
+    if error.kind() == io::ErrorKind::InvalidInput {
+        return failed(&error.into(), 1);
+    }
+    let silent = format!("no daemon answers at {}", socket.display());
+    failed(&anyhow::Error::new(error).context(silent), EX_TEMPFAIL)
+}
