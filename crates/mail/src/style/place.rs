@@ -125,20 +125,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "unicode-bidi" => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
-        "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" => {
-            let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
-            set(Slot::Reversed, Value::Hides(is_reversed));
-        }
-        "order" | "-webkit-order" => {
-            // What has too many digits is as far away as can be.
-            if let Ok(number) = value.parse::<i64>() {
-                let number = number.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
-                set(Slot::Order, Value::Number(i16::try_from(number).unwrap_or(0)));
-            }
-        }
-        _ if name.contains("animation") => {
-            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
-        }
+        _ if name.contains("flex") || name.ends_with("order") => arranges(name, value, set),
         _ if name.starts_with("overflow") => {
             let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
             set(Slot::Clips, Value::Hides(clips));
@@ -212,6 +199,18 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     }
 }
 
+/// The order of boxes.
+fn arranges(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    if name.contains("flex") {
+        let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
+        set(Slot::Reversed, Value::Hides(is_reversed));
+    } else if let Ok(number) = value.parse::<i64>() {
+        // What has too many digits is as far away as can be.
+        let number = number.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
+        set(Slot::Order, Value::Number(i16::try_from(number).unwrap_or(0)));
+    }
+}
+
 /// What moves a box as a picture, or makes it small or faint.
 fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
@@ -242,6 +241,9 @@ fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         }
         "filter" | "-webkit-filter" => {
             set(Slot::Filter, Value::Hides(functions(value).any(filters_all)));
+        }
+        _ if name.contains("animation") => {
+            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
         }
         "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
         "z-index" => {
