@@ -24,6 +24,7 @@ fuzz_target!(|data: &[u8]| {
         }
         Piece::Swallowed(text) | Piece::SwallowedTarget(text) => swallowed += text.len(),
         Piece::Break | Piece::Picture { .. } | Piece::Start { .. } | Piece::End(_) => (),
+        Piece::Boxes { .. } | Piece::Box { .. } | Piece::BoxesEnd => (),
     });
     // A byte that cannot stand in HTML becomes a character of three.
     // Style sheets add text up to a bound.

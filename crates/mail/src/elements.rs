@@ -3,6 +3,7 @@
 
 use super::look::{How, Look};
 use super::names::{closes_its_like, closes_paragraph, holds_its_own, is_void};
+use super::piece::Piece;
 use super::style::{Known, Node, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
@@ -24,6 +25,8 @@ const MAX_KNOWN: usize = 1 << 15;
 struct Element {
     name: LocalName,
     look: Look,
+    /// The boxes in it stand in an order of their own.
+    lays_out: bool,
     /// None where nothing is asked of what stands around an element.
     node: Option<Rc<Node>>,
     /// The innermost of those around it that have its name.
@@ -68,6 +71,8 @@ pub(super) struct Elements<'a> {
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
     /// How many elements were opened of the page.
     count: usize,
+    /// Where boxes began and ended since these were shown last.
+    boxes: Vec<Piece<'static>>,
     /// They are only listed, to be known when the page is read again.
     listed: Option<Vec<Rc<Node>>>,
     /// Whether the last shown words end with a colon, like the line that names the author of a quote.
@@ -87,6 +92,7 @@ impl<'a> Elements<'a> {
             open: Vec::new(),
             innermost: HashMap::default(),
             count: 0,
+            boxes: Vec::new(),
             listed: None,
             is_announced: false,
         }
@@ -117,10 +123,18 @@ impl<'a> Elements<'a> {
         }
         if self.open.len() < MAX_OPEN {
             let outer = self.look();
+            let mut lays_out = false;
             let look = if self.listed.is_some() {
                 outer
             } else {
                 let style = Style::of(tag, self.sheet, node.as_deref(), &mut self.known);
+                if self.open.last().is_some_and(|around| around.lays_out) {
+                    self.boxes.push(Piece::Box { order: style.order });
+                }
+                if let Some(reversed) = style.lays_out {
+                    self.boxes.push(Piece::Boxes { reversed });
+                    lays_out = true;
+                }
                 outer.within(&style, tag, self.is_announced)
             };
             let at = self.open.len();
@@ -128,6 +142,7 @@ impl<'a> Elements<'a> {
             self.open.push(Element {
                 name: tag.name.clone(),
                 look,
+                lays_out,
                 node,
                 namesake: self.innermost.insert(tag.name.clone(), at),
                 holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
@@ -169,6 +184,11 @@ impl<'a> Elements<'a> {
         if let Some(last) = text.trim_end().chars().next_back() {
             self.is_announced = matches!(last, ':' | '\u{ff1a}');
         }
+    }
+
+    /// Shows where boxes began and ended.
+    pub(super) fn show_boxes(&mut self, see: &mut dyn FnMut(Piece<'_>)) {
+        self.boxes.drain(..).for_each(see);
     }
 
     /// How text that stands here is shown.
@@ -243,11 +263,14 @@ impl<'a> Elements<'a> {
     }
 
     fn close_from(&mut self, at: usize) {
-        for Element { name, namesake, node, .. } in self.open.drain(at..).rev() {
+        for Element { name, namesake, node, lays_out, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {
                 node.end_before(self.count);
             }
             self.paragraphs -= usize::from(name == local_name!("p"));
+            if lays_out {
+                self.boxes.push(Piece::BoxesEnd);
+            }
             match namesake {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),
@@ -257,227 +280,4 @@ impl<'a> Elements<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Piece, pieces};
-    use html5ever::tokenizer::TagKind;
-    use proptest::prelude::*;
-
-    /// What is open, found by looking at one element after the other.
-    #[derive(Default)]
-    struct OneByOne(Vec<LocalName>);
-
-    impl OneByOne {
-        fn open(&mut self, name: &LocalName) {
-            let paragraph = local_name!("p");
-            let closed = [(closes_its_like(name), name), (closes_paragraph(name), &paragraph)];
-            for (_, name) in closed.into_iter().filter(|(closes, _)| *closes) {
-                let found = self.0.iter().rposition(|open| open == name || holds_its_own(open));
-                found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
-            }
-            if self.0.len() < MAX_OPEN {
-                self.0.push(name.clone());
-            }
-        }
-
-        fn close(&mut self, name: &LocalName) {
-            self.0.iter().rposition(|open| open == name).inspect(|&at| self.0.truncate(at));
-        }
-    }
-
-    proptest! {
-        /// Up to the bound, and beyond it.
-        #[test]
-        fn tags_close_what_a_search_would_find(
-            closing in 0..8u8,
-            tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
-        ) {
-            let sheet = Sheet::default();
-            const NAMES: [&str; 9] = ["p", "td", "tr", "li", "table", "ul", "div", "span", "x-unknown"];
-            let (mut elements, mut expected) = (Elements::new(&sheet), OneByOne::default());
-            for (name, way) in tags {
-                let name = LocalName::from(NAMES[name]);
-                if way < closing {
-                    elements.close(&name);
-                    expected.close(&name);
-                } else {
-                    let tag = Tag {
-                        kind: TagKind::StartTag,
-                        name: name.clone(),
-                        self_closing: false,
-                        attrs: Vec::new(),
-                        had_duplicate_attributes: false,
-                    };
-                    elements.open(&tag);
-                    expected.open(&name);
-                }
-                prop_assert!(elements.open.iter().map(|element| &element.name).eq(&expected.0));
-            }
-        }
-    }
-
-    fn shown(html: &str) -> String {
-        let mut all = String::new();
-        pieces(html, &mut |piece| {
-            if let Piece::Text(text) = piece {
-                all.push_str(text);
-            }
-        });
-        all
-    }
-
-    #[test]
-    fn hidden_text_is_not_shown() {
-        for span in [
-            "<span style=\"display:none\">x</span>",
-            "<div style='max-height:0; overflow:hidden'><p>x<p>x</div>",
-            "<span style='FONT-SIZE: 0px;line-height:0'>x</span>",
-            "<span style='font-size:1pt'>x</span>",
-            "<font color=\"#ffffff\" size=1>x</font>",
-            "<font color=white>x</font>",
-            "<span style=\"color:#fefefe !important\">x</span>",
-            "<span style=\"color: rgb(250, 250, 250)\">x</span>",
-            "<span style=\"visibility:hidden\">x</span>",
-            "<span style=\"position:absolute;left:-9999px\">x</span>",
-            "<span style='opacity:0'>x<b>x</b></span>",
-            "<p hidden>x</p>",
-            "<table bgcolor='#ff0000'><tr><td style='color:#fe0202'>x</td></tr></table>",
-            "<div style='display:none'><table><tr><td>x</table></div>",
-            "<div style='height:0;overflow:hidden'>x</div>",
-            "<div style='line-height:0;overflow:hidden'>x</div>",
-            "<span style='display:inline-block;width:0;overflow:hidden'>x</span>",
-            "<span style='float:left;max-width:0px;overflow-x:hidden'>x</span>",
-            "<span style='position:absolute;clip:rect(0 0 0 0)'>x</span>",
-            "<p style='clip-path:inset(50%)'>x</p>",
-            "<p style='transform: rotate(3deg) scale(0)'>x</p>",
-            "<p style='transform:translateX(-9999px)'>x</p>",
-            "<p style='margin:0 0 0 -9999px'>x</p>",
-            "<p style='text-indent:-9999px'>x</p>",
-            "<p style='letter-spacing:-99px'>x</p>",
-            "<p style='font:0/0 a'>x</p>",
-            "<p style='font-size:.01em'>x<b style='font-size:1em'>x</b></p>",
-            "<p style='visibility:hidden'>x</p>",
-            "<p style='color:rgba(0,0,0,0)'>x</p>",
-            "<p style='color:#0000'>x</p>",
-            "<p style='color:transparent'>x<b>x</b></p>",
-            "<p style='dis\\70lay:none'>x</p>",
-            "<p style=\"font-family:'a;b';display:none\">x</p>",
-            "<p style='display:block;display:none'>x</p>",
-            "<template>x<p>x</p></template>",
-            "<video src=u:>x<b>x</b></video><audio>x</audio>",
-            "<iframe src=u:><p>x</p></iframe><noframes>x</noframes><noembed>x</noembed>",
-            "<object data=u:>x</object><datalist><option>x</datalist><select><option>x</select>",
-            "<dialog>x</dialog><div popover>x</div><ruby><rp>x</rp></ruby>",
-            "<details><p>x</p></details>",
-            "<div style='background:#123456 none'><p style='color:#123456'>x</p></div>",
-        ] {
-            assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
-        }
-    }
-
-    #[test]
-    fn text_hidden_by_newer_properties_is_not_shown() {
-        for span in [
-            "<p style='clip-path:polygon(0 0,0 0,0 0)'>x</p>",
-            "<p style='filter:opacity(0%)'>x</p><p style='filter:blur(40px)'>x</p>",
-            "<p style='mask:linear-gradient(transparent,transparent)'>x</p>",
-            "<p style='content-visibility:hidden'>x</p>",
-            "<p style='position:absolute;left:-12in'>x</p><p style='position:absolute;left:-300mm'>x</p>",
-            "<p style='position:absolute;left:-100vw'>x</p><p style='position:fixed;inset:0 0 0 -9999px'>x</p>",
-            "<p style='position:absolute;left:calc(0px - 100vw)'>x</p>",
-            "<p style='translate:-9999px'>x</p><p style='scale:0'>x</p><p style='zoom:.01'>x</p>",
-            "<p style='transform:matrix(0,0,0,0,0,0)'>x</p><p style='transform:rotateY(90deg)'>x</p>",
-            "<p style='-webkit-text-fill-color:transparent'>x<b style='color:red'>x</b></p>",
-            "<p style='block-size:0;overflow:hidden'>x</p><p style='max-block-size:0;overflow:clip'>x</p>",
-            "<p style='background:linear-gradient(#fff,#fff);color:#fff'>x</p>",
-            "<p style='color:hsl(0,0%,100%)'>x</p><p style='color:hsl(0 0% 0% / 0)'>x</p><p style='color:azure'>x</p>",
-            "<p style='color:red;background:red'>x</p><p style='color:rgb(100% 100% 100%)'>x</p>",
-            "<p style='font-size:calc(1px - 1px)'>x</p><p style='font-size:.1vw;'>x</p>",
-            "<p style='font-size:.4em'><b style='font-size:.3em'>x</b></p>",
-            "<div style='background:#fff'><p style='position:relative;z-index:-1'>x</p></div>",
-            "<p style='display:var(--a,none)'>x</p><p style='--b:0;font-size:var(--b)'>x</p>",
-            "<p style='text-indent:100%;overflow:hidden'>x</p><p style='margin-top:-9999px'>x</p>",
-            "<p style='color:#fff;text-shadow:0 0 1px white'>x</p>",
-            "<p style='display:none;display:nonsense'>x</p><p style='height:0;overflow:hidden;height:much;overflow:some'>x</p>",
-            "<p style='visibility:hidden;visibility:yes'>x</p><p style='position:absolute;left:-9999px;position:here;left:all the way'>x</p>",
-            "<p style='padding-left:9999px'>x</p><p style='text-indent:9999px'>x</p><div style='height:2px;overflow:hidden'>x</div>",
-            "<p style='opacity:0;animation:none'>x</p>",
-            "<p style='display:table-column'>x</p><progress>x</progress><meter>x</meter>",
-            "<svg><title>x</title><defs><text>x</text></defs><desc>x</desc></svg><math><annotation>x</annotation></math>",
-        ] {
-            assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
-        }
-    }
-
-    #[test]
-    fn shown_text_is() {
-        for span in [
-            "<span style=\"display:block\">x</span>",
-            "<td bgcolor=black><font color=white>x</font></td>",
-            "<div style='background-color:#003366'><a style='color:#ffffff'>x</a></div>",
-            "<div style='background:url(x.png)'><a style='color:#ffffff'>x</a></div>",
-            "<div style='font-size:0'><p style='font-size:14px'>x</p></div>",
-            "<span style='color:#777'>x</span>",
-            "<p style='display:none'><p>x</p>",
-            "<p style='display:none'><div>x</div>",
-            "<p style='display:none'><ul><li>x</ul>",
-            "<p style='display:none;display:block'>x</p>",
-            "<p style='visibility:hidden'><b style='visibility:visible'>x</b></p>",
-            "<span style='height:0;overflow:hidden'>x</span>",
-            "<td style='height:0;width:0;overflow:hidden'>x</td>",
-            "<div style='max-height:0'>x</div>",
-            "<p style='left:-9999px'>x</p>",
-            "<p style='line-height:0'>x</p>",
-            "<p style='clip:rect(0 0 0 0)'>x</p>",
-            "<p style='mso-hide:all'>x</p>",
-            "<p style='font:bold 12px/0 Arial'>x</p>",
-            "<div style='font:0/0 a'><p style='font:12px a'>x</p></div>",
-            "<p style=\"font-family:'a;display:none'\">x</p>",
-            "<p style='letter-spacing:-1px;opacity:.5;margin-left:-20px'>x</p>",
-            "<div style='color:white'><a href=u:>x</a></div>",
-            "<div style='background-image:url(x)'><b style='color:white'>x</b></div>",
-            "<p style='color:hotpink;background:white'>x</p>",
-            "<dialog open>x</dialog>",
-            "<canvas>x</canvas>",
-            "<p style='opacity:0;animation:k 1s forwards'>x</p>",
-            "<p style='margin-left:-20px;padding-left:900px'>x</p>",
-            "<object>x</object>",
-            "<details open>x</details>",
-            "<details><summary>x</summary></details>",
-            "<p style='transform:scale(1.5)'>x</p>",
-            "<br style='display:none'>x",
-            "<p style='clip-path:polygon(0 0,100% 0,100% 100%)'>x</p>",
-            "<p style='filter:blur(1px) opacity(.9)'>x</p>",
-            "<p style='mask:linear-gradient(#000,transparent)'>x</p>",
-            "<p style='position:absolute;left:2in'>x</p>",
-            "<p style='margin-left:calc(50% - 50vw)'>x</p>",
-            "<p style='translate:10px;scale:1.5;zoom:2'>x</p>",
-            "<p style='color:white;-webkit-text-fill-color:black'>x</p>",
-            "<p style='color:transparent;background:linear-gradient(red,blue);-webkit-background-clip:text'>x</p>",
-            "<p style='color:transparent;text-shadow:0 0 0 #000'>x</p>",
-            "<p style='color:white;-webkit-text-stroke:1px black'>x</p>",
-            "<p style='background:linear-gradient(#000,#333);color:#fff'>x</p>",
-            "<p style='color:hsl(0,0%,100%);background:hsl(220 80% 20%)'>x</p>",
-            "<p style='font-size:.8em'><b style='font-size:.8em'>x</b></p>",
-            "<p style='position:relative;z-index:-1'>x</p>",
-            "<div style='background:#fff;position:relative;z-index:0'><p style='position:relative;z-index:-1'>x</p></div>",
-            "<p style='display:var(--a,block)'>x</p>",
-            "<p style='text-indent:2em;overflow:hidden'>x</p>",
-            "<p style='background:rgb(0, 51, 102);color:#fff'>x</p>",
-            "<svg><text>x</text></svg>",
-            "</span></b></nonsense>x",
-        ] {
-            assert_eq!(shown(&format!("one {span}")), "one x", "{span}");
-        }
-    }
-
-    #[test]
-    fn answered_messages_are_quoted() {
-        assert_eq!(shown("yes<blockquote type=cite>no<blockquote>no</blockquote></blockquote>yes"), "yesyes");
-        assert_eq!(shown("yes<div class=\"gmail_quote x\">no</div><blockquote>yes</blockquote>"), "yesyes");
-        assert_eq!(shown("yes<div class=protonmail_quote>no</div>"), "yes");
-        // A line that ends with a colon announces it.
-        assert_eq!(shown("Ana wrote:<br> <blockquote>no</blockquote>yes"), "Ana wrote: yes");
-        assert_eq!(shown("Ana wrote:<p>yes<blockquote>yes</blockquote>"), "Ana wrote:yesyes");
-    }
-}
+mod tests;

@@ -258,6 +258,10 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
+    fn show_boxes(&self) {
+        self.elements.borrow_mut().show_boxes(*self.see.borrow_mut());
+    }
+
     fn end_word(&self, tag: &Tag) {
         if ends_word(tag) {
             (self.see.borrow_mut())(Piece::Break);
@@ -392,6 +396,7 @@ impl TokenSink for Sink<'_, '_> {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 self.end_text();
                 self.elements.borrow_mut().open(&tag);
+                self.show_boxes();
                 self.end_word(&tag);
                 self.start(&tag);
                 self.targets(&tag);
@@ -412,6 +417,7 @@ impl TokenSink for Sink<'_, '_> {
                 text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
+                self.show_boxes();
                 self.end_word(&tag);
                 (self.see.borrow_mut())(Piece::End(&tag.name));
                 *self.silent.borrow_mut() = None;

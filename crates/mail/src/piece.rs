@@ -31,6 +31,19 @@ pub enum Piece<'a> {
     },
     /// The end tag of an element of this name, in lower case; elements may also end without one.
     End(&'a str),
+    /// Boxes follow, up to the [end](Self::BoxesEnd) of these, which stand in another order than they are written: by their
+    /// [numbers](Self::Box), and then by their place in the text, or all of it the other way round.
+    Boxes {
+        /// The last comes first.
+        reversed: bool,
+    },
+    /// One of these begins.
+    Box {
+        /// Those with a lower number come before it.
+        order: i16,
+    },
+    /// The boxes that began last end. At the end of a page this is left out.
+    BoxesEnd,
     /// Characters behind the start tag of a title, style sheet or script that is never closed, read as if that tag were not
     /// there. Programs by the HTML standard show nothing of it, others do.
     Swallowed(&'a str),

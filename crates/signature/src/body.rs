@@ -79,6 +79,9 @@ impl Canonical {
             | Piece::Break
             | Piece::Start { .. }
             | Piece::End(_)
+            | Piece::Boxes { .. }
+            | Piece::Box { .. }
+            | Piece::BoxesEnd
             | Piece::Swallowed(_)
             | Piece::SwallowedTarget(_) => (),
         }

@@ -13,6 +13,7 @@ fn seen(html: &str) -> String {
         Piece::Target(target) => all.push_str(&format!("[{target}]")),
         Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
         Piece::Break | Piece::Start { .. } | Piece::End(_) => (),
+        Piece::Boxes { .. } | Piece::Box { .. } | Piece::BoxesEnd => (),
         Piece::Swallowed(text) => all.push_str(&format!("{{{text}}}")),
         Piece::SwallowedTarget(target) => all.push_str(&format!("{{[{target}]}}")),
     });

@@ -21,6 +21,11 @@ pub(super) enum Slot {
     Width,
     MaxWidth,
     LineHeight,
+    /// The boxes in it are laid out by numbers and directions; these may be the other way round.
+    LaysOut,
+    Reversed,
+    /// Its number among such boxes.
+    Order,
     /// What does not fit into its box is cut off.
     Clips,
     /// It may be moved from its place.
@@ -82,6 +87,8 @@ pub(super) enum Value {
     /// Letters of this size, in 64ths of a pixel, or of so many times the size around them, in 64ths.
     Size(u32),
     Times(u32),
+    /// The number of a box.
+    Number(i16),
 }
 
 /// One of two declarations counts: the important one, then the element's own, then the more specific one, then the later
@@ -120,6 +127,7 @@ impl Rank {
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
         (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (Slot::LaysOut | Slot::Reversed | Slot::Order, _) => None,
         (Slot::FontSize, Value::Size(TINY..)) => Some(value),
         (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
         (Slot::FontSize, _) => None,

@@ -57,6 +57,10 @@ pub(crate) struct Style {
     pub(crate) behind: bool,
     /// What is in it stands before it.
     pub(crate) is_layer: bool,
+    /// The boxes in it stand in an order of their own; whether the last comes first.
+    pub(crate) lays_out: Option<bool>,
+    /// Its number among such boxes.
+    pub(crate) order: i16,
     /// Its letters stand from right to left, whatever they are.
     pub(crate) reversed: Option<bool>,
 }
@@ -144,6 +148,11 @@ impl Style {
             },
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
+            lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
+            order: match cascade.get(Slot::Order) {
+                Some(Value::Number(number)) => number,
+                _ => 0,
+            },
             reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,

@@ -22,6 +22,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
+        | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
         | "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name"
         | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
@@ -86,6 +87,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             let is_none = matches!(value, "none" | "table-column" | "table-column-group");
             set(Slot::NotDisplayed, Value::Hides(is_none));
             set(Slot::Block, Value::Hides(is_block(value)));
+            set(Slot::LaysOut, Value::Hides(lays_out(value)));
         }
         "visibility" => set(
             Slot::Invisible,
@@ -123,9 +125,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "unicode-bidi" => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
-        _ if name.contains("animation") => {
-            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
-        }
+        _ if name.contains("flex") || name.ends_with("order") => arranges(name, value, set),
         _ if name.starts_with("overflow") => {
             let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
             set(Slot::Clips, Value::Hides(clips));
@@ -199,6 +199,18 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     }
 }
 
+/// The order of boxes.
+fn arranges(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    if name.contains("flex") {
+        let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
+        set(Slot::Reversed, Value::Hides(is_reversed));
+    } else if let Ok(number) = value.parse::<i64>() {
+        // What has too many digits is as far away as can be.
+        let number = number.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
+        set(Slot::Order, Value::Number(i16::try_from(number).unwrap_or(0)));
+    }
+}
+
 /// What moves a box as a picture, or makes it small or faint.
 fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
@@ -230,6 +242,9 @@ fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "filter" | "-webkit-filter" => {
             set(Slot::Filter, Value::Hides(functions(value).any(filters_all)));
         }
+        _ if name.contains("animation") => {
+            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
+        }
         "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
         "z-index" => {
             let level = value.parse::<i32>().ok();
@@ -238,6 +253,10 @@ fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         }
         _ => set(Slot::Transform, Value::Hides(functions(value).any(transforms_away))),
     }
+}
+
+fn lays_out(display: &str) -> bool {
+    display.split_ascii_whitespace().any(|word| word.ends_with("flex") || word.ends_with("grid"))
 }
 
 fn is_block(display: &str) -> bool {

@@ -2,6 +2,7 @@
 //! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
 //! docs/signatures.md says what they are made of, and why.
 
+mod boxes;
 mod carriers;
 mod characters;
 mod content;

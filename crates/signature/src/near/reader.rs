@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a reader gets of a message: its words, its links, and what is attached.
 
+use super::boxes::Boxes;
 use super::characters::{self, Apart, Lengths};
 use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
 use super::context::FEW_OWN;
@@ -36,6 +37,7 @@ pub(crate) struct Reader {
     html_quoted: String,
     html_hidden: String,
     html_page: Page,
+    boxes: Boxes,
     /// Pictures that were decoded.
     decoded: usize,
     /// Bytes that may still be unpacked of documents.
@@ -69,6 +71,7 @@ impl Reader {
             html_quoted: String::new(),
             html_hidden: String::new(),
             html_page: Page::default(),
+            boxes: Boxes::default(),
             decoded: 0,
             unpacked: document::MAX_TEXT,
             work: Work::new(),
@@ -267,6 +270,9 @@ impl Reader {
                 }
             }
             Piece::Picture { source, size } => self.picture(source, size),
+            Piece::Boxes { reversed } => self.boxes.open(reversed),
+            Piece::Box { order } => self.boxes.next(order, self.html.len()),
+            Piece::BoxesEnd => self.boxes.close(&mut self.html),
             Piece::Start { .. } | Piece::End(_) => (),
         }
     }
@@ -296,6 +302,7 @@ impl Reader {
     }
 
     fn read_page(&mut self) -> Content {
+        self.boxes.close_all(&mut self.html);
         let mut html = std::mem::take(&mut self.html);
         let mut quoted = std::mem::take(&mut self.html_quoted);
         let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());

@@ -534,6 +534,30 @@ fn letters_are_read_as_they_are_seen() {
 
 /// A PDF with noise in each copy, below few words; bills of one house share all but a page.
 #[test]
+fn boxes_are_read_in_the_order_in_which_they_stand() {
+    let lines: Vec<String> = TEXT.lines().map(|line| format!("<div>{line}</div>")).collect();
+    let reversed: String = lines.iter().rev().map(String::as_str).collect();
+    reads(page(&format!("<div style='display:flex;flex-direction:column-reverse'>{reversed}</div>")));
+    reads(page(&format!(
+        "<style>.o{{display:flex;flex-flow:wrap column-reverse}}</style><section class=o>{reversed}</section>"
+    )));
+    let numbered: String = lines
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(n, line)| line.replace("<div>", &format!("<div style='order:{n}'>")))
+        .collect();
+    reads(page(&format!("<div style='display:grid'>{numbered}</div>")));
+    let letters = TEXT
+        .replace("bakery", "<b style='display:inline-flex;flex-flow:row-reverse'><i>kery</i><i>ba</i></b>");
+    reads(page(&paragraphs(&letters)));
+    // Without such boxes neither numbers nor directions count.
+    let flowing: String =
+        lines.concat().replace("<div>", "<div style='order:-1;flex-direction:row-reverse'>");
+    reads(page(&flowing));
+}
+
+#[test]
 fn documents_are_known_by_their_main_pieces() {
     let long = |seed: &str| (0..400).map(|i| format!("{seed}{}", i * i)).collect::<Vec<_>>().join(" ");
     let message = |page: &str, noise: &str| {
