@@ -21,7 +21,7 @@ pub fn command(site: &Site, arguments: &[&str]) -> Command {
 /// The first argument if it is `forget`, or else this one; and the rest.
 fn verb<'a>(usual: &'a str, arguments: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
     match arguments {
-        ["forget", rest @ ..] => ("forget", rest),
+        [verb @ ("forget" | "vouch"), rest @ ..] => (verb, rest),
         rest => (usual, rest),
     }
 }
