@@ -15,6 +15,9 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
+/// A user without history is trusted in full.
+const TRUSTING: &str = "exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n";
+
 fn verdict(milter: &Daemon, message: &[u8]) -> String {
     session(milter).message(&Mail::raw(message)).header().to_owned()
 }
@@ -248,8 +251,7 @@ fn the_administrator_vouches_for_a_user() {
 #[test]
 fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     const MOST: usize = 2000;
-    let site =
-        Site::new(&format!("exempt-loopback = false\n[people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"));
+    let site = Site::new(&(TRUSTING.to_owned() + STATUS));
     let milter = site.start();
     let mut mbox = Vec::new();
     for n in 0..MOST + 20 {
@@ -332,7 +334,7 @@ fn what_has_no_signature_or_is_no_mail_is_refused() {
 /// Messages of an mbox and of a Maildir, as they were delivered.
 #[test]
 fn mboxes_and_maildirs_are_read() {
-    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let site = Site::new(TRUSTING);
     let milter = site.start();
     let text = |name: &str| String::from_utf8(offer(name)).unwrap().replace("\r\n", "\n");
     let envelope = "From prize@offers.test Sat Nov 21 10:00:00 2026\n";
@@ -383,7 +385,7 @@ fn what_is_not_shared_stays_here() {
 /// A script that says the same from many sides at once counts once.
 #[test]
 fn the_same_word_at_once_counts_once() {
-    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let site = Site::new(TRUSTING);
     let milter = site.start();
     let counted: u64 = std::thread::scope(|scope| {
         let say = || report(&site, &["--user", "anna"], &offer("Anna"))["counted"].as_u64().unwrap();
@@ -423,7 +425,7 @@ fn two_mail_servers_asked_at_once_count_once_each() {
 /// What a full disk does not take is not counted, says so, and can be said again.
 #[test]
 fn a_full_disk_takes_no_word_and_loses_none() {
-    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let site = Site::new(TRUSTING);
     site.config();
     let Some(_mount) = Mount::new(&site.path("state"), "size=8m") else { return };
     let milter = site.start();
@@ -476,7 +478,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
             assert_counted(&report(site, &["--user", user], message), "counted");
         }
     };
-    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let site = Site::new(TRUSTING);
     let milter = site.start();
     call_spam(&site, &above(&disclaimer, &mut writer));
     let news = checked(&site, &above(&disclaimer, &mut writer));
@@ -485,7 +487,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     let header = verdict(&milter, &above(&disclaimer, &mut writer));
     assert!(header.starts_with("clean; body=1; "), "{header}");
 
-    let site = Site::new("exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let site = Site::new(TRUSTING);
     let milter = site.start();
     (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
     call_spam(&site, &above(&disclaimer, &mut writer));

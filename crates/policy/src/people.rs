@@ -66,6 +66,7 @@ impl PeopleSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fraction;
 
     #[test]
     fn a_domain_and_all_below_it_are_own() {
