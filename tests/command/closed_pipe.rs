@@ -99,6 +99,7 @@ fn every_command_ends_without_a_word() {
         format!("report add --config {of_live} --user anna {plain}"),
         format!("report list --config {of_live}"),
         format!("report forget --config {of_live} --all --user anna"),
+        format!("report vouch --config {of_live} --user anna"),
         format!("status --server --config {of_server}"),
     ];
     lines.extend(of_json(&config, &of_server, &of_live, &state, &plain));

@@ -34,6 +34,7 @@ fn needed(name: &str) -> &'static [&'static str] {
         "ledger backup" => &["/nowhere/copy"],
         "ledger forget" => &["00000000000000000000000000000000"],
         "report forget" => &["--all", "--user", "x"],
+        "report vouch" => &["--user", "x"],
         "signature" | "tune" => &["/nowhere"],
         _ => &[],
     }
@@ -69,7 +70,9 @@ fn a_configuration_that_cannot_be_used_is_78() {
 fn a_daemon_that_does_not_answer_is_75() {
     let site = Site::new("");
     let config = site.config();
-    for name in ["status", "allow", "pause", "resume", "report add", "report list", "report forget"] {
+    for name in
+        ["status", "allow", "pause", "resume", "report add", "report list", "report forget", "report vouch"]
+    {
         let message = site.path("m.eml");
         std::fs::write(&message, "Subject: s\n\nSome words\n").unwrap();
         let more = if name == "report add" { vec![message.to_str().unwrap()] } else { needed(name).to_vec() };
