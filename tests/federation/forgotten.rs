@@ -5,6 +5,7 @@ use bulkmark_counts::{BulkMark, Mark, Origin, Receipt, Vector};
 use bulkmark_sync::told::{self, Beginning};
 use bulkmark_sync::wire::{self, SnapshotHead, frame};
 use bulkmark_testing::letters::{letter, send};
+use bulkmark_testing::mta::free_port;
 use bulkmark_testing::server::{milter, parameters};
 use bulkmark_testing::standin::{StandIn, answer, endless};
 use bulkmark_testing::{Site, status, wait_until};
@@ -37,7 +38,7 @@ fn server(port: u16) -> StandIn {
 
 /// Such reports leave the spool when the server was started again, so that those behind them do, too.
 fn they_leave(hold: &str) {
-    let before = server(0);
+    let before = server(free_port());
     let mut site: Site = milter(&[format!("{{ url = \"http://127.0.0.1:{}\" }}", before.port)]);
     site.extra += &format!("hold = \"{hold}\"\n");
     let daemon = site.start();

@@ -8,7 +8,7 @@ use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, get, metrics};
 use bulkmark_testing::reports::{assert_counted, command, report, run, told};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, crlf, program, wait_until};
+use bulkmark_testing::{Daemon, Site, crlf, first_message, program, wait_until};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -167,7 +167,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
 #[track_caller]
 fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, String) {
     let output = run(&mut command(site, arguments), message);
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let answer = first_message(&output.stdout);
     (output.status.code(), answer["refused"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -203,8 +203,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         let mut user = OsStr::new("--user=").to_owned();
         user.push(OsStr::from_bytes(name));
         let output = run(command.arg(user), &offer("Anna"));
-        let answer: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+        let answer = first_message(&output.stdout);
         assert_eq!((&answer["weight"], output.status.code()), (&0.25.into(), Some(0)), "{answer}");
         assert_eq!(answer["shared"], false, "there is no other server");
         assert_counted(&answer, "counted");
@@ -242,7 +241,7 @@ fn the_administrator_vouches_for_a_user() {
         let mut command = Command::new(program());
         command.args(["report", "vouch", "--control"]).arg(site.path("control.sock")).args(arguments);
         let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
     }
 }
 
@@ -262,11 +261,8 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     std::fs::write(site.path("mbox"), mbox).unwrap();
     let output = command(&site, &["--user", "anna"]).arg(site.path("mbox")).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "the rest can be said tomorrow");
-    let answers: Vec<Value> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answers = all["messages"].as_array().unwrap();
     let is_heard = |answer: &Value| answer["refused"].is_null() && answer["counted"].as_u64() > Some(0);
     let heard = answers.iter().take_while(|&answer| is_heard(answer)).count();
     assert_eq!((heard, answers.len()), (MOST, MOST + 20));
@@ -291,8 +287,9 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     assert_counted(&report(&site, &["--user", "bert"], &offer("Anna")), "counted");
     let output = command(&site, &["--user", "anna", "--not-spam"]).arg(site.path("mbox")).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "what she did not nominate");
-    let taken = |line: &str| serde_json::from_str::<Value>(line).unwrap()["taken-back"].as_u64() > Some(0);
-    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().filter(|line| taken(line)).count(), MOST);
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let taken = |answer: &&Value| answer["taken-back"].as_u64() > Some(0);
+    assert_eq!(all["messages"].as_array().unwrap().iter().filter(taken).count(), MOST);
     assert_eq!(
         refused(&site, &["--user", "anna", "--not-spam"], &offer("Anna")).0,
         Some(75),
@@ -325,7 +322,7 @@ fn what_has_no_signature_or_is_no_mail_is_refused() {
     assert_eq!(code, Some(1));
     assert!(why.starts_with("it has no signature: low information"), "{why}");
     let no_mail = run(&mut command(&site, &[]), b"no mail at all\n");
-    assert_eq!(no_mail.status.code(), Some(75));
+    assert_eq!(no_mail.status.code(), Some(2));
     assert!(milter.terminate().success());
     let alone = run(&mut command(&site, &[]), &offer("Anna"));
     assert_eq!(alone.status.code(), Some(75), "{alone:?}");
@@ -438,7 +435,7 @@ fn a_full_disk_takes_no_word_and_loses_none() {
     let mut said = Vec::new();
     for user in 0..200 {
         let output = run(&mut command(&site, &["--user", &user.to_string()]), &offer("Anna"));
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let answer = first_message(&output.stdout);
         if answer["refused"].is_null() {
             said.push(user);
         } else {

@@ -227,7 +227,7 @@ fn what_was_refused_for_a_recipient_is_found_with_the_command_that_allows_it() {
     assert!(daemon.terminate().success());
     site.extra = site.extra.replace("days = 14", "days = 0");
     let _daemon = site.start();
-    assert_eq!(run(&site, &["refusals"]).0, 1);
+    assert_eq!(run(&site, &["refusals"]).0, 2);
     let left = fs::read_dir(site.path("state")).unwrap();
     assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with("refusals-")));
 }

@@ -6,7 +6,7 @@ use super::{Daemon, Site, crlf, program, status, wait_until};
 use serde_json::Value;
 use std::process::Command;
 
-/// What `bulkmark` says in JSON of a letter.
+/// What `check` or `explain` says in JSON of a letter, without the file's name.
 pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
     let file = site.path("told.eml");
     std::fs::write(&file, letter).unwrap();
@@ -16,7 +16,15 @@ pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
         .arg(file)
         .output()
         .unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    let mut told: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    match told.get_mut("messages") {
+        Some(messages) => {
+            messages[0]["file"].take();
+            messages[0].take()
+        }
+        None => told,
+    }
 }
 
 /// What a milter holds of others' counts of a letter's body.

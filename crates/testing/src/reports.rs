@@ -14,7 +14,7 @@ pub fn command(site: &Site, arguments: &[&str]) -> Command {
         .args(["report", verb, "--json", "--control"])
         .arg(site.path("control.sock"))
         .args(arguments)
-        .arg("-");
+        .args((verb == "forget").then_some("-"));
     command
 }
 
