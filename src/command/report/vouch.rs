@@ -3,9 +3,9 @@
 
 use super::list::Reporter;
 use super::to::{To, unanswered};
-use crate::command::output::output;
+use crate::command::output::{failed, output};
 use crate::control;
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(control::vouch(&socket, whose)) {
         Err(e) => Ok(unanswered(&socket, e)),
-        Ok(false) => bail!("the milter knows as many reporters as it has places for"),
+        Ok(false) => Ok(failed(&anyhow!("the milter knows as many reporters as it has places for"), 1)),
         Ok(true) if to.json => {
             writeln!(output(), "{}", serde_json::json!({ "vouched": true }))?;
             Ok(ExitCode::SUCCESS)
