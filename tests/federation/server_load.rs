@@ -219,7 +219,8 @@ async fn silent_connections_make_room() {
         };
         let open = silent[110..].iter().filter(|stream| is_open(stream)).count();
         if began.elapsed() < DEADLINE {
-            assert_eq!(open, 40, "some were closed before somebody was served");
+            // One more may go for each that comes, but not all.
+            assert!(open >= 30, "{open} of 40 were not closed before somebody was served");
             break silent;
         }
     };
