@@ -338,7 +338,7 @@ fn secret(path: &Path, what: &str) -> Result<String, LogError> {
     Ok(text.to_owned())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "nats", feature = "postgres"))]
 mod tests {
     use super::*;
 
