@@ -34,6 +34,7 @@ mod signature;
 mod status;
 mod supervisor;
 mod take_reports;
+mod to;
 mod tune;
 mod tune_table;
 mod watch;

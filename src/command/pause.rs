@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark pause` and `bulkmark resume`
 
-use super::output::{EX_TEMPFAIL, complain, failed, output};
+use super::output::{complain, output};
 use super::show::{ago, time};
-use crate::config::{self, DEFAULT_PATH};
+use super::to::{self, unanswered};
+use crate::config;
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::Pause;
 use crate::refusals::{Query, find};
 use bulkmark_types::told;
 use humantime_serde::re::humantime;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,15 +23,8 @@ pub(super) struct To {
     /// Who orders it [default: the user who runs the command]
     #[arg(long, value_name = "NAME", global = true)]
     by: Option<String>,
-    /// The milter's configuration, which names the control socket.
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
-    config: PathBuf,
-    /// The control socket. No configuration is read then.
-    #[arg(long, value_name = "SOCKET", global = true)]
-    control: Option<PathBuf>,
-    /// Print one JSON object.
-    #[arg(long, global = true)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) milter: to::To,
 }
 
 /// Refuse nothing for a while: bulk and spam are only marked.
@@ -93,22 +86,14 @@ impl To {
         message: &[u8],
         words: impl FnOnce(&Ordered) -> String,
     ) -> anyhow::Result<ExitCode> {
-        let socket = match &self.control {
-            Some(socket) => socket.clone(),
-            None => config::load_parts(&self.config)?.file.control,
-        };
+        let socket = self.milter.socket()?;
         let given = Given { order, by: self.by(), reason: self.reason.clone() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ordered = match runtime.block_on(control::order(&socket, &given, message)) {
             Ok(ordered) => ordered,
-            // The order itself is what cannot be.
-            Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(failed(&e.into(), 1)),
-            Err(e) => {
-                let silent = format!("no daemon answers at {}", socket.display());
-                return Ok(failed(&anyhow::Error::new(e).context(silent), EX_TEMPFAIL));
-            }
+            Err(e) => return Ok(unanswered(&socket, e)),
         };
-        if self.json {
+        if self.milter.json {
             writeln!(output(), "{}", serde_json::to_string(&ordered)?)?;
         } else {
             writeln!(output(), "{}", words(&ordered))?;
@@ -122,10 +107,10 @@ impl To {
     /// The signatures of the mailing that has this one, which comes first: as far as the message was refused and that is kept.
     pub(super) fn copies_of(&self, signature: &str) -> anyhow::Result<Vec<String>> {
         let mut all = vec![signature.to_owned()];
-        if self.control.is_some() {
+        if self.milter.control.is_some() {
             return Ok(all);
         }
-        let file = config::load_parts(&self.config)?.file;
+        let file = config::load_parts(&self.milter.config)?.file;
         if file.refusals.days > 0 {
             let query = Query { mailing: Some(signature.to_owned()), ..Query::default() };
             // Whoever may not read them allows what has this signature.

@@ -44,8 +44,7 @@ pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings
     }
     let near = near::reader(key, false).with_payload();
     let (both, canary) = watched(message, Both { body, near }, settings.canary);
-    let (near, found) = near::finish(both.near, key);
-    let near = near.with_payload(found.finish(key, &message.correspondents()));
+    let near = near::finish(both.near, key, &message.correspondents());
     Signatures { body: both.body.finish(), near, canary }
 }
 

@@ -135,13 +135,13 @@ impl Link {
         problems[flow as usize] = Some(Problem { what: problem, logged });
     }
 
-    /// Says that nothing is wrong with a flow any more. What another has without a line of its own was the same problem, and is over with it;
-    /// else the log would not have it when it comes again.
+    /// Says that nothing is wrong with a flow any more. A problem that another flow has, and that has only this flow's line in the log, is
+    /// over with it; else the log would not have it when it comes again.
     pub(super) fn works(&self, flow: Flow) {
         let mut problems = self.problems.lock();
-        if problems[flow as usize].take().is_some() {
+        if let Some(ended) = problems[flow as usize].take() {
             for other in problems.iter_mut() {
-                other.take_if(|problem| problem.logged.is_empty());
+                other.take_if(|problem| problem.logged.is_empty() && ended.logged.contains(&problem.what));
             }
             let what = match flow {
                 Flow::Updates => "it answers again",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report add`, and `report forget` for single messages
 
-use super::to::To;
 use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, open_regular, output, shown};
+use crate::command::to::To;
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
 use anyhow::bail;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};

@@ -3,8 +3,8 @@
 
 use super::add::{Kind, send};
 use super::list::Reporter;
-use super::to::{To, unanswered};
 use crate::command::output::output;
+use crate::command::to::{To, unanswered};
 use crate::control;
 use anyhow::bail;
 use bulkmark_counts::TakenBack;

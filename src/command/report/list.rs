@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report list`
 
-use super::to::{To, unanswered};
 use crate::command::output::output;
 use crate::command::show::time;
+use crate::command::to::{To, unanswered};
 use crate::control::{self, MAX_REPORTER, ReportsAsked, Whose};
 use anyhow::bail;
 use bulkmark_counts::{Overview, SaidBy, SaidOf, SpokenBy, SpokenOf};

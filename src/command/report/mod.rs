@@ -4,11 +4,10 @@
 mod add;
 mod forget;
 mod list;
-mod to;
 mod vouch;
 
+use super::to::To;
 use std::process::ExitCode;
-use to::To;
 
 /// Report messages as spam or as not spam, and show and withdraw reports.
 ///

@@ -2,8 +2,8 @@
 //! `bulkmark report vouch`
 
 use super::list::Reporter;
-use super::to::{To, unanswered};
 use crate::command::output::{failed, output};
+use crate::command::to::{To, unanswered};
 use crate::control;
 use anyhow::{anyhow, bail};
 use std::io::Write as _;

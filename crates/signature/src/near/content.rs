@@ -50,7 +50,7 @@ pub struct Position {
 
 /// The content of a message, or of some parts of it.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(crate) struct Content {
     /// Keyed hashes of the words.
     pub(super) words: Vec<u64>,
     /// Where each stands, when that is wanted.
@@ -62,7 +62,7 @@ pub(super) struct Content {
     /// Keyed hashes of the words that its style hides; a few hundred.
     pub(super) hidden: Vec<u64>,
     /// What a reader may answer to.
-    pub(super) payload: Found,
+    pub(crate) payload: Found,
     /// How well mail programs can show it.
     pub(super) shows: Shows,
     /// Whether something is attached, however little is read of that.

@@ -20,8 +20,9 @@ const LAST: usize = 3;
 const SCHEME: Scheme = Scheme { slots: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
 
 /// How many words the quoted text and the enclosed message have, or else the last words of the message, and the hashes of the passages by
-/// which they are known again; the first of each is the one that is reported. A message of many own words has only the last.
-pub(super) fn contexts(content: &Content) -> Vec<(ContextKind, usize, Vec<u64>)> {
+/// which they are known again; the first of each is the one that is reported. A message of many own words has only the last, and none of
+/// these if it has a payload.
+pub(super) fn contexts(content: &Content, has_payload: bool) -> Vec<(ContextKind, usize, Vec<u64>)> {
     let of = |kind: ContextKind, words: &[u64]| {
         let slots = if words.len() < ENOUGH { Vec::new() } else { sample(words, &SCHEME) };
         let hashes: Vec<u64> = slots.into_iter().flatten().map(|passage| passage.hash).collect();
@@ -34,7 +35,7 @@ pub(super) fn contexts(content: &Content) -> Vec<(ContextKind, usize, Vec<u64>)>
     let quoted = of(ContextKind::Quoted, quoted).filter(|_| own <= FEW_OWN);
     let enclosed = of(ContextKind::Enclosed, &enclosed).filter(|_| (ENOUGH..=FEW_OWN).contains(&own));
     let mut contexts: Vec<_> = quoted.into_iter().chain(enclosed).collect();
-    if contexts.is_empty() {
+    if contexts.is_empty() && !has_payload {
         let last = content.words.len() / LAST;
         contexts.extend(of(ContextKind::Last, &content.words[content.words.len() - last..]));
     }
@@ -64,7 +65,7 @@ mod tests {
 
     /// How many passages the quote and the enclosed message have.
     fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
-        let contexts = contexts(&content(own, enclosed, quoted));
+        let contexts = contexts(&content(own, enclosed, quoted), false);
         let has =
             |kind| contexts.iter().find(|context| context.0 == kind).map_or(0, |(.., hashes)| hashes.len());
         assert_eq!(
@@ -83,7 +84,7 @@ mod tests {
         let few = FEW_OWN as u64;
         assert_eq!(passages(few, 1_000, 40), [probes, probes], "enclosed words are not own");
         assert_eq!(passages(few + 1, 1_000, 40), [0, 0]);
-        assert_eq!(contexts(&Content::default()), []);
+        assert_eq!(contexts(&Content::default(), false), []);
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         let of = |own, from| {
             let mut content = content(own, 0, 0);
             content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));
-            contexts(&content)[0].2.clone()
+            contexts(&content, false)[0].2.clone()
         };
         assert_eq!(of(10, 500), of(300, 500));
         assert!(of(10, 500).iter().all(|hash| !of(10, 600).contains(hash)));
@@ -110,7 +111,7 @@ mod tests {
     /// They do not depend on the words above them.
     #[test]
     fn last_words_are_a_third_of_a_message_without_another_context() {
-        let of = |own: Vec<u64>| contexts(&Content { words: own, ..Content::default() });
+        let of = |own: Vec<u64>| contexts(&Content { words: own, ..Content::default() }, false);
         let ends = of([words(0..60), words(500..530)].concat());
         assert_eq!(ends, of([words(600..660), words(500..530)].concat()));
         assert_eq!(
@@ -120,5 +121,6 @@ mod tests {
         assert_ne!(ends, of([words(0..60), words(700..730)].concat()));
         assert_eq!(of(words(0..26)), [], "8 words");
         assert_eq!(of(words(0..2_000))[0].1, 666);
+        assert_eq!(contexts(&Content { words: words(0..90), ..Content::default() }, true), [], "a payload");
     }
 }

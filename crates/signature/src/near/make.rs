@@ -8,13 +8,12 @@ use super::reader::Reader;
 use super::sample::{Scheme, one, sample};
 use super::slots::{Context, ContextKind, Near, Slot, Thing};
 use super::things::choose;
-use crate::payload::Found;
-use bulkmark_mail::RawMessage;
+use bulkmark_mail::{Correspondents, RawMessage};
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
 
 /// The signatures of what was read.
-fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
+fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option<Signature>) -> Near {
     let hidden = hidden(content, key);
     let slots: Vec<Slot> = sample(&content.words, scheme)
         .into_iter()
@@ -44,7 +43,8 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
     Near {
         slots,
         words: content.words.len(),
-        contexts: contexts(content).into_iter().map(context).collect(),
+        contexts: contexts(content, payload.is_some()).into_iter().map(context).collect(),
+        payload,
         things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
         ..Near::default()
     }
@@ -122,10 +122,11 @@ pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
     Reader::new(WordKey::new(key.words()), traced)
 }
 
-/// The signatures of what `reader` read, as if it had no payload, and its payload.
-pub(crate) fn finish(reader: Reader, key: &FederationKey) -> (Near, Found) {
-    let content = reader.finish();
-    (near(&content, key, &Scheme::SHIPPED), content.payload)
+/// The signatures of what `reader` read of a message between these.
+pub(crate) fn finish(reader: Reader, key: &FederationKey, between: &Correspondents) -> Near {
+    let mut content = reader.finish();
+    let payload = std::mem::take(&mut content.payload).finish(key, between);
+    near(&content, key, &Scheme::SHIPPED, payload)
 }
 
 /// The `near` signatures of a message, and where each of its words stands: [`Passage::at`](super::Passage::at) is a number of these.
@@ -134,7 +135,7 @@ pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>
     let mut reader = reader(key, true);
     message.visit(&mut reader);
     let content = reader.finish();
-    (near(&content, key, &Scheme::SHIPPED), content.positions)
+    (near(&content, key, &Scheme::SHIPPED, None), content.positions)
 }
 
 /// What the `near` signatures of a message would be under another scheme.
@@ -142,5 +143,5 @@ pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>
 pub fn under(message: &RawMessage, key: &FederationKey, scheme: &Scheme) -> Near {
     let mut reader = reader(key, false);
     message.visit(&mut reader);
-    near(&reader.finish(), key, scheme)
+    near(&reader.finish(), key, scheme, None)
 }

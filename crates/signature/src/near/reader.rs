@@ -85,7 +85,7 @@ impl Reader {
     }
 
     /// What was read.
-    pub(super) fn finish(self) -> Content {
+    pub(crate) fn finish(self) -> Content {
         self.read.whole()
     }
 

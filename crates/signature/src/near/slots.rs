@@ -156,16 +156,6 @@ impl Near {
         self.slots.is_empty() && self.things.is_empty()
     }
 
-    /// With what its sender wants of the reader. A message that has that needs no signature of its last words.
-    pub(crate) fn with_payload(mut self, payload: Option<Signature>) -> Self {
-        // It says nothing beside what is no text.
-        self.payload = payload.filter(|_| !self.slots.is_empty());
-        if self.payload.is_some() {
-            self.contexts.retain(|context| context.kind != ContextKind::Last);
-        }
-        self
-    }
-
     /// The signatures that a message reports and is known again by, eight at most.
     pub fn reported(&self) -> impl Iterator<Item = Signature> + '_ {
         let things = self.things.iter().map(|(_, signature)| *signature);

@@ -14,7 +14,7 @@ fn payload(raw: &[u8]) -> Option<Signature> {
     let (raw, key) = (RawMessage::from_bytes(raw).unwrap(), FederationKey::public());
     let mut reader = near::reader(&key, false).with_payload();
     raw.visit(&mut reader);
-    near::finish(reader, &key).1.finish(&key, &raw.correspondents())
+    reader.finish().payload.finish(&key, &raw.correspondents())
 }
 
 fn of(kind: Payload, content: &str) -> Signature {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The milter that commands on reports ask.
+//! The milter that commands on reports and orders ask.
 
 use crate::command::output::{EX_TEMPFAIL, failed};
 use crate::config::{self, DEFAULT_PATH};
@@ -12,10 +12,10 @@ use std::process::ExitCode;
 pub(super) struct To {
     /// The milter's configuration, which names the control socket.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
-    config: PathBuf,
+    pub(super) config: PathBuf,
     /// The control socket. No configuration is read then.
     #[arg(long, value_name = "SOCKET", global = true)]
-    control: Option<PathBuf>,
+    pub(super) control: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -32,7 +32,7 @@ impl To {
 
 /// The exit code after a question that the milter did not answer, or answered that it cannot be.
 pub(super) fn unanswered(socket: &Path, error: io::Error) -> ExitCode {
-    // No such reporter or mailing, or several.
+    // No such reporter or mailing, or several; an order that cannot be.
     if error.kind() == io::ErrorKind::InvalidInput {
         return failed(&error.into(), 1);
     }
