@@ -2,7 +2,7 @@
 //! `bulkmark allow`
 
 use super::output::open_regular;
-use super::pause::{To, left};
+use super::pause::{OrderArgs, left};
 use crate::control::{Allow, MAX_REPORTED, Order, Ordered};
 use crate::orders::Allowance;
 use anyhow::{Context, bail};
@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["duration", "what"])]
     remove: Option<String>,
     #[command(flatten)]
-    to: To,
+    to: OrderArgs,
     /// A signature of 32 hexadecimal digits, or a file with a message; "-" is standard input
     #[arg(value_name = "SIGNATURE|FILE", required_unless_present_any = ["list", "remove"])]
     what: Option<PathBuf>,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
-pub(super) struct To {
+pub(super) struct OrderArgs {
     /// Why, for the log and the lists.
     #[arg(long, value_name = "TEXT", default_value = "", global = true)]
     reason: String,
@@ -39,7 +39,7 @@ pub(super) struct PauseArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
-    to: To,
+    to: OrderArgs,
 }
 
 /// End a pause: bulk and spam are refused again as the configuration says.
@@ -48,7 +48,7 @@ pub(super) struct PauseArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArgs {
     #[command(flatten)]
-    to: To,
+    to: OrderArgs,
 }
 
 pub(super) fn run(args: &PauseArgs) -> anyhow::Result<ExitCode> {
@@ -78,7 +78,7 @@ pub(super) fn left(until: Option<u64>, now: u64) -> String {
     )
 }
 
-impl To {
+impl OrderArgs {
     /// Has the milter carry out an order, and prints what became of it.
     pub(super) fn carry_out(
         &self,
