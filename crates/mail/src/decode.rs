@@ -93,7 +93,7 @@ pub fn subject(value: &[u8]) -> String {
     message.as_ref().and_then(|message| message.subject()).unwrap_or_default().to_owned()
 }
 
-fn addresses(field: &[u8]) -> Vec<String> {
+pub(super) fn addresses(field: &[u8]) -> Vec<String> {
     let with_end = [field, b"\r\n\r\n"].concat();
     let message = FIELD_PARSER.parse_headers(&with_end);
     let from = message.as_ref().and_then(|m| m.from());

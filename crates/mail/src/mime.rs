@@ -3,7 +3,7 @@
 
 use super::charset;
 use super::cms;
-use super::decode::{Mime, exact_fields_of, fields_of, name_and_value};
+use super::decode::{Mime, addresses, exact_fields_of, fields_of, name_and_value};
 use super::part::{File, Text, begins_html};
 use memchr::memmem;
 
@@ -18,6 +18,9 @@ pub const MAX_DEPTH: usize = 32;
 /// Header fields of an enclosed message that a reader sees, and that are therefore content.
 const SHOWN: [&[u8]; 5] = [b"from", b"to", b"cc", b"subject", b"date"];
 
+/// How the addresses begin from which mail servers send bounces.
+const DAEMONS: [&str; 5] = ["mailer-daemon", "mail-daemon", "maildaemon", "postmaster", "microsoftexchange"];
+
 /// Is shown the content of a message, part by part, in order.
 pub trait Visitor {
     /// A text part that is not HTML, or an attached file of any text type, decoded.
@@ -30,8 +33,9 @@ pub trait Visitor {
     fn message(&mut self, fields: &[&[u8]]);
     /// The enclosed message that began last ends.
     fn message_end(&mut self);
-    /// The parts of a program's report on another message follow (RFC 6522): a bounce, a receipt.
-    fn report(&mut self) {}
+    /// The parts of a program's report on another message follow (RFC 6522): a bounce, a receipt. `by_daemon`: its From is that
+    /// of a mail server, which a reader sees.
+    fn report(&mut self, _by_daemon: bool) {}
     /// The report that began last ends.
     fn report_end(&mut self) {}
     /// Parts follow of which a reader is shown one, the last that his program can show (RFC 2046, 5.1.4).
@@ -44,7 +48,7 @@ pub trait Visitor {
 
 /// Shows the content of a whole message.
 pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
-    let mut walk = Walk { visitor, parts: 0 };
+    let mut walk = Walk { visitor, parts: 0, from: Vec::new() };
     // Line ends of old machines, which mail programs take as such where there are no others.
     let (head, body) = split_entity(message);
     if memchr::memchr(b'\n', body).is_none() && memchr::memchr(b'\r', body).is_some() {
@@ -71,6 +75,8 @@ enum Place {
 struct Walk<'a> {
     visitor: &'a mut dyn Visitor,
     parts: usize,
+    /// The From of the innermost message, if that is a multipart.
+    from: Vec<u8>,
 }
 
 impl Walk<'_> {
@@ -90,8 +96,11 @@ impl Walk<'_> {
                 if alternative {
                     self.visitor.alternatives();
                 }
+                if place == Place::Message {
+                    self.from = first_value(head, b"from").to_owned();
+                }
                 if report {
-                    self.visitor.report();
+                    self.visitor.report(is_of_daemon(&self.from));
                 }
                 let before = self.parts;
                 self.multipart(body, boundary, depth, &mime);
@@ -116,7 +125,9 @@ impl Walk<'_> {
                 let (head, _) = split_entity(&message);
                 self.parts += 1;
                 self.visitor.message(&SHOWN.map(|wanted| first_value(head, wanted)));
+                let from = std::mem::take(&mut self.from);
                 self.entity(&message, depth + 1, Place::Message);
+                self.from = from;
                 self.visitor.message_end();
             }
             // Signatures over the message differ from copy to copy and are no content.
@@ -220,6 +231,12 @@ fn join_lines(text: &str) -> String {
 fn bare(bytes: &[u8]) -> File<'_> {
     let media = ("application", "octet-stream");
     File { exact: bytes, shown: bytes, media, id: None, is_attachment: true }
+}
+
+/// Whether the author of a message is a mail server, by the names that these have in bounces (RFC 2142, 5; RFC 3464, 2.1).
+fn is_of_daemon(from: &[u8]) -> bool {
+    let authors = addresses(&[b"From: ", from].concat());
+    authors.iter().any(|author| DAEMONS.iter().any(|name| author.starts_with(name)))
 }
 
 /// The value of the first field of that name, or nothing.

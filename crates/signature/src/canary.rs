@@ -128,8 +128,8 @@ impl Visitor for Watch<'_> {
         self.visitor.message_end();
     }
 
-    fn report(&mut self) {
-        self.visitor.report();
+    fn report(&mut self, by_daemon: bool) {
+        self.visitor.report(by_daemon);
     }
 
     fn report_end(&mut self) {

@@ -97,8 +97,8 @@ impl Visitor for Both {
         self.near.message_end();
     }
 
-    fn report(&mut self) {
-        self.near.report();
+    fn report(&mut self, by_daemon: bool) {
+        self.near.report(by_daemon);
     }
 
     fn report_end(&mut self) {

@@ -3,13 +3,17 @@
 
 use super::content::Content;
 
+/// The most words of a receipt, which mail programs send in the name of a person (RFC 8098, 3.1); those known have 20 to 45.
+const RECEIPT: usize = 60;
+
 /// A multipart or message that is open.
 #[derive(Debug)]
 pub(super) enum Frame {
     /// Alternatives: the best of those that ended, and the one that is open.
     Alternatives { best: Content, open: Content },
-    /// A report of a program: its own parts, the messages in it, and whether a program can read what it reports.
-    Report { own: Content, enclosed: Content, has_status: bool },
+    /// A report of a program: its own parts, the messages in it, whether its author is a mail server, and whether a program can
+    /// read what it reports.
+    Report { own: Content, enclosed: Content, by_daemon: bool, has_status: bool },
     /// An enclosed message.
     Message(Content),
 }
@@ -19,8 +23,8 @@ impl Frame {
         Self::Alternatives { best: Content::default(), open: Content::default() }
     }
 
-    pub(super) fn report() -> Self {
-        Self::Report { own: Content::default(), enclosed: Content::default(), has_status: false }
+    pub(super) fn report(by_daemon: bool) -> Self {
+        Self::Report { own: Content::default(), enclosed: Content::default(), by_daemon, has_status: false }
     }
 
     /// A part of it was read.
@@ -59,9 +63,11 @@ impl Frame {
         self.next_alternative();
         match self {
             Self::Alternatives { best: content, .. } | Self::Message(content) => content,
-            // What calls itself a report and reports nothing is shown like any other message.
-            Self::Report { mut own, enclosed, has_status } => {
-                if has_status {
+            // What calls itself a report and reports nothing is shown like any other message. So is one by a person, unless it
+            // says no more than a receipt does.
+            Self::Report { mut own, enclosed, by_daemon, has_status } => {
+                let is_short = own.words.len() <= RECEIPT && !own.page.has_links();
+                if has_status && (by_daemon || is_short) {
                     return enclosed;
                 }
                 own.append(enclosed);

@@ -429,8 +429,8 @@ impl Visitor for Reader {
         }
     }
 
-    fn report(&mut self) {
-        self.open.push(Frame::report());
+    fn report(&mut self, by_daemon: bool) {
+        self.open.push(Frame::report(by_daemon));
     }
 
     fn report_end(&mut self) {

@@ -183,6 +183,10 @@ impl Page {
         }
     }
 
+    pub(super) fn has_links(&self) -> bool {
+        !self.pages.is_empty()
+    }
+
     /// It was the source of a picture.
     pub(super) fn is_no_link(&mut self, page: u64) {
         self.pages.remove(&page);

@@ -227,21 +227,33 @@ fn an_alternative_may_have_parts() {
 
 const STATUS: &str = "Content-Type: message/delivery-status\n\nAction: failed";
 
+/// A report as a mail server sends it, or a person.
+fn report(from: &str, parts: &[&str]) -> String {
+    format!("From: Mail <{from}>\n{}", multi("multipart/report", parts))
+}
+
 #[test]
 fn a_report_is_what_it_encloses() {
     let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
     let words = text_part(OTHER);
-    for status in [STATUS, "Content-Type: message/disposition-notification\n\nDisposition: displayed"] {
-        reads(multi("multipart/report", &[&words, status, &message]));
+    for (from, status) in [
+        ("MAILER-DAEMON@mx.example", STATUS),
+        ("postmaster@mx.example", "Content-Type: message/disposition-notification\n\nDisposition: displayed"),
+    ] {
+        reads(report(from, &[&words, status, &message]));
         let headers = format!("Content-Type: text/rfc822-headers\n\nSubject: {}", TEXT.replace('\n', " "));
         for parts in [&[&*words, status][..], &[&words, status, &headers]] {
-            assert!(near(multi("multipart/report", parts)).is_empty());
+            assert!(near(report(from, parts)).is_empty());
         }
     }
     // A report of a report.
-    let inner = multi("multipart/report", &[&words, STATUS, &message]);
+    let inner = report("mailer-daemon@mx.example", &[&words, STATUS, &message]);
     let inner = format!("Content-Type: message/rfc822\n\n{inner}");
-    reads(multi("multipart/report", &[&html_part(OTHER), STATUS, &inner]));
+    reads(report("postmaster@mx.example", &[&html_part(OTHER), STATUS, &inner]));
+    // A receipt, which a mail program sends in the name of a person.
+    let receipt = "This receipt only says that the message was shown on the computer of the recipient. It does not say that anybody has \
+                   read or understood the message, nor when.";
+    reads(report("ann@example.org", &[&text_part(receipt), STATUS, &message]));
 }
 
 #[test]
@@ -252,12 +264,18 @@ fn what_only_calls_itself_a_report_is_read() {
     let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
     let second = format!("Content-Type: message/rfc822\n\n{}", plain(second));
     reads(multi("multipart/report", &[&text_part(first), &second]));
-    // With a status its own words are a program's to `near`, but it is counted by all of them.
-    let disguised = all(multi("multipart/report", &[&text_part(TEXT), STATUS]).as_bytes());
+    // With a status its own words are a mail server's only if that sent it; `body` counts all of it.
+    let disguised = all(report("postmaster@mx.example", &[&text_part(TEXT), STATUS]).as_bytes());
     assert!(disguised.near.is_empty() && disguised.body.is_ok());
+    reads(report("offers@example.com", &[&text_part(TEXT), STATUS]));
+    reads(multi("multipart/report", &[&html_part(TEXT), STATUS]));
+    // Nor is a link in few words a receipt.
+    let short = "<p>Look at <a href='https://shop.example/offers'>these offers</a> of the week, which end on Sunday night at ten</p>";
+    assert!(!near(report("offers@example.com", &[&html_part(short), STATUS])).is_empty());
     // A message beside a report is one of its own.
     let report = multi("multipart/report", &[&text_part(OTHER), STATUS]);
-    reads(multi("multipart/mixed", &[&report, &message]));
+    let both = multi("multipart/mixed", &[&report, &message]);
+    reads(format!("From: mailer-daemon@mx.example\n{both}"));
 }
 
 /// A part that is attached.
