@@ -14,7 +14,7 @@ const SESSION: usize = 50;
 
 /// Nothing that is counted here must outlive a crash. What would be refused is held back instead, since then its header tells the
 /// counts, too.
-const CONFIGURATION: &str = "exempt-loopback = false\n[actions]\nbulk = \"quarantine\"\nnear = \"quarantine\"\n\
+const CONFIGURATION: &str = "exempt = [\"authenticated\"]\n[actions]\nbulk = \"quarantine\"\nnear = \"quarantine\"\n\
                              [ledger]\ndurability = \"relaxed\"\n";
 
 /// The file of a federation key; none for the public one.

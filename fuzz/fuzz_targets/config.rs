@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(checked) => {
             assert_eq!(checked.file, parsed.unwrap());
             let actions = checked.file.actions;
-            for answer in [actions.reject.text.fill(&FIELDS), actions.tempfail.text.fill(&FIELDS)] {
+            for answer in [actions.reject_reply.text.fill(&FIELDS), actions.tempfail_reply.text.fill(&FIELDS)] {
                 assert!(answer.chars().all(|c| matches!(c, ' '..='~') && c != '%'), "{answer:?}");
             }
         }

@@ -403,7 +403,6 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "log.target": log.target;
         "log.format": log.format;
         "log.facility": log.facility;
-        "log.socket": log.socket;
     }
     changed
 }

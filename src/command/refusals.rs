@@ -58,17 +58,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             args.config.display()
         );
     }
-    let counting = &file.counting;
     let query = Query {
         recipient: args.recipient.clone(),
         sender: args.sender.clone(),
         client: args.client.as_deref().map(client),
         mailing: args.mailing.as_ref().map(|mailing| mailing.to_ascii_lowercase()),
         since: now().saturating_sub(args.since.as_secs()),
-        mailboxes: Mailboxes {
-            delimiter: counting.recipient_delimiter.clone(),
-            case: counting.recipient_case,
-        },
+        mailboxes: Mailboxes { delimiter: file.counting.recipient_delimiter.clone() },
     };
     let found = find(&file.state_dir, &query, args.limit);
     let found = found.with_context(|| format!("cannot read the refusals in {}", file.state_dir.display()))?;

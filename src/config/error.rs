@@ -126,15 +126,15 @@ const TOP_LEVEL: [&str; 18] = [
     "idle-timeout",
     "hostname",
     "header",
-    "exempt-loopback",
+    "exempt",
     "exempt-networks",
     "relays",
-    "exempt-authenticated",
     "judge",
     "policy",
     "on-failure",
     "act-despite",
     "verdict-deadline",
+    "lookup-timeout",
     "upstream",
 ];
 

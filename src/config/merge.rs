@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Lists that name a choice: they are replaced as a whole.
-const CHOICES: [&str; 1] = ["authentication.methods"];
+const CHOICES: [&str; 3] = ["exempt", "act-despite", "authentication.methods"];
 
 /// The key of the listeners, which may be an address, a list, or tables `[listen.NAME]`.
 const LISTEN: &str = "listen";

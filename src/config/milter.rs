@@ -10,9 +10,9 @@ use crate::milter::Listeners;
 use crate::net::Mode;
 use crate::{page, refusals, telemetry};
 use bulkmark_policy::{
-    Actions, Authentication, Defaults, Despite, Mailboxes, Network, OnFailure, OutboundSettings,
-    PeopleSettings, Per, Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList,
-    WhiteListError, WhiteListSettings,
+    Actions, Authentication, Defaults, Despite, ExemptClients, Mailboxes, Network, OnFailure,
+    OutboundSettings, PeopleSettings, Per, Policies, PolicySettings, Thresholds, TrapSettings, Traps,
+    WhiteList, WhiteListError, WhiteListFiles,
 };
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
@@ -28,6 +28,9 @@ pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 /// The longest time that a verdict may be given. MTAs wait five minutes for a milter, and then do what they are told to do without one.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
 
+/// The longest time that DNS or a table may have.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(60);
+
 /// `[counting]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -36,14 +39,11 @@ pub struct Counting {
     pub per: Per,
     /// Characters that begin the extension of a recipient's address.
     pub recipient_delimiter: String,
-    /// Whether upper and lower case matter in a recipient's name.
-    pub recipient_case: RecipientCase,
 }
 
 impl Default for Counting {
     fn default() -> Self {
-        let Mailboxes { delimiter, case } = Mailboxes::default();
-        Self { per: Per::default(), recipient_delimiter: delimiter, recipient_case: case }
+        Self { per: Per::default(), recipient_delimiter: Mailboxes::default().delimiter }
     }
 }
 
@@ -61,20 +61,21 @@ pub struct MilterFile {
     pub idle_timeout: Duration,
     pub hostname: String,
     pub header: HeaderName,
-    pub exempt_loopback: bool,
+    pub exempt: ExemptClients,
     pub exempt_networks: Vec<Network>,
     /// `relays`
     pub relays: Vec<Network>,
-    pub exempt_authenticated: bool,
     pub judge: bool,
     pub on_failure: OnFailure,
     pub act_despite: Despite,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
+    #[serde(with = "humantime_serde")]
+    pub lookup_timeout: Duration,
     pub counting: Counting,
     pub thresholds: Thresholds,
     pub actions: Actions,
-    pub whitelist: WhiteListSettings,
+    pub whitelist: WhiteListFiles,
     pub policy: Vec<PolicySettings>,
     pub outbound: OutboundSettings,
     pub people: PeopleSettings,
@@ -102,18 +103,18 @@ impl Default for MilterFile {
             idle_timeout: Duration::from_secs(20),
             hostname: String::new(),
             header: HeaderName::default(),
-            exempt_loopback: true,
+            exempt: ExemptClients::default(),
             exempt_networks: Vec::new(),
             relays: Vec::new(),
-            exempt_authenticated: true,
             judge: true,
             on_failure: OnFailure::default(),
             act_despite: Despite::default(),
             verdict_deadline: Duration::from_secs(10),
+            lookup_timeout: Duration::from_secs(2),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
-            whitelist: WhiteListSettings::default(),
+            whitelist: WhiteListFiles::default(),
             policy: Vec::new(),
             outbound: OutboundSettings::default(),
             people: PeopleSettings::default(),
@@ -231,10 +232,13 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
         return Err(source
             .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
     }
-    if file.whitelist.table_timeout.is_zero() {
-        let message = "found 0s, expected a longer time, for example \"2s\"".to_owned();
-        return Err(source.error("whitelist.table-timeout", message));
+    if file.lookup_timeout.is_zero() || file.lookup_timeout > LONGEST_LOOKUP {
+        let found = humantime_serde::re::humantime::format_duration(file.lookup_timeout);
+        return Err(
+            source.error("lookup-timeout", format!("found {found}, expected at most 1m, for example \"2s\""))
+        );
     }
+    file.authentication.timeout = file.lookup_timeout;
     let delimiter = &file.counting.recipient_delimiter;
     if let Some(bad) = delimiter.chars().find(|c| !c.is_ascii_punctuation() || matches!(c, '@' | '"' | '\\'))
     {
@@ -354,18 +358,14 @@ impl Checked {
             header: file.header,
             exempt_networks: file.exempt_networks,
             relays: file.relays,
-            exempt_loopback: file.exempt_loopback,
-            exempt_authenticated: file.exempt_authenticated,
+            exempt: file.exempt,
             on_failure: file.on_failure,
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
-            table_timeout: file.whitelist.table_timeout,
+            table_timeout: file.lookup_timeout,
             despite: file.act_despite,
             per: file.counting.per,
-            mailboxes: Mailboxes {
-                delimiter: file.counting.recipient_delimiter,
-                case: file.counting.recipient_case,
-            },
+            mailboxes: Mailboxes { delimiter: file.counting.recipient_delimiter },
             judge: file.judge,
             policies: self.policies,
             outbound: file.outbound,

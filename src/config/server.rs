@@ -42,15 +42,13 @@ impl Default for ServerSync {
 pub struct ServerStatus {
     /// Where the page is.
     pub listen: Listen,
-    /// Whether that may be seen from other machines.
-    pub allow_remote: bool,
-    /// Names by which browsers may ask for it.
+    /// Names by which browsers may ask for it. With one, other machines may.
     pub hosts: Vec<String>,
 }
 
 impl Default for ServerStatus {
     fn default() -> Self {
-        Self { listen: Listen::here(8723), allow_remote: false, hosts: Vec::new() }
+        Self { listen: Listen::here(8723), hosts: Vec::new() }
     }
 }
 
@@ -148,7 +146,7 @@ impl ServerFile {
     /// What its page is told.
     #[must_use]
     pub fn page(&self) -> page::Settings {
-        let ServerStatus { listen, allow_remote, hosts } = self.status.clone();
-        page::Settings { listen, allow_remote, hosts, ..page::Settings::default() }
+        let ServerStatus { listen, hosts } = self.status.clone();
+        page::Settings { listen, hosts, ..page::Settings::default() }
     }
 }

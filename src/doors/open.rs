@@ -191,7 +191,7 @@ async fn bind(
 
 /// The key that is missing if other machines can reach a door.
 fn networks(of: &[Network]) -> Option<&'static str> {
-    of.is_empty().then_some("networks")
+    of.is_empty().then_some("doors.networks")
 }
 
 async fn bind_http(
@@ -251,7 +251,11 @@ async fn bind_pyzor(
         reason,
     })?;
     if !context.is_local() && settings.networks.is_empty() {
-        return Err(DoorError::Remote { address: context.address(), door: "pyzor", missing: "networks" });
+        return Err(DoorError::Remote {
+            address: context.address(),
+            door: "pyzor",
+            missing: "doors.networks",
+        });
     }
     Ok(Arc::new(context))
 }

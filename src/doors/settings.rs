@@ -71,6 +71,7 @@ pub struct DccifdSettings {
     #[serde(skip)]
     pub listen_mode: Mode,
     /// Clients beside this machine's that may ask by TCP.
+    #[serde(skip)]
     pub networks: Vec<Network>,
     /// Whether messages are counted. Otherwise all are only asked about.
     pub count: bool,
@@ -118,6 +119,7 @@ pub struct RazorSettings {
     /// Where it is.
     pub listen: Listen,
     /// Clients beside this machine's that may connect.
+    #[serde(skip)]
     pub networks: Vec<Network>,
     /// By which name or address clients reach it; empty: the one where it is.
     pub name: String,
@@ -162,7 +164,7 @@ impl RazorSettings {
         }
         if listen.is_outside() && networks.is_empty() {
             let why = format!(
-                "found \"{listen}\", expected a loopback address, or networks that may ask: other machines can reach this address"
+                "found \"{listen}\", expected a loopback address, or doors.networks that may ask: other machines can reach this address"
             );
             return Some(("razor.listen", why));
         }
@@ -200,6 +202,7 @@ pub struct PyzorSettings {
     /// Where it is.
     pub listen: Listen,
     /// Clients beside this machine's that may ask.
+    #[serde(skip)]
     pub networks: Vec<Network>,
     /// The file of users and their keys.
     pub accounts_file: Option<PathBuf>,
@@ -238,7 +241,7 @@ impl PyzorSettings {
         }
         if found.is_outside() && self.networks.is_empty() {
             let why = format!(
-                "found \"{found}\", expected a loopback address, or networks that may ask: other machines can reach this address"
+                "found \"{found}\", expected a loopback address, or doors.networks that may ask: other machines can reach this address"
             );
             return Err(("pyzor.listen", why));
         }
@@ -255,6 +258,8 @@ pub struct Settings {
     /// How long a client may be silent, or take to send a message or a request.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// Clients beside this machine's that may ask by TCP or UDP; by HTTP a token tells.
+    pub networks: Vec<Network>,
     /// HTTP.
     pub http: HttpSettings,
     /// DCC's interface daemon.
@@ -273,6 +278,7 @@ impl Default for Settings {
         Self {
             max_connections: CONNECTIONS,
             timeout: TIMEOUT,
+            networks: Vec::new(),
             http: HttpSettings::default(),
             dccifd: DccifdSettings::default(),
             razor: RazorSettings::default(),
@@ -284,7 +290,10 @@ impl Default for Settings {
 impl Settings {
     /// Gives the doors what is the same for all of them.
     pub fn share(&mut self, listen_mode: Mode) {
-        let Self { max_connections, timeout, http, dccifd, razor, .. } = self;
+        let Self { max_connections, timeout, networks, http, dccifd, razor, pyzor } = self;
+        for of in [&mut dccifd.networks, &mut razor.networks, &mut pyzor.networks] {
+            of.clone_from(networks);
+        }
         (http.listen_mode, dccifd.listen_mode) = (listen_mode, listen_mode);
         for (connections, time) in [
             (&mut http.max_connections, &mut http.timeout),
@@ -329,7 +338,7 @@ impl Settings {
         }
         if dccifd.listen.is_outside() && dccifd.networks.is_empty() {
             let why = format!(
-                "found \"{}\", expected a loopback address or unix:/PATH, or networks that may ask: other machines can reach this address",
+                "found \"{}\", expected a loopback address or unix:/PATH, or doors.networks that may ask: other machines can reach this address",
                 dccifd.listen
             );
             return Err(("dccifd.listen", why));

@@ -143,7 +143,7 @@ async fn verify(
         host: rules.hostname.clone().unwrap_or_else(|| "localhost".to_owned()),
     };
     let settings = &rules.authentication;
-    let verified = service.verifiers.verify(settings, case, settings.dns_timeout).await;
+    let verified = service.verifiers.verify(settings, case, settings.timeout).await;
     let facts = Facts { proven: Some(&verified.proven), ..content.facts(envelope, rules) };
     all.retain(|of| of.is_proven(&facts, false));
 }

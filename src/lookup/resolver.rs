@@ -57,7 +57,7 @@ impl Resolver {
         let mut options = options;
         // Twice in the time that there is: the first question may be lost, or its server be down. It would go on after that, so that it
         // is the time that ends it.
-        options.timeout = settings.dns_timeout / 2;
+        options.timeout = settings.timeout / 2;
         options.attempts = 3;
         options.cache_size = KEPT;
         options.positive_max_ttl = Some(LONGEST_KEPT);
@@ -67,13 +67,13 @@ impl Resolver {
         options.edns0 = true;
         let addresses = config.name_servers().iter().map(address).collect();
         let dns = MessageAuthenticator::new(config, options).map_err(|e| ResolverError(told(&e)))?;
-        Ok(Self { dns, addresses, servers, timeout: settings.dns_timeout, written })
+        Ok(Self { dns, addresses, servers, timeout: settings.timeout, written })
     }
 
     /// Whether these settings would make the same one, and the system has the same name servers still.
     pub(super) fn is_of(&self, settings: &Authentication) -> bool {
         self.servers == settings.nameservers
-            && self.timeout == settings.dns_timeout
+            && self.timeout == settings.timeout
             && self.written == written(&self.servers)
     }
 

@@ -43,14 +43,14 @@ pub struct Verifiers {
 }
 
 impl Verifiers {
-    /// What holds of a message. It waits for `within` or for `dns-timeout`, whichever is shorter.
+    /// What holds of a message. It waits for `within` or for `lookup-timeout`, whichever is shorter.
     pub async fn verify(
         &self,
         settings: &Authentication,
         case: Case,
         within: std::time::Duration,
     ) -> Verified {
-        let within = within.min(settings.dns_timeout);
+        let within = within.min(settings.timeout);
         let resolver = match self.resolver(settings) {
             Ok(resolver) => resolver,
             Err(e) => return Verified { unverified: Some(Unverified::dns(e)), ..Verified::default() },

@@ -55,7 +55,7 @@ pub enum PageError {
     },
     /// The address leads out of this machine.
     #[error(
-        "{address} (status.listen) can be reached from other machines, and there is no password; allow-remote = true allows it"
+        "{address} (status.listen) can be reached from other machines, and there is no password; hosts = [\"NAME\"], the name by which they ask, allows it"
     )]
     Remote {
         /// As it was bound.
@@ -89,7 +89,7 @@ impl Page {
         let bound = HttpListener::bind(address, None)
             .await
             .map_err(|reason| PageError::Bind { address: address.to_string(), reason })?;
-        if !bound.is_local() && !settings.allow_remote {
+        if !bound.is_local() && settings.hosts.is_empty() {
             return Err(PageError::Remote { address: bound.address() });
         }
         let hosts = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone().into());

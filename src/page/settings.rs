@@ -23,9 +23,7 @@ pub enum Show {
 pub struct Settings {
     /// Where it is.
     pub listen: Listen,
-    /// Whether that may be seen from other machines.
-    pub allow_remote: bool,
-    /// Names by which browsers may ask for it, beside addresses and localhost.
+    /// Names by which browsers may ask for it, beside addresses and localhost. With one, other machines may.
     pub hosts: Vec<String>,
     /// The personal data that it shows.
     pub show: Vec<Show>,
@@ -34,7 +32,7 @@ pub struct Settings {
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self { listen: Listen::here(8722), allow_remote: false, hosts: Vec::new(), show: Vec::new() }
+        Self { listen: Listen::here(8722), hosts: Vec::new(), show: Vec::new() }
     }
 }
 
@@ -61,10 +59,10 @@ impl Settings {
     /// # Errors
     /// What is to be said of `listen`.
     pub fn check(&self) -> Result<(), String> {
-        if self.listen.is_outside() && !self.allow_remote {
+        if self.listen.is_outside() && self.hosts.is_empty() {
             return Err(format!(
-                "found \"{}\", expected a loopback address or unix:/PATH, since there is no password; allow-remote = true \
-                 shows it to other machines",
+                "found \"{}\", expected a loopback address or unix:/PATH, since there is no password; hosts = [\"NAME\"], the \
+                 name by which they ask, shows it to other machines",
                 self.listen
             ));
         }
@@ -78,9 +76,9 @@ mod tests {
 
     #[test]
     fn what_others_can_see_must_be_allowed() {
-        let settings = |listen: &str, allow_remote| Settings {
+        let settings = |listen: &str, is_allowed: bool| Settings {
             listen: Listen::try_from(listen.to_owned()).unwrap(),
-            allow_remote,
+            hosts: is_allowed.then(|| "mx.example.org".to_owned()).into_iter().collect(),
             ..Settings::default()
         };
         for here in ["", "127.0.0.1:8722", "127.9.9.9:1", "[::1]:8722", "localhost:8722", "unix:/run/page"] {

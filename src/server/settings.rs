@@ -16,8 +16,10 @@ pub struct Limits {
     #[serde(skip)]
     pub connections_per_address: NonZeroUsize,
     /// Of one client.
+    #[serde(skip)]
     pub connections_per_client: NonZeroUsize,
     /// Streams of updates and snapshots at a time: of one client, or of one address without a token.
+    #[serde(skip)]
     pub streams_per_client: NonZeroUsize,
     /// Megabytes that wait for the readers of all streams at most.
     #[serde(skip)]

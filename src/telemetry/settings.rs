@@ -4,17 +4,38 @@
 use serde::{Deserialize, Deserializer};
 use std::path::PathBuf;
 
-/// Where log lines go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
+/// Where log lines go: `syslog`, `journald` or `stderr`; the first two with the socket, `syslog:/PATH`, where it is not the usual one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Target {
-    /// The syslog daemon, by `/dev/log`.
-    #[default]
-    Syslog,
-    /// The systemd journal, by its own socket.
-    Journald,
+    /// The syslog daemon, by `/dev/log` or another socket.
+    Syslog(Option<PathBuf>),
+    /// The systemd journal, by its own socket or another one.
+    Journald(Option<PathBuf>),
     /// Standard error.
     Stderr,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Syslog(None)
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (name, path) = text.split_once(':').map_or((&*text, None), |(name, path)| (name, Some(path)));
+        match (name, path.map(PathBuf::from)) {
+            ("syslog", path) if path.as_ref().is_none_or(|path| path.is_absolute()) => Ok(Self::Syslog(path)),
+            ("journald", path) if path.as_ref().is_none_or(|path| path.is_absolute()) => {
+                Ok(Self::Journald(path))
+            }
+            ("stderr", None) => Ok(Self::Stderr),
+            _ => Err(format!("found \"{text}\", expected syslog, journald, stderr or syslog:/PATH")),
+        }
+    }
 }
 
 /// The form of log lines.
@@ -127,7 +148,6 @@ struct Plain {
     format: Format,
     level: Level,
     facility: Facility,
-    socket: Option<PathBuf>,
 }
 
 impl Settings {
@@ -136,8 +156,8 @@ impl Settings {
     /// # Errors
     /// When something is no value of its key, or there is no such key.
     pub fn of_server<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Plain { target, format, level, facility, socket } = Plain::deserialize(deserializer)?;
-        Ok(Self { target, format, level, messages: Messages::default(), facility, socket })
+        let Plain { target, format, level, facility } = Plain::deserialize(deserializer)?;
+        Ok(Self { target, format, level, messages: Messages::default(), facility })
     }
 }
 
@@ -155,6 +175,4 @@ pub struct Settings {
     pub messages: Messages,
     /// The syslog facility.
     pub facility: Facility,
-    /// The socket of the syslog daemon or the journal, where it is not the usual one.
-    pub socket: Option<PathBuf>,
 }

@@ -39,10 +39,10 @@ enum To {
 impl Sink {
     pub(super) fn new(settings: &Settings) -> Self {
         let facility = settings.facility.into();
-        let to = match settings.target {
-            Target::Syslog => To::Syslog { open: None, facility, socket: settings.socket.clone() },
-            Target::Journald => {
-                let path = settings.socket.clone().unwrap_or_else(|| JOURNAL_SOCKET.into());
+        let to = match &settings.target {
+            Target::Syslog(socket) => To::Syslog { open: None, facility, socket: socket.clone() },
+            Target::Journald(socket) => {
+                let path = socket.clone().unwrap_or_else(|| JOURNAL_SOCKET.into());
                 To::Journal { socket: UnixDatagram::unbound().ok(), path, facility }
             }
             Target::Stderr => To::Stderr,
@@ -157,8 +157,8 @@ mod tests {
     use super::super::settings::Facility;
     use super::*;
 
-    fn settings(target: Target, path: &Path) -> Settings {
-        Settings { target, socket: Some(path.to_owned()), facility: Facility::Mail, ..Settings::default() }
+    fn settings(target: fn(Option<PathBuf>) -> Target, path: &Path) -> Settings {
+        Settings { target: target(Some(path.to_owned())), facility: Facility::Mail, ..Settings::default() }
     }
 
     fn receive(socket: &UnixDatagram) -> String {

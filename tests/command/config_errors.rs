@@ -108,11 +108,11 @@ fn a_file_that_cannot_be_read_is_named() {
 #[test]
 fn limits_of_texts_are_told() {
     let directory = directory();
-    let text = |n: usize| format!("[actions.reject]\ntext = \"{}\"\n", "x".repeat(n));
+    let text = |n: usize| format!("[actions]\nreject-reply = \"550 5.7.1 {}\"\n", "x".repeat(n));
     let (code, error) = told(directory.path(), &["config", "check"], &text(301));
     assert_eq!(code, Some(78));
     assert!(
-        error.starts_with("FILE:2:8: actions.reject.text: found 301 bytes, expected 1 to 300\n"),
+        error.starts_with("FILE:2:16: actions.reject-reply: found a text of 301 bytes, expected 1 to 300\n"),
         "{error}"
     );
     assert_eq!(told(directory.path(), &["config", "check"], &text(300)).0, Some(0));
@@ -122,8 +122,8 @@ fn limits_of_texts_are_told() {
 #[test]
 fn columns_are_characters() {
     let directory = directory();
-    let (_, error) = told(directory.path(), &["config", "check"], "log = { \"söcket\" = \"x\" }\n");
-    assert!(error.starts_with("FILE:1:9: log.söcket: unknown key, did you mean socket?\n"), "{error}");
+    let (_, error) = told(directory.path(), &["config", "check"], "log = { \"lävel\" = \"x\" }\n");
+    assert!(error.starts_with("FILE:1:9: log.lävel: unknown key, did you mean level?\n"), "{error}");
     let (_, error) = told(directory.path(), &["config", "check"], "\n# ä\n\thostname = \"ä\" # ö\n");
     assert!(error.starts_with("FILE:3:13: hostname: found 'ä'"), "{error}");
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const REFUSING: &str = "exempt-loopback = false\nactions.bulk = \"reject\"\n";
+const REFUSING: &str = "exempt = [\"authenticated\"]\nactions.bulk = \"reject\"\n";
 
 /// One user's word makes a message spam.
 const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\npeople.trust = { new-reporter = 1.0 }\n";
@@ -58,7 +58,7 @@ fn a_day_of_syslog() {
     let mut site = Site::new("");
     let (socket, file) = (site.path("log"), site.path("bulkmark.log"));
     site.extra = format!(
-        "{REFUSING}{ONE_IS_ENOUGH}actions.spam = \"quarantine\"\n[log]\nsocket = \"{}\"\n",
+        "{REFUSING}{ONE_IS_ENOUGH}actions.spam = \"quarantine\"\n[log]\ntarget = \"syslog:{}\"\n",
         socket.display()
     );
     let example = fs::read_to_string(repository().join("packaging/rsyslog/bulkmark.conf")).unwrap();
@@ -242,7 +242,7 @@ fn messages_that_are_told() {
 /// By Message-ID a message is found in other programs' logs; what cannot be judged has them too.
 #[test]
 fn message_id_and_size_are_told() {
-    let daemon = Site::new("exempt-loopback = false\n").start();
+    let daemon = Site::new("exempt = [\"authenticated\"]\n").start();
     let mut client = session(&daemon);
     let text = "Subject: s\r\nMessage-Id: <7.=\"x\" verdict=clean@a.example>\r\n\r\nok\r\n";
     client.message(&Mail::raw(text.as_bytes()));

@@ -22,7 +22,7 @@ fn weight(site: &Site, message: &[u8]) -> Value {
 #[test]
 fn the_administrator_sees_what_was_said_and_takes_it_back() {
     let mut site = Site::new(
-        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
+        "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
     );
     let mut milter = site.start();
     assert_eq!(told(&site, &[])["mailings"], json!([]));
@@ -90,7 +90,7 @@ fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn who_is_listed_is_undone_by_the_hash() {
     let site = Site::new(
-        "exempt-loopback = false\n[people]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
+        "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
     );
     let milter = site.start();
     let to_trap = Mail { recipients: vec!["x@trap.test".to_owned()], ..Mail::raw(&offer("Anna")) };
@@ -152,7 +152,7 @@ fn who_is_listed_is_undone_by_the_hash() {
 /// Nobody, several, and what is no hash: each is an error that says so, and undoes nothing.
 #[test]
 fn a_hash_that_is_not_clear_is_refused() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let milter = site.start();
     for (hash, why) in [
         ("ffffffffffffffff", "no reporter that is known here begins with ffffffffffffffff"),
@@ -183,7 +183,7 @@ fn a_hash_that_is_not_clear_is_refused() {
 /// The log names nobody unless it may; then it names them so that no byte of a name breaks a line, and the hash can be found by it.
 #[test]
 fn the_log_names_reporters_where_it_may() {
-    let mut site = Site::new("exempt-loopback = false\n");
+    let mut site = Site::new("exempt = [\"authenticated\"]\n");
     let milter = site.start();
     report(&site, &["--user", "anna"], &offer("Anna"));
     let hash = told(&site, &["--user", "anna"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();

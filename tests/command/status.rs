@@ -31,7 +31,7 @@ fn wait_until(ask: impl Fn() -> serde_json::Value, good: impl Fn(&serde_json::Va
 
 #[test]
 fn a_milter_tells_of_its_counts() {
-    let site = bulkmark_testing::Site::new("exempt-loopback = false\n");
+    let site = bulkmark_testing::Site::new("exempt = [\"authenticated\"]\n");
     let (code, _, err) = status(&[], &site.config());
     assert_eq!(code, 75);
     assert!(err.starts_with("bulkmark: no milter answers at "), "{err}");

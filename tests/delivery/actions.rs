@@ -47,8 +47,8 @@ fn rejected_bulk_is_refused_with_550(kind: Kind) {
 fn the_answer_of_a_refusal_is_what_is_configured(kind: Kind) {
     let Some(mut rig) = Rig::start(
         kind,
-        "[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n[actions.reject]\ncode = 554\n\
-                         status = \"5.7.99\"\ntext = \"{count} of {threshold} at {host}, message {id}; no bulk, please\"\n",
+        "[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\nreject-reply = \
+         \"554 5.7.99 {count} of {threshold} at {host}, message {id}; no bulk, please\"\n",
     ) else {
         return;
     };
@@ -57,8 +57,7 @@ fn the_answer_of_a_refusal_is_what_is_configured(kind: Kind) {
     let id = id.strip_suffix("; no bulk, please").expect(&reply.text);
     assert!(id.len() >= 6 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
     rig.reload(
-        "[thresholds]\nbody = 1\n[actions]\nbulk = \"tempfail\"\n[actions.tempfail]\ncode = 450\n\
-                status = \"4.2.1\"\ntext = \"later: {count}\"\n",
+        "[thresholds]\nbody = 1\n[actions]\nbulk = \"tempfail\"\ntempfail-reply = \"450 4.2.1 later: {count}\"\n",
     );
     let reply = rig.send("a@box.test", &message("", NEWS)).expect(450);
     assert_eq!(reply.text, "4.2.1 later: 2");

@@ -95,7 +95,7 @@ fn it_meets_what_bulk_meets(kind: Kind) {
 
 #[test]
 fn the_command_sendmail_takes_it_as_it_is() {
-    let site = Rig::tcp_site("exempt-loopback = false\n");
+    let site = Rig::tcp_site("exempt = [\"authenticated\"]\n");
     let Some(rig) = Rig::start_with(Kind::Postfix, site, &["non_smtpd_milters=$smtpd_milters"]) else {
         return;
     };

@@ -84,7 +84,7 @@ fn what_is_verified_is_from_whom_it_says() {
     dns.text("sel._domainkey.friends.test", &key.record);
     dns.text("friends.test", "v=spf1 ip4:192.0.2.71 -all");
     let extra = format!(
-        "[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\ndns-timeout = \"1m\"\n",
+        "lookup-timeout = \"1m\"\n[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\n",
         dns.address
     );
     let Some(rig) = start(&extra) else { return };

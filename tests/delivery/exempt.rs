@@ -18,10 +18,13 @@ with_both!(
 );
 
 fn mail_from_loopback_is_neither_judged_nor_counted(kind: Kind) {
-    let Some(mut rig) = Rig::start(kind, &format!("exempt-loopback = true\n{AT_ONCE}")) else { return };
+    let Some(mut rig) = Rig::start(kind, &format!("exempt = [\"loopback\", \"authenticated\"]\n{AT_ONCE}"))
+    else {
+        return;
+    };
     rig.local().send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);
     assert_eq!(rig.mta.wait_for_mail("a@box.test", 1)[0].verdict(), "exempt; reason=loopback; host=mx.test");
-    rig.reload(&format!("exempt-loopback = false\n{AT_ONCE}"));
+    rig.reload(&format!("exempt = [\"authenticated\"]\n{AT_ONCE}"));
     rig.local().send("news@sender.test", &["b@box.test"], &message("", NEWS)).expect(250);
     assert_eq!(rig.mta.wait_for_mail("b@box.test", 1)[0].verdict(), BULK_AT_ONCE);
 }
@@ -29,7 +32,7 @@ fn mail_from_loopback_is_neither_judged_nor_counted(kind: Kind) {
 fn mail_of_networks_and_users_of_our_own_is_neither_judged_nor_counted(kind: Kind) {
     let networks = kind.seen("198.51.100.0/24");
     let extra = format!(
-        "exempt-networks = [\"{networks}\"]\n{AT_ONCE}[actions]\nbulk = \"reject\"\nreject.text = \"seen {{count}} times\"\n"
+        "exempt-networks = [\"{networks}\"]\n{AT_ONCE}[actions]\nbulk = \"reject\"\nreject-reply = \"550 5.7.1 seen {{count}} times\"\n"
     );
     let Some(rig) = Rig::start(kind, &extra) else { return };
     let network = Origin { ip: "198.51.100.3", ..Origin::default() };
@@ -65,7 +68,7 @@ fn mail_submitted_to_postfix_on_the_machine_itself_is_exempt() {
 }
 
 fn whoever_is_exempt_can_be_made_not_to_be(kind: Kind) {
-    let extra = format!("exempt-loopback = false\nexempt-authenticated = false\n{AT_ONCE}");
+    let extra = format!("exempt = []\n{AT_ONCE}");
     let Some(rig) = Rig::start(kind, &extra) else { return };
     let login = Origin { login: Some("anna"), ..Origin::default() };
     rig.local().send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);

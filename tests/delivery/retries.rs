@@ -8,7 +8,7 @@ use bulkmark_testing::smtp::Origin;
 with_both!(a_retry_after_a_tempfail_is_not_counted_again, what_differs_from_a_refused_message_is_no_retry);
 
 const TEMPFAIL: &str =
-    "[thresholds]\nbody = 2\n[actions]\nbulk = \"tempfail\"\n[actions.tempfail]\ntext = \"{count}\"\n";
+    "[thresholds]\nbody = 2\n[actions]\nbulk = \"tempfail\"\ntempfail-reply = \"451 4.7.1 {count}\"\n";
 
 fn a_retry_after_a_tempfail_is_not_counted_again(kind: Kind) {
     let Some(mut rig) = Rig::start(kind, TEMPFAIL) else { return };

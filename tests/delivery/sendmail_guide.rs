@@ -18,7 +18,7 @@ fn the_lines_of_the_guide() {
     let lines = lines();
     let line = |part: &str| lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}"));
     // A second milter behind that of the rig, by the line of the guide, whose name and port are others here.
-    let guide = Rig::tcp_site("exempt-loopback = false\nheader = \"X-Guide\"\n");
+    let guide = Rig::tcp_site("exempt = [\"authenticated\"]\nheader = \"X-Guide\"\n");
     let guide_port = guide.listen.rsplit(':').next().unwrap();
     let filter = line("inet:8720").replace("8720", guide_port).replace("`bulkmark'", "`guide'");
     let order = line("confINPUT_MAIL_FILTERS").replace("greylist, bulkmark, disclaimer", "guide, bulkmark");
@@ -26,7 +26,7 @@ fn the_lines_of_the_guide() {
     let other = line("DAEMON_OPTIONS").replace("2525", &port.to_string()).replace("=bulkmark", "=guide");
     let mut daemon = guide.start();
     let site =
-        Rig::tcp_site("exempt-loopback = false\n[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n");
+        Rig::tcp_site("exempt = [\"authenticated\"]\n[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n");
     let Some(rig) = Rig::start_with(Kind::Sendmail, site, &[&filter, &order, &other]) else { return };
 
     // In the order of the list, that of the guide comes first and counts what the other one refuses.
@@ -57,7 +57,7 @@ fn the_lines_of_the_guide() {
 fn clients_over_ipv6() {
     let port = free_port();
     let own = format!("DAEMON_OPTIONS(`Family=inet6, Name=MTA6, Addr=::1, Port={port}')dnl");
-    let site = Rig::tcp_site("exempt-loopback = false\n[thresholds]\nbody = 1\n");
+    let site = Rig::tcp_site("exempt = [\"authenticated\"]\n[thresholds]\nbody = 1\n");
     let Some(rig) = Rig::start_with(Kind::Sendmail, site, &[&own]) else { return };
     for count in 1..=2 {
         let mut client = Client::connect_over_ipv6(port);

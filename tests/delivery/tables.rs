@@ -12,14 +12,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A site on which bulk is refused at once, unless `list` wants it; with more keys of `[whitelist]`.
+/// A site on which bulk is refused at once, unless `list` wants it; with more keys before all tables.
 fn site(list: impl FnOnce(&Rig) -> String, more: &str) -> Option<Rig> {
     let mut site = Rig::tcp_site("");
     let file = site.path("list");
     std::fs::write(&file, "").unwrap();
-    let patience = if more.contains("table-timeout") { "" } else { "table-timeout = \"1m\"\n" };
+    let patience = if more.contains("lookup-timeout") { "" } else { "lookup-timeout = \"1m\"\n" };
     site.extra = format!(
-        "{AT_ONCE}[actions]\nbulk = \"reject\"\n[whitelist]\nfiles = [\"{}\"]\n{patience}{more}",
+        "{patience}{more}{AT_ONCE}[actions]\nbulk = \"reject\"\n[whitelist]\nfiles = [\"{}\"]\n",
         file.display()
     );
     let mut rig = Rig::start_with(Kind::Postfix, site, &[])?;
@@ -188,7 +188,7 @@ fn a_table_that_does_not_answer_refuses_nothing() {
     let port = free_port();
     let table = format!("tcp:127.0.0.1:{port}");
     let list = |_: &Rig| format!("sender {table}\n");
-    let Some(mut rig) = site(list, "table-timeout = \"200ms\"\n") else { return };
+    let Some(mut rig) = site(list, "lookup-timeout = \"200ms\"\n") else { return };
     assert_eq!(code(&rig, "a@x.example", "a@box.test"), 250);
     assert!(rig.mta.wait_for_mail("a@box.test", 1)[0].verdict().starts_with("bulk; body=1; "));
     rig.daemon.log.wait_for(

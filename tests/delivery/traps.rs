@@ -187,8 +187,7 @@ fn what_is_no_spam_is_not_nominated() {
 fn what_own_users_send_to_a_trap_is_not_nominated() {
     let site = Rig::tcp_site("");
     let own = "[outbound.match]\nclient = \"192.0.2.10\"\n";
-    let extra =
-        format!("exempt-authenticated = false\n{REFUSING}{own}[traps]\nrecipients = [\"old@box.test\"]\n");
+    let extra = format!("exempt = [\"loopback\"]\n{REFUSING}{own}[traps]\nrecipients = [\"old@box.test\"]\n");
     let Some(rig) = Rig::start_with(Kind::Postfix, Site { extra, ..site }, &[]) else { return };
     let anna = Origin { login: Some("anna"), ..Origin::default() };
     let web = Origin { ip: "192.0.2.10", ..Origin::default() };
@@ -208,8 +207,8 @@ fn a_trap_says_nothing_of_what_may_be_wanted() {
     let site = Rig::tcp_site("");
     fs::write(site.path("wanted"), "dkim friends.test\n").unwrap();
     let extra = format!(
-        "{REFUSING}[whitelist]\nfiles = [\"{}\"]\n[traps]\nrecipients = [\"old@box.test\"]\n[authentication]\n\
-         authenticate = \"self\"\nnameservers = [\"{}\"]\ndns-timeout = \"200ms\"\n",
+        "lookup-timeout = \"200ms\"\n{REFUSING}[whitelist]\nfiles = [\"{}\"]\n[traps]\nrecipients = [\"old@box.test\"]\n[authentication]\n\
+         authenticate = \"self\"\nnameservers = [\"{}\"]\n",
         site.path("wanted").display(),
         silent.local_addr().unwrap()
     );

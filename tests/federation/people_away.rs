@@ -179,7 +179,7 @@ fn nothing_of_who_said_it_leaves_the_machine() {
 fn words_are_counted_by_whose_they_are() {
     let traps =
         "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[people]\ntrust = { new-reporter = 0.25 }\n";
-    let site = Site::new(&format!("exempt-loopback = false\n{traps}{STATUS}"));
+    let site = Site::new(&format!("exempt = [\"authenticated\"]\n{traps}{STATUS}"));
     let milter = site.start();
     let rows =
         || ["users", "traps"].map(|of| metrics(&milter)[&format!("bulkmark_people_rows{{of=\"{of}\"}}")]);

@@ -125,7 +125,7 @@ fn fail2ban_finds_the_address() {
     let (socket, config) = (server.site.path("log"), server.site.path("syslog.toml"));
     let log = UnixDatagram::bind(&socket).unwrap();
     log.set_read_timeout(Some(bulkmark_testing::PATIENCE)).unwrap();
-    let to_syslog = format!("target = \"syslog\"\nsocket = \"{}\"", socket.display());
+    let to_syslog = format!("target = \"syslog:{}\"", socket.display());
     let text = fs::read_to_string(server.config()).unwrap().replace("target = \"stderr\"", &to_syslog);
     fs::write(&config, text).unwrap();
     let _daemon = server.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(&config));

@@ -75,8 +75,9 @@ fn refusals_are_told() {
     assert_eq!(count(&site, &letter(5)), 3, "own reports count at once");
 
     let entry = server.entry("b", "report");
-    let other =
-        Site::new(&format!("exempt-loopback = false\nupstream = [{entry}]\n[ledger]\nwindow = \"6h\"\n"));
+    let other = Site::new(&format!(
+        "exempt = [\"authenticated\"]\nupstream = [{entry}]\n[ledger]\nwindow = \"6h\"\n"
+    ));
     let daemon = other.start();
     daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
 }

@@ -99,7 +99,10 @@ impl Machines {
         let aggregators = servers.iter().map(Server::start).collect();
         let site = |name: &&str| {
             let sync = format!("[sync]\ninterval = \"{}ms\"\n", SYNC.as_millis());
-            Site::new(&format!("exempt-loopback = false\n{}[ledger]\n{ledger}\n{sync}", fleet.table(name)))
+            Site::new(&format!(
+                "exempt = [\"authenticated\"]\n{}[ledger]\n{ledger}\n{sync}",
+                fleet.table(name)
+            ))
         };
         let sites: Vec<_> = MILTERS[..COUNT].iter().map(site).collect();
         let milters = sites.iter().map(Site::start).collect();

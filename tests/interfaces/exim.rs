@@ -106,7 +106,7 @@ impl Drop for Exim {
 /// waits; without the door, mail flows.
 #[test]
 fn the_dcc_condition_refuses_bulk() {
-    let keys = "exempt-loopback = false\n[thresholds]\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
+    let keys = "exempt = [\"authenticated\"]\n[thresholds]\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
     let site = site(keys, "", "");
     let daemon = start(&site);
     let socket = site.path("dccifd.sock").display().to_string();
@@ -174,7 +174,7 @@ impl Drop for Spamd {
 /// Debian's own Exim has this condition: what SpamAssassin says of a message, with what the plugin says.
 #[test]
 fn the_spam_condition_knows_bulk() {
-    let site = site("exempt-loopback = false\n", "", "");
+    let site = site("exempt = [\"authenticated\"]\n", "", "");
     let _daemon = start(&site);
     let port = free_port();
     crate::spamassassin_plugin::files(&site, "clear_report_template\nreport _TESTS_\n");

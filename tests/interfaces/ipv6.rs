@@ -39,7 +39,7 @@ fn pyzor_by_ipv6() {
 #[test]
 fn one_pyzor_socket_for_both_families() {
     let mut site = Site::new("");
-    let (_daemon, at) = open_at(&mut site, "[::]:0", "networks = [\"192.0.2.0/24\"]\n");
+    let (_daemon, at) = open_at(&mut site, "[::]:0", "[doors]\nnetworks = [\"192.0.2.0/24\"]\n");
     let [four, six] = ["127.0.0.1", "::1"].map(|ip| SocketAddr::new(ip.parse().unwrap(), at.port()));
     for _ in 0..2 {
         ask("127.0.0.1", four, "report", DIGEST);
@@ -57,9 +57,9 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
     let Some(all) = Namespaces::new(2) else { return };
     let networks = "networks = [\"10.77.0.0/24\"]";
     let site = Site::new(&format!(
-        "[doors.dccifd]\nlisten = \"[::]:10045\"\n{networks}\n\
-         [doors.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n{networks}\n\
-         [doors.pyzor]\nlisten = \"[::]:24441\"\n{networks}\n"
+        "[doors]\n{networks}\n[doors.dccifd]\nlisten = \"[::]:10045\"\n\
+         [doors.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n\
+         [doors.pyzor]\nlisten = \"[::]:24441\"\n"
     ));
     let daemon = all.at_server(|| site.start());
     daemon.log.wait_for(0, "the door pyzor is at");

@@ -27,9 +27,9 @@ fn site(razor: &str, pyzor: &str) -> Site {
     fs::write(&token, TOKEN).unwrap();
     let networks = "networks = [\"10.77.0.0/24\"]";
     site.extra = format!(
-        "[doors.http]\nlisten = \"0.0.0.0:8725\"\ntoken-file = {token:?}\n[doors.dccifd]\nlisten = \"0.0.0.0:10045\"\n{networks}\n\
-         [doors.razor]\nlisten = \"0.0.0.0:2703\"\nname = \"{}:2703\"\n{networks}\n{razor}\n\
-         [doors.pyzor]\nlisten = \"0.0.0.0:24441\"\n{networks}\n{pyzor}\n",
+        "[doors]\n{networks}\n[doors.http]\nlisten = \"0.0.0.0:8725\"\ntoken-file = {token:?}\n[doors.dccifd]\nlisten = \"0.0.0.0:10045\"\n\
+         [doors.razor]\nlisten = \"0.0.0.0:2703\"\nname = \"{}:2703\"\n{razor}\n\
+         [doors.pyzor]\nlisten = \"0.0.0.0:24441\"\n{pyzor}\n",
         SERVER[FRIEND]
     );
     site

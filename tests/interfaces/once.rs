@@ -13,7 +13,7 @@ fn with_id(n: usize, id: &str) -> Vec<u8> {
 
 #[test]
 fn by_its_message_id_or_queue_id() {
-    let site = site("exempt-loopback = false\n", "", "");
+    let site = site("exempt = [\"authenticated\"]\n", "", "");
     let daemon = start(&site);
     let by_milter = |queue_id: &str, raw: &[u8]| {
         let mail = Mail { id: queue_id.to_owned(), ..Mail::raw(raw) };
@@ -69,8 +69,9 @@ fn by_milter(daemon: &Daemon, id: &str, login: Option<&str>, to: &str, raw: &[u8
 /// A trap's mail is discarded by the mail server whoever asked before, and is one message.
 #[test]
 fn a_trap_gets_nothing_of_what_came_through_another_door() {
-    let keys =
-        format!("exempt-loopback = false\n{STATUS}[traps]\nrecipients = [\"@trap.test\"]\ndiscard = true\n");
+    let keys = format!(
+        "exempt = [\"authenticated\"]\n{STATUS}[traps]\nrecipients = [\"@trap.test\"]\ndiscard = true\n"
+    );
     let site = site(&keys, "", "");
     let daemon = start(&site);
     let sprung = || {
@@ -95,7 +96,7 @@ fn a_trap_gets_nothing_of_what_came_through_another_door() {
 /// An account's limit holds, and whom it writes to is remembered, whoever asked before; what it sent is added up once.
 #[test]
 fn what_own_users_send_through_several_doors_is_theirs() {
-    let keys = "exempt-loopback = false\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
+    let keys = "exempt = [\"authenticated\"]\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
     let site = site(keys, "", "");
     let daemon = start(&site);
     let written = || status(&site)["correspondents"].as_u64().unwrap();

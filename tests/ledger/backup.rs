@@ -36,7 +36,7 @@ fn restore(site: &Site, file: &Path) {
 /// It is the same with the daemon and without it; one that there was before stays until the new one is complete.
 #[test]
 fn a_copy_is_equal_cell_by_cell() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = site.start();
     for n in 0..30 {
         send(&daemon, &letter(n), n + 1);

@@ -78,7 +78,7 @@ fn peers_are_equal_cell_by_cell() {
 /// Two sites become one: their counts are added up, once.
 #[test]
 fn ledgers_of_two_sites_are_added_up() {
-    let sites = [(); 2].map(|()| Site::new("exempt-loopback = false\n"));
+    let sites = [(); 2].map(|()| Site::new("exempt = [\"authenticated\"]\n"));
     for (site, times) in sites.iter().zip([4, 5]) {
         let daemon = site.start();
         send(&daemon, &letter(1), times);
@@ -86,7 +86,7 @@ fn ledgers_of_two_sites_are_added_up() {
         assert!(daemon.terminate().success());
     }
     let files = [file(&sites[0]), file(&sites[1])];
-    let sum = Site::new("exempt-loopback = false\n");
+    let sum = Site::new("exempt = [\"authenticated\"]\n");
     sum.config();
     let state = shown(&sum.path("state"));
     let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
@@ -103,11 +103,11 @@ fn ledgers_of_two_sites_are_added_up() {
     assert_eq!(code, 2);
     assert!(text.contains("ledger.redb already exists"), "{text}");
     // A sum can be added up with others.
-    let third = Site::new("exempt-loopback = false\n");
+    let third = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = third.start();
     send(&daemon, &letter(6), 2);
     assert!(daemon.terminate().success());
-    let all = Site::new("exempt-loopback = false\n");
+    let all = Site::new("exempt = [\"authenticated\"]\n");
     all.config();
     let (code, text) = ledger(&["merge", &file(&sum), &file(&third), "--output", &shown(&all.path("state"))]);
     assert_eq!(code, 0, "{text}");
@@ -151,7 +151,7 @@ fn each_server_is_sent_its_own_token() {
 /// Damage is found, and told.
 #[test]
 fn damage_is_found() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = site.start();
     send(&daemon, &letter(1), 30);
     assert!(daemon.terminate().success());

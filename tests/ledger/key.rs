@@ -32,7 +32,7 @@ fn kept(site: &Site) -> Vec<PathBuf> {
 /// What is said before the restart, with the daemon and without it; at the restart; and after the old key was put back.
 #[test]
 fn a_new_key_begins_a_new_ledger_and_the_old_one_comes_back() {
-    let mut site = Site::new("exempt-loopback = false\n");
+    let mut site = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = site.start();
     send(&daemon, &letter(1), 3);
     assert_eq!(
@@ -86,7 +86,7 @@ fn reports_that_were_never_sent_are_told() {
 /// What is not a question of the key alone is for the administrator to decide.
 #[test]
 fn an_administrator_begins_anew() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let begin = || bulkmark(&site, &["ledger", "begin", "--config"]);
     let daemon = site.start();
     send(&daemon, &letter(3), 2);

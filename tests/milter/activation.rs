@@ -232,7 +232,7 @@ fn several_sockets_go_to_listeners_by_their_names() {
         return skip("systemd-socket-activate is not installed");
     }
     let mut site = Site::new(
-        "exempt-loopback = false\n[[policy]]\nname = \"inside\"\nmatch = { listener = \"inside\" }\n",
+        "exempt = [\"authenticated\"]\n[[policy]]\nname = \"inside\"\nmatch = { listener = \"inside\" }\n",
     );
     site.listen = "[\"systemd\", { name = \"inside\", at = \"systemd\" }]".to_owned();
     let paths = [site.path("in.sock"), site.path("m.sock")];

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 /// A user without history is trusted in full.
-const TRUSTING: &str = "exempt-loopback = false\n[people]\ntrust = { new-reporter = 1.0 }\n";
+const TRUSTING: &str = "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 1.0 }\n";
 
 fn verdict(milter: &Daemon, message: &[u8]) -> String {
     session(milter).message(&Mail::raw(message)).header().to_owned()
@@ -174,7 +174,7 @@ fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, Str
 /// A script that calls spam whatever leaves the house is told why not; whoever means it can force it, and take it back.
 #[test]
 fn mail_of_ones_own_is_refused_unless_forced() {
-    let site = Site::new("exempt-loopback = false\n[people]\nown-domains = [\"offers.test\"]\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n[people]\nown-domains = [\"offers.test\"]\n");
     let milter = site.start();
     for name in ["Anna", "Bert", "Carl"] {
         let (code, why) = refused(&site, &["--user", "script"], &offer(name));
@@ -195,7 +195,7 @@ fn mail_of_ones_own_is_refused_unless_forced() {
 /// its bytes, breaks a line of the log.
 #[test]
 fn unknown_users_and_names_of_any_bytes_are_newcomers() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let milter = site.start();
     let names: [&[u8]; 5] = [b"nobody-here", b"a b\x1b[0m", b"\xff\xfe\x80", b"two\nlines", b"--spam"];
     for (name, heard) in names.iter().zip(1..) {
@@ -229,7 +229,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
 /// A user for whom the administrator vouches weighs whole, until forgotten; traps and clients of doors cannot be vouched for.
 #[test]
 fn the_administrator_vouches_for_a_user() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let _milter = site.start();
     assert_eq!(told(&site, &["vouch", "--user", "anna"])["vouched"], true);
     let answer = report(&site, &["--user", "anna"], &offer("Anna"));
@@ -316,7 +316,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
 /// What cannot be counted is refused with a reason, and the exit code says so.
 #[test]
 fn what_has_no_signature_or_is_no_mail_is_refused() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let milter = site.start();
     let (code, why) = refused(&site, &[], &crlf("Subject: x\n\nshort\n"));
     assert_eq!(code, Some(1));
@@ -500,7 +500,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
 #[test]
 fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
     let site = Site::new(&format!(
-        "exempt-loopback = false\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
+        "exempt = [\"authenticated\"]\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
          [people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"
     ));
     let daemon = site.start();

@@ -132,7 +132,7 @@ fn connect(address: &str) -> Client {
 #[test]
 fn listeners_have_policies_of_their_own() {
     let mut site = Site::new(
-        "exempt-authenticated = false\n[thresholds]\nbody = 1\nmin-sources = 1\n\
+        "exempt = [\"loopback\"]\n[thresholds]\nbody = 1\nmin-sources = 1\n\
          [[policy]]\nname = \"inside\"\nmatch = { listener = \"inside\" }\nactions = { bulk = \"reject\" }\n\
          [[policy]]\nname = \"robots\"\nmatch = { login = [\"Robot\"] }\njudge = false\n\
          [[policy]]\nname = \"nearby\"\nmatch = { client = \"198.51.100.0/24\" }\nthresholds = { body = 9 }\n",
@@ -202,7 +202,7 @@ fn a_reload_takes_policies_or_names_the_place() {
 #[test]
 fn commands_answer_as_the_milter_would() {
     let mut site = site();
-    site.extra = format!("exempt-authenticated = true\n{}", site.extra);
+    site.extra = format!("exempt = [\"loopback\", \"authenticated\"]\n{}", site.extra);
     site.listen = "[\"inet:127.0.0.1:0\", { name = \"inside\", at = \"inet:127.0.0.1:0\" }]".to_owned();
     let daemon = site.start();
     let text = "From: a@sender.test\n\nThis is a message of many words, and it says: asked\n";

@@ -119,7 +119,7 @@ fn networks_of_one_ipv6_provider_are_one() {
 
 #[test]
 fn a_client_without_an_address_is_no_network() {
-    let site = Site::new(&format!("exempt-loopback = false\n{REFUSING}"));
+    let site = Site::new(&format!("exempt = [\"authenticated\"]\n{REFUSING}"));
     let daemon = site.start();
     let mut client = Client::connect(&daemon);
     client.stage(b'C', b"localhost\0U", NOREPLY_CONNECT);

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 
 /// A milter that counts what the tests send.
 fn site(extra: &str) -> Site {
-    Site::new(&format!("exempt-loopback = false\n{extra}{STATUS}"))
+    Site::new(&format!("exempt = [\"authenticated\"]\n{extra}{STATUS}"))
 }
 
 /// The name of a count of messages.
@@ -207,7 +207,7 @@ fn lost_log_lines_are_counted() {
     let socket = site.path("log");
     let _unread = UnixDatagram::bind(&socket).unwrap();
     // Clients on loopback are exempt, which is a line each.
-    site.extra = format!("{STATUS}[log]\nsocket = \"{}\"\n", socket.display());
+    site.extra = format!("{STATUS}[log]\ntarget = \"syslog:{}\"\n", socket.display());
     // The log cannot tell where the page is.
     let free = bulkmark_testing::mta::free_port();
     site.extra = site.extra.replace(":0\"", &format!(":{free}\""));
@@ -304,7 +304,7 @@ fn strangers_are_kept_out() {
         daemon.log.wait_for(0, complaint);
         assert_eq!(daemon.wait().code(), Some(78));
     }
-    let open = Site::new("[status]\nlisten = \"0.0.0.0:0\"\nallow-remote = true\n").start();
+    let open = Site::new("[status]\nlisten = \"0.0.0.0:0\"\nhosts = [\"mx.test\"]\n").start();
     open.log.wait_for(0, "metrics and status are at http://0.0.0.0:");
 }
 
@@ -313,7 +313,7 @@ fn strangers_are_kept_out() {
 fn a_milter_runs_where_its_page_cannot() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let site = Site::new(&format!("exempt-loopback = false\n[status]\nlisten = \"127.0.0.1:{port}\"\n"));
+    let site = Site::new(&format!("exempt = [\"authenticated\"]\n[status]\nlisten = \"127.0.0.1:{port}\"\n"));
     let daemon = site.start();
     let line = daemon.log.wait_for(0, "there are no metrics and no status page");
     assert!(line.contains(&format!("cannot listen on 127.0.0.1:{port} (status.listen)")), "{line}");

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 /// A milter that counts what the tests send.
 fn site(extra: &str) -> Site {
-    Site::new(&format!("exempt-loopback = false\n{extra}{STATUS}"))
+    Site::new(&format!("exempt = [\"authenticated\"]\n{extra}{STATUS}"))
 }
 
 fn url(daemon: &Daemon) -> String {
@@ -153,7 +153,7 @@ fn history_survives_a_restart() {
 
 #[test]
 fn subjects_are_shown_where_that_is_wanted() {
-    let site = Site::new(&format!("exempt-loopback = false\n{STATUS}show = [\"subjects\"]\n"));
+    let site = Site::new(&format!("exempt = [\"authenticated\"]\n{STATUS}show = [\"subjects\"]\n"));
     let daemon = site.start();
     mail(&daemon, 1, "=?utf-8?q?Gr=C3=BC=C3=9Fe?=", "news@shop.example", 20);
     assert_eq!(status(&daemon)["bulk"][0]["subject"], "Grüße");
@@ -253,7 +253,7 @@ fn answers_tell_browsers_to_take_nothing_from_elsewhere() {
 /// Nothing is kept of messages where nobody could see it.
 #[test]
 fn a_milter_without_a_page_listens_nowhere() {
-    let daemon = Site::new("exempt-loopback = false\n[status]\nlisten = \"\"\n").start();
+    let daemon = Site::new("exempt = [\"authenticated\"]\n[status]\nlisten = \"\"\n").start();
     send(&daemon, &letter(1), 1);
     assert!(!daemon.log.lines().iter().any(|line| line.contains("metrics and status")));
 }
@@ -575,7 +575,7 @@ fn it_looks_well_in_all_sizes_and_lights() {
     let upstream =
         format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\nsync.max-spool-age = \"60d\"\n");
     let shown = "show = [\"subjects\", \"clients\", \"recipients\"]\n";
-    let mut site = Site::new(&format!("exempt-loopback = false\n{upstream}{STATUS}{shown}"));
+    let mut site = Site::new(&format!("exempt = [\"authenticated\"]\n{upstream}{STATUS}{shown}"));
     let Some(clock) = Clock::of(&mut site, "-43200m") else { return };
     let daemon = site.start();
     a_month_of_mail(&daemon, &clock);

@@ -580,7 +580,7 @@ fn a_clock_that_is_off() {
 
 #[test]
 fn a_ledger_that_is_damaged() {
-    let clinic = Clinic::new("exempt-loopback = false\n");
+    let clinic = Clinic::new("exempt = [\"authenticated\"]\n");
     let daemon = clinic.site.start();
     send(&daemon, &letter(1), 3);
     assert!(daemon.terminate().success());
@@ -625,7 +625,7 @@ fn a_white_list_with_a_bad_line() {
 #[test]
 fn a_log_that_nobody_takes() {
     let mut clinic = Clinic::new("");
-    clinic.site.extra = format!("[log]\nsocket = \"{}\"\n", clinic.site.path("log").display());
+    clinic.site.extra = format!("[log]\ntarget = \"syslog:{}\"\n", clinic.site.path("log").display());
     clinic.doctor().says("warning  log: syslog takes no lines, so they go to standard error");
     let _log = std::os::unix::net::UnixDatagram::bind(clinic.site.path("log")).unwrap();
     clinic.doctor().says("ok       log: lines go to syslog\n");

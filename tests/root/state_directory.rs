@@ -106,7 +106,7 @@ fn root_follows_no_link_to_the_ledger() {
     if !is_root() {
         return;
     }
-    let (site, outside) = (Site::new("exempt-loopback = false\n"), Outside::new());
+    let (site, outside) = (Site::new("exempt = [\"authenticated\"]\n"), Outside::new());
     let (state, ledger) = (site.path("state"), site.path("state/ledger.redb"));
     let sound = ["one.redb", "two.redb"].map(|name| site.path(name));
     for path in &sound {
@@ -153,7 +153,7 @@ fn root_follows_no_link_to_the_ledger() {
 /// The units have UMask=0077; whoever starts a daemon without them is as safe.
 #[test]
 fn what_is_counted_is_nobody_elses_whatever_the_umask_is() {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let start = || {
         let mut shell = Command::new("sh");
         shell.args(["-c", "umask 0; exec \"$0\" \"$@\"", program(), "milter", "--config"]).arg(site.config());

@@ -19,6 +19,7 @@ mod decide;
 mod despite;
 mod doubts;
 mod entries;
+mod exempt;
 mod facts;
 mod fraction;
 mod held;
@@ -54,15 +55,16 @@ pub use correspondents::{Claim, Correspondence, Correspondents};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
 pub use despite::Despite;
 pub use doubts::{Doubt, doubts, host_bits};
+pub use exempt::ExemptClients;
 pub use facts::Facts;
 pub use fraction::Fraction;
 pub use held::Held;
-pub use mailbox::{Mailboxes, RecipientCase};
+pub use mailbox::Mailboxes;
 pub use matching::{Login, MatchSettings, MessageMatch, Name, Origin};
 pub use network::Network;
 pub use one_or_many::OneOrMany;
 pub use outbound::OutboundSettings;
-pub use partial::{SomeActions, SomeReply, SomeThresholds};
+pub use partial::{SomeActions, SomeThresholds};
 pub use people::PeopleSettings;
 pub use persons::Persons;
 pub use policies::{By, DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicySettings};
@@ -72,7 +74,6 @@ pub use reply::{RefusalReply, ReplyFields};
 pub use reporters::Reporters;
 pub use settings::{
     Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
-    WhiteListSettings,
 };
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};

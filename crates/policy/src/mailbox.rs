@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which addresses are one mailbox, so that a message to many spellings of one address counts once.
+//! Which addresses are one mailbox, so that a message to many spellings of one address counts once. Case never matters: nearly all mail systems ignore it.
 
-use serde::Deserialize;
 use std::borrow::Cow;
-
-/// Whether upper and lower case matter in the part of an address before the `@`. Behind it they never do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecipientCase {
-    /// They do not: `Anna@` and `anna@` are one mailbox, as for nearly all mail systems.
-    #[default]
-    Ignore,
-    /// They do.
-    Distinguish,
-}
 
 /// How recipients are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mailboxes {
     /// Characters that begin an extension: with `+`, `anna+news@` is the mailbox of `anna@`. Empty: there are no extensions.
     pub delimiter: String,
-    /// Whether case matters.
-    pub case: RecipientCase,
 }
 
 impl Default for Mailboxes {
     fn default() -> Self {
-        Self { delimiter: "+".to_owned(), case: RecipientCase::default() }
+        Self { delimiter: "+".to_owned() }
     }
 }
 
@@ -44,10 +30,7 @@ impl Mailboxes {
         // As with Postfix, an address that begins with a delimiter has no extension.
         let end = local.char_indices().skip(1).find(|&(_, c)| self.delimiter.contains(c));
         let local = end.map_or(&*local, |(at, _)| &local[..at]);
-        let mut mailbox = match self.case {
-            RecipientCase::Ignore => local.to_lowercase(),
-            RecipientCase::Distinguish => local.to_owned(),
-        };
+        let mut mailbox = local.to_lowercase();
         if let Some(domain) = domain {
             mailbox.push('@');
             mailbox.push_str(&domain.strip_suffix('.').unwrap_or(domain).to_lowercase());
@@ -98,13 +81,10 @@ mod tests {
 
     #[test]
     fn what_is_an_extension_is_configured() {
-        let mailboxes =
-            |delimiter: &str| Mailboxes { delimiter: delimiter.to_owned(), ..Mailboxes::default() };
+        let mailboxes = |delimiter: &str| Mailboxes { delimiter: delimiter.to_owned() };
         assert_eq!(mailboxes("").mailbox("anna+news@box.example"), "anna+news@box.example");
         assert_eq!(mailboxes("-+").mailbox("anna-news@box.example"), "anna@box.example");
         assert_eq!(mailboxes("-+").mailbox("anna+news-x@box.example"), "anna@box.example");
-        let exact = Mailboxes { case: RecipientCase::Distinguish, ..Mailboxes::default() };
-        assert_eq!(exact.mailbox("Anna+News@Box.example"), "Anna@box.example");
         assert_eq!(mailboxes("é").mailbox("épée@box.example"), "ép@box.example");
     }
 }

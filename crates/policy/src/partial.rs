@@ -3,9 +3,9 @@
 
 use super::correspondents::Correspondents;
 use super::fraction::Fraction;
-use super::reply::{Code, RefusalReply, Status, Text};
+use super::reply::RefusalReply;
 use super::settings::{Action, Actions, MinSources, Threshold, Thresholds};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 /// `thresholds` of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -53,40 +53,9 @@ pub struct SomeActions {
     /// The part of recipients for whom they are taken.
     pub share: Option<Fraction>,
     /// The answer of `reject`.
-    pub reject: SomeReply<5>,
+    pub reject_reply: Option<RefusalReply<5>>,
     /// The answer of `tempfail`.
-    pub tempfail: SomeReply<4>,
-}
-
-/// A part of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SomeReply<const CLASS: u8> {
-    code: Option<Code<CLASS>>,
-    status: Option<Status<CLASS>>,
-    text: Option<Text>,
-    spam_text: Option<Text>,
-}
-
-impl<const CLASS: u8> SomeReply<CLASS> {
-    fn over(&self, all: &RefusalReply<CLASS>) -> RefusalReply<CLASS> {
-        RefusalReply {
-            code: self.code.as_ref().unwrap_or(&all.code).clone(),
-            status: self.status.as_ref().unwrap_or(&all.status).clone(),
-            text: self.text.as_ref().unwrap_or(&all.text).clone(),
-            spam_text: self.spam_text.as_ref().unwrap_or(&all.spam_text).clone(),
-        }
-    }
-}
-
-/// A whole answer is a part of one, on the usual one.
-impl<'de, const CLASS: u8> Deserialize<'de> for RefusalReply<CLASS>
-where
-    Self: Default,
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(SomeReply::deserialize(deserializer)?.over(&Self::default()))
-    }
+    pub tempfail_reply: Option<RefusalReply<4>>,
 }
 
 impl SomeActions {
@@ -99,8 +68,8 @@ impl SomeActions {
             correspondents: self.correspondents.unwrap_or(all.correspondents),
             rehearse: self.rehearse.unwrap_or(all.rehearse),
             share: self.share.unwrap_or(all.share),
-            reject: self.reject.over(&all.reject),
-            tempfail: self.tempfail.over(&all.tempfail),
+            reject_reply: self.reject_reply.as_ref().unwrap_or(&all.reject_reply).clone(),
+            tempfail_reply: self.tempfail_reply.as_ref().unwrap_or(&all.tempfail_reply).clone(),
         }
     }
 }

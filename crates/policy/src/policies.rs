@@ -179,7 +179,7 @@ match = { recipient = "box.example", client = "192.0.2.0/24" }
 name = "strict"
 match = { recipient = ["box.example", "abuse@"] }
 thresholds = { near = 7 }
-actions = { bulk = "reject", reject = { code = 554 } }
+actions = { bulk = "reject", reject-reply = "554 5.7.1 {reason}" }
 "#;
 
     fn parted(origin: &Origin<'_>, recipients: &[&str]) -> Vec<(String, Vec<String>)> {
@@ -219,8 +219,8 @@ actions = { bulk = "reject", reject = { code = 554 } }
         assert!(!out.judge && inside.judge && strict.judge);
         assert_eq!((strict.thresholds.body.get(), strict.thresholds.near.get()), (20, 7));
         assert_eq!((strict.actions.bulk, strict.actions.near), (Action::Reject, Action::Quarantine));
-        let reject = &strict.actions.reject;
-        assert_eq!((reject.code.as_str(), reject.status.as_str()), ("554", "5.7.1"));
+        let reject = &strict.actions.reject_reply;
+        assert_eq!((&*reject.code, &*reject.status), ("554", "5.7.1"));
         assert_eq!(inside.thresholds, Thresholds::default());
     }
 }

@@ -7,107 +7,73 @@ use serde::Deserialize;
 /// for what the fields expand to.
 const MAX_TEXT: usize = 300;
 
-/// `[actions.reject]`, of class 5, and `[actions.tempfail]`, of class 4.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `actions.reject-reply`, of class 5, and `actions.tempfail-reply`, of class 4: as an MTA writes it, `550 5.7.1 text`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct RefusalReply<const CLASS: u8> {
     /// An SMTP code of 500 to 559, or of 400 to 459.
-    pub code: Code<CLASS>,
+    pub code: String,
     /// An enhanced status code (RFC 3463) of the same class.
-    pub status: Status<CLASS>,
+    pub status: String,
     /// The text behind the codes.
     pub text: Text,
-    /// The same for what people call spam; `{count}` is how many of them do.
-    pub spam_text: Text,
 }
 
 impl<const CLASS: u8> RefusalReply<CLASS> {
-    fn new(code: &str, status: &str, text: &str, spam_text: &str) -> Self {
-        let (code, status) = (Code(code.to_owned()), Status(status.to_owned()));
-        Self { code, status, text: Text(text.to_owned()), spam_text: Text(spam_text.to_owned()) }
+    fn new(code: &str, status: &str, text: &str) -> Self {
+        Self { code: code.to_owned(), status: status.to_owned(), text: Text(text.to_owned()) }
     }
 }
 
 impl Default for RefusalReply<5> {
     fn default() -> Self {
-        Self::new(
-            "550",
-            "5.7.1",
-            "bulk mail refused (id {id})",
-            "message refused: reported as spam (id {id})",
-        )
+        Self::new("550", "5.7.1", "{reason} refused (id {id})")
     }
 }
 
 impl Default for RefusalReply<4> {
     fn default() -> Self {
-        Self::new(
-            "451",
-            "4.7.1",
-            "bulk mail, try again later (id {id})",
-            "message reported as spam, try again later (id {id})",
-        )
+        Self::new("451", "4.7.1", "{reason}, try again later (id {id})")
     }
 }
 
-/// A three-digit reply code of one class.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "i64")]
-pub struct Code<const CLASS: u8>(String);
-
-impl<const CLASS: u8> Code<CLASS> {
-    /// The three digits.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<const CLASS: u8> TryFrom<i64> for Code<CLASS> {
+impl<const CLASS: u8> TryFrom<String> for RefusalReply<CLASS> {
     type Error = String;
 
-    fn try_from(code: i64) -> Result<Self, String> {
-        let first = i64::from(CLASS) * 100;
-        if (first..first + 60).contains(&code) {
-            Ok(Self(code.to_string()))
-        } else {
-            Err(format!("found {code}, expected {first} to {}", first + 59))
+    fn try_from(reply: String) -> Result<Self, String> {
+        let mut fields = reply.splitn(3, ' ');
+        let (code, status, text) = (
+            fields.next().unwrap_or_default(),
+            fields.next().unwrap_or_default(),
+            fields.next().unwrap_or_default(),
+        );
+        let digits = code.bytes().all(|b| b.is_ascii_digit()).then(|| code.parse().ok()).flatten();
+        let first = u16::from(CLASS) * 100;
+        if !digits.is_some_and(|code: u16| (first..first + 60).contains(&code)) {
+            return Err(format!(
+                "found \"{code}\", expected a code of {first} to {} first, as in \"{CLASS}50 {CLASS}.7.1 text\"",
+                first + 59
+            ));
         }
+        if !is_status(status, CLASS) {
+            return Err(format!(
+                "found \"{status}\", expected an enhanced status code such as \"{CLASS}.7.1\" behind the code"
+            ));
+        }
+        Ok(Self { code: code.to_owned(), status: status.to_owned(), text: text.to_owned().try_into()? })
     }
 }
 
-/// An enhanced status code of one class.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Status<const CLASS: u8>(String);
-
-impl<const CLASS: u8> Status<CLASS> {
-    /// In the form `class.subject.detail`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<const CLASS: u8> TryFrom<String> for Status<CLASS> {
-    type Error = String;
-
-    fn try_from(status: String) -> Result<Self, String> {
-        let number = |s: &str| {
-            matches!(s.len(), 1..=3)
-                && s.bytes().all(|b| b.is_ascii_digit())
-                && (s == "0" || !s.starts_with('0'))
-        };
-        let mut fields = status.split('.');
-        let valid = fields.next() == Some(&CLASS.to_string())
-            && fields.next().is_some_and(number)
-            && fields.next().is_some_and(number)
-            && fields.next().is_none();
-        if valid {
-            Ok(Self(status))
-        } else {
-            Err(format!("found \"{status}\", expected an enhanced status code such as \"{CLASS}.7.1\""))
-        }
-    }
+/// Whether that is an enhanced status code of the class, `class.subject.detail`.
+fn is_status(status: &str, class: u8) -> bool {
+    let number = |s: &str| {
+        matches!(s.len(), 1..=3) && s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'))
+    };
+    let mut fields = status.split('.');
+    fields.next() == Some(&class.to_string())
+        && fields.next().is_some_and(number)
+        && fields.next().is_some_and(number)
+        && fields.next().is_none()
 }
 
 /// The text of an answer, in which fields in braces are filled in.
@@ -128,6 +94,8 @@ pub struct ReplyFields<'a> {
     pub host: &'a str,
     /// `{signature}`
     pub signature: &'a str,
+    /// `{reason}`: what the message is to those who refuse it.
+    pub reason: &'a str,
 }
 
 impl ReplyFields<'_> {
@@ -138,6 +106,7 @@ impl ReplyFields<'_> {
             "id" => self.id.to_owned(),
             "host" => self.host.to_owned(),
             "signature" => self.signature.to_owned(),
+            "reason" => self.reason.to_owned(),
             _ => return None,
         })
     }
@@ -175,17 +144,17 @@ impl TryFrom<String> for Text {
 
     fn try_from(text: String) -> Result<Self, String> {
         if text.is_empty() || text.len() > MAX_TEXT {
-            return Err(format!("found {} bytes, expected 1 to {MAX_TEXT}", text.len()));
+            return Err(format!("found a text of {} bytes, expected 1 to {MAX_TEXT}", text.len()));
         }
         // Sendmail reads % as the beginning of a format and drops the text.
         if let Some(bad) = text.chars().find(|c| !matches!(c, ' '..='~') || *c == '%') {
             return Err(format!("found {bad:?}, expected printable ASCII without %"));
         }
         let text = Self(text);
-        let probe = ReplyFields { count: 0, threshold: 0, id: "", host: "", signature: "" };
+        let probe = ReplyFields { count: 0, threshold: 0, id: "", host: "", signature: "", reason: "" };
         if let Err(name) = text.expand(&probe) {
             return Err(format!(
-                "found the field {{{name}}}, expected {{count}}, {{threshold}}, {{id}}, {{host}} or {{signature}}"
+                "found the field {{{name}}}, expected {{count}}, {{threshold}}, {{id}}, {{host}}, {{signature}} or {{reason}}"
             ));
         }
         Ok(text)
@@ -198,22 +167,25 @@ mod tests {
 
     #[test]
     fn codes_and_status_keep_their_class() {
-        assert!(Code::<5>::try_from(554).is_ok() && Code::<4>::try_from(421).is_ok());
-        for bad in [450, 560, 600, -1, 55] {
-            assert!(Code::<5>::try_from(bad).is_err());
+        let reply = RefusalReply::<5>::try_from("554 5.7.99 no bulk, please".to_owned()).unwrap();
+        assert_eq!((&*reply.code, &*reply.status, &*reply.text.0), ("554", "5.7.99", "no bulk, please"));
+        assert!(RefusalReply::<4>::try_from("421 4.7.1 later".to_owned()).is_ok());
+        for bad in ["450", "560", "600", "-1", "55", "+50", "", "bulk"] {
+            assert!(RefusalReply::<5>::try_from(format!("{bad} 5.7.1 text")).is_err(), "{bad}");
         }
-        assert!(Status::<5>::try_from("5.7.1".to_owned()).is_ok());
-        for bad in ["4.7.1", "5.7", "5.7.1.2", "5.07.1", "5.7.x", "5..1", "5.7.1000", ""] {
-            assert!(Status::<5>::try_from(bad.to_owned()).is_err(), "{bad}");
+        for bad in ["4.7.1", "5.7", "5.7.1.2", "5.07.1", "5.7.x", "5..1", "5.7.1000", "", "text"] {
+            assert!(RefusalReply::<5>::try_from(format!("550 {bad} text")).is_err(), "{bad}");
         }
+        assert!(RefusalReply::<5>::try_from("550 5.7.1".to_owned()).is_err(), "no text");
     }
 
     #[test]
     fn texts_are_filled_and_checked() {
-        let fields =
-            ReplyFields { count: 27, threshold: 20, id: "4ABC", host: "mx.example.org", signature: "00ff" };
-        let text = Text::try_from("{count}/{threshold} {id} {host} {signature}.".to_owned()).unwrap();
-        assert_eq!(text.fill(&fields), "27/20 4ABC mx.example.org 00ff.");
+        let (id, host, signature, reason) = ("4ABC", "mx.example.org", "00ff", "bulk mail");
+        let fields = ReplyFields { count: 27, threshold: 20, id, host, signature, reason };
+        let text =
+            Text::try_from("{count}/{threshold} {id} {host} {signature}: {reason}.".to_owned()).unwrap();
+        assert_eq!(text.fill(&fields), "27/20 4ABC mx.example.org 00ff: bulk mail.");
         for bad in ["", "100 %", "two\nlines", "{nonsense}", "{count", &"x".repeat(301)] {
             assert!(Text::try_from((*bad).to_owned()).is_err(), "{bad}");
         }

@@ -7,7 +7,6 @@ use super::reply::RefusalReply;
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The count from which on a message is bulk: 1 to 2^24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -219,9 +218,9 @@ pub struct Actions {
     /// The part of recipients for whom they are taken; for others they are rehearsed.
     pub share: Fraction,
     /// The answer of `reject`.
-    pub reject: RefusalReply<5>,
+    pub reject_reply: RefusalReply<5>,
     /// The answer of `tempfail`.
-    pub tempfail: RefusalReply<4>,
+    pub tempfail_reply: RefusalReply<4>,
 }
 
 impl Default for Actions {
@@ -233,8 +232,8 @@ impl Default for Actions {
             correspondents: Correspondents::default(),
             rehearse: false,
             share: Fraction::ONE,
-            reject: RefusalReply::default(),
-            tempfail: RefusalReply::default(),
+            reject_reply: RefusalReply::default(),
+            tempfail_reply: RefusalReply::default(),
         }
     }
 }
@@ -281,27 +280,10 @@ pub enum Per {
     Message,
 }
 
-/// White lists of some or of all.
+/// `[whitelist]`, and that of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WhiteListFiles {
     /// Files of one entry a line.
     pub files: Vec<PathBuf>,
-}
-
-/// `[whitelist]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct WhiteListSettings {
-    /// Files of one entry a line.
-    pub files: Vec<PathBuf>,
-    /// How long tables elsewhere are given for their answers on one message.
-    #[serde(with = "humantime_serde")]
-    pub table_timeout: Duration,
-}
-
-impl Default for WhiteListSettings {
-    fn default() -> Self {
-        Self { files: Vec::new(), table_timeout: Duration::from_secs(2) }
-    }
 }

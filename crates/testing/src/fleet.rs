@@ -188,7 +188,7 @@ impl Fleet {
 
     /// A milter of the fleet.
     pub fn milter(&self, name: &str) -> Site {
-        Site::new(&format!("exempt-loopback = false\n{}[sync]\ninterval = \"20ms\"\n", self.table(name)))
+        Site::new(&format!("exempt = [\"authenticated\"]\n{}[sync]\ninterval = \"20ms\"\n", self.table(name)))
     }
 
     /// An aggregator.

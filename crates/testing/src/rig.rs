@@ -110,8 +110,8 @@ impl Rig {
 
 /// All of Sendmail's clients are on loopback, so that nothing would be judged.
 fn for_clients_of(kind: Kind, extra: &str) -> String {
-    let exempt = if kind == Kind::Sendmail && !extra.contains("exempt-loopback") {
-        "exempt-loopback = false\n"
+    let exempt = if kind == Kind::Sendmail && !extra.contains("exempt = ") {
+        "exempt = [\"authenticated\"]\n"
     } else {
         ""
     };

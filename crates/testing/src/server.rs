@@ -154,7 +154,7 @@ pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
 /// A milter that follows these servers.
 pub fn milter(entries: &[String]) -> Site {
     Site::new(&format!(
-        "exempt-loopback = false\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",
+        "exempt = [\"authenticated\"]\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",
         entries.join(", ")
     ))
 }

@@ -121,7 +121,7 @@ impl Outcome {
             Action::Mark | Action::Discard | Action::Quarantine => None,
         };
         let (count, threshold) = (standing.sent.bulk, rules.outbound.bulk);
-        let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: "" };
+        let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: "", reason: BULK };
         let reply = codes.map(|(code, status)| Reply {
             code: code.to_owned(),
             status: status.to_owned(),
@@ -231,21 +231,21 @@ fn reply(
     signature: Option<Signature>,
 ) -> Option<Reply> {
     let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
-    let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: &signature };
+    let reason = if verdict == Verdict::Spam { SPAM } else { BULK };
+    let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: &signature, reason };
     match action {
-        Action::Reject => Some(filled(&actions.reject, verdict, &fields)),
-        Action::Tempfail => Some(filled(&actions.tempfail, verdict, &fields)),
+        Action::Reject => Some(filled(&actions.reject_reply, &fields)),
+        Action::Tempfail => Some(filled(&actions.tempfail_reply, &fields)),
         Action::Mark | Action::Discard | Action::Quarantine => None,
     }
 }
 
-fn filled<const CLASS: u8>(reply: &RefusalReply<CLASS>, verdict: Verdict, fields: &ReplyFields<'_>) -> Reply {
-    let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
-    Reply {
-        code: reply.code.as_str().to_owned(),
-        status: reply.status.as_str().to_owned(),
-        text: text.fill(fields),
-    }
+/// Why a message is refused, as its sender is told.
+const BULK: &str = "bulk mail";
+const SPAM: &str = "mail reported as spam";
+
+fn filled<const CLASS: u8>(reply: &RefusalReply<CLASS>, fields: &ReplyFields<'_>) -> Reply {
+    Reply { code: reply.code.clone(), status: reply.status.clone(), text: reply.text.fill(fields) }
 }
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(text(&rules, 19, 9), None);
         // The count that did it.
         let told = || "seen {count} times, threshold {threshold}".to_owned().try_into().unwrap();
-        (rules.actions.reject.text, rules.actions.tempfail.text) = (told(), told());
+        (rules.actions.reject_reply.text, rules.actions.tempfail_reply.text) = (told(), told());
         assert_eq!(text(&rules, 20, 99).as_deref(), Some("seen 20 times, threshold 20"));
         assert_eq!(text(&rules, 19, 12).as_deref(), Some("seen 12 times, threshold 10"));
     }

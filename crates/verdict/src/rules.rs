@@ -6,9 +6,9 @@ use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
-    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, Mailboxes, Network,
-    OnFailure, OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Rehearsal,
-    Terms, Thresholds, Traps, WhiteList,
+    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
+    Network, OnFailure, OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range,
+    Rehearsal, Terms, Thresholds, Traps, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -27,10 +27,8 @@ pub struct Rules {
     pub exempt_networks: Vec<Network>,
     /// One's own mail servers in front, whose Received fields tell from where mail comes.
     pub relays: Vec<Network>,
-    /// Whether loopback clients and local submission are such.
-    pub exempt_loopback: bool,
-    /// Whether authenticated clients are such.
-    pub exempt_authenticated: bool,
+    /// Kinds of clients that are such.
+    pub exempt: ExemptClients,
     /// What happens to a message that could not be judged.
     pub on_failure: OnFailure,
     /// The longest time from the end of a message to its verdict.
@@ -81,8 +79,7 @@ impl Default for Rules {
             header: HeaderName::default(),
             exempt_networks: Vec::new(),
             relays: Vec::new(),
-            exempt_loopback: true,
-            exempt_authenticated: true,
+            exempt: ExemptClients::default(),
             on_failure: OnFailure::default(),
             deadline: Duration::from_secs(10),
             max_staleness: 600,
@@ -158,14 +155,14 @@ impl Rules {
         if self.is_outbound(envelope) {
             return None;
         }
-        if self.exempt_loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {
+        if self.exempt.loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {
             return Some(Exempt::Loopback);
         }
         let is_in = |ip| self.exempt_networks.iter().any(|network| network.contains(ip));
         if envelope.client.is_some_and(is_in) {
             return Some(Exempt::Network);
         }
-        (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+        (self.exempt.authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
     }
 
     /// The same of a message of whose client somebody tells: that there is none only means that nobody said which.
@@ -174,7 +171,7 @@ impl Rules {
         let is_told = envelope.client.is_some() || envelope.authenticated;
         match self.exempt(envelope) {
             Some(Exempt::Loopback) if envelope.client.is_none() => {
-                (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+                (self.exempt.authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
             }
             exempt => exempt.filter(|_| is_told),
         }
@@ -290,11 +287,11 @@ mod tests {
     fn who_is_exempt() {
         for local in ["", "127.0.0.1", "::1"] {
             assert_eq!(exempt(|_| (), local, true), Some(Exempt::Loopback));
-            assert_eq!(exempt(|rules| rules.exempt_loopback = false, local, false), None);
+            assert_eq!(exempt(|rules| rules.exempt.loopback = false, local, false), None);
         }
         assert_eq!(exempt(|_| (), "192.0.2.7", false), None);
         assert_eq!(exempt(|_| (), "192.0.2.7", true), Some(Exempt::Authenticated));
-        assert_eq!(exempt(|rules| rules.exempt_authenticated = false, "192.0.2.7", true), None);
+        assert_eq!(exempt(|rules| rules.exempt.authenticated = false, "192.0.2.7", true), None);
         let network = |rules: &mut Rules| rules.exempt_networks = vec!["192.0.2.0/24".parse().unwrap()];
         assert_eq!(exempt(network, "192.0.2.7", true), Some(Exempt::Network));
         assert_eq!(exempt(network, "198.51.100.7", false), None);

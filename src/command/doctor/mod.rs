@@ -365,9 +365,9 @@ fn examine_entries(check: &'static str, entries: &[Upstream], user: &User, repor
 }
 
 fn examine_log(log: &telemetry::Settings, report: &mut Report) {
-    let target = match log.target {
-        telemetry::Target::Syslog => "syslog",
-        telemetry::Target::Journald => "the journal",
+    let target = match &log.target {
+        telemetry::Target::Syslog(_) => "syslog",
+        telemetry::Target::Journald(_) => "the journal",
         telemetry::Target::Stderr => "standard error",
     };
     match telemetry::probe(log) {

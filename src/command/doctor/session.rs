@@ -84,10 +84,10 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
 /// Says whose mail is exempt, and so whose canaries are.
 fn examine_exempt(file: &MilterFile, report: &mut Report) {
     let mut exempt = Vec::new();
-    if file.exempt_loopback {
+    if file.exempt.loopback {
         exempt.push("this machine".to_owned());
     }
-    if file.exempt_authenticated {
+    if file.exempt.authenticated {
         exempt.push("users who log in".to_owned());
     }
     exempt.extend(file.exempt_networks.iter().map(ToString::to_string));

@@ -63,7 +63,7 @@ pub(in crate::doors) async fn connection(
     let context = &*context;
     let (doors, settings) = (&context.service.activity.doors, &context.settings);
     if !may_ask(ip, &settings.networks) {
-        log::info!("dccifd: {ip:?} may not ask (doors.dccifd.networks)");
+        log::info!("dccifd: {ip:?} may not ask (doors.networks)");
         return doors.add(Door::Dccifd, Done::Refused);
     }
     let received = match timeout(settings.timeout, read(&mut stream, context)).await {

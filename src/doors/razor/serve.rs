@@ -51,7 +51,7 @@ pub(in crate::doors) async fn connection(
 ) {
     let doors = &context.service.activity.doors;
     if !may_ask(ip, &context.settings.networks) {
-        log::info!("razor: {ip:?} may not ask (doors.razor.networks)");
+        log::info!("razor: {ip:?} may not ask (doors.networks)");
         return doors.add(Door::Razor, Done::Refused);
     }
     match Box::pin(converse(&mut stream, &member, Session::new(ip), &context)).await {

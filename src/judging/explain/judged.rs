@@ -136,7 +136,7 @@ impl Judged {
         let Case { rules, envelope, evidence } = case;
         let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let (to, claims) = ((envelope, &*rules.parties(envelope)), (&mut self.content, evidence));
-        let within = rules.authentication.dns_timeout;
+        let within = rules.authentication.timeout;
         let Some(verified) = verify(source.verifiers(), rules, to, claims, bulk, within).await else {
             return;
         };

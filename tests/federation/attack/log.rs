@@ -52,7 +52,7 @@ pub(crate) fn quoted_canary(_: Scale) -> Outcome {
 }
 
 pub(crate) fn imitated_fields(_: Scale) -> Outcome {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = site.start();
     let mut mail = Mail::text("a message whose sender tells the log something");
     "\"> to=<x> verdict=whitelisted action=none from=<\"@example.org".clone_into(&mut mail.sender);

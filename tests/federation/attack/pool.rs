@@ -43,7 +43,7 @@ fn album(bytes: usize) -> Vec<u8> {
 }
 
 fn site() -> (Site, Daemon) {
-    let site = Site::new("exempt-loopback = false\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = site.start();
     (site, daemon)
 }

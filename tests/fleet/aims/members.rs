@@ -135,7 +135,7 @@ impl Members {
             AGGREGATORS.map(|name| Server { sync: String::new(), ..Server::new(&fleet.table(name)) });
         let milter = |(i, name): (usize, &&'static str)| {
             let is_thin = i >= COUNT - thin;
-            let mut config = format!("exempt-loopback = false\n{}", fleet.table(name));
+            let mut config = format!("exempt = [\"authenticated\"]\n{}", fleet.table(name));
             if is_thin {
                 let entries = servers.each_ref().map(|server| server.entry(name, "read"));
                 config += &format!("ask = [{}]\n[sync]\nhold = \"bulk\"\n", entries.join(", "));
