@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness fleet attack \
+.PHONY: all build build-dev man house docs demo cast cast-check test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -37,6 +37,17 @@ docs:
 
 demo: build-dev
 	tests/demo $(TARGET)/debug/bulkmark
+
+# A terminal session of a minute, recorded, and the picture of it in README.md and on the site. cast-check says when they are out of date.
+CAST := docs/demo.cast
+
+cast: build-dev
+	tests/cast $(TARGET)/debug/bulkmark $(CAST)
+	tests/cast-svg $(CAST) >$(CAST:.cast=.svg)
+
+cast-check: build-dev
+	@new=$$(mktemp -d) && trap 'rm -r "$$new"' EXIT && $(MAKE) --no-print-directory cast --old-file=build-dev CAST=$$new/demo.cast && \
+	for file in demo.cast demo.svg; do cmp docs/$$file $$new/$$file || { echo "docs/$$file is out of date: run \"make cast\"" >&2; exit 1; }; done
 
 build-dev:
 	$(CARGO) build --locked -p bulkmark
