@@ -28,7 +28,7 @@ man:
 house:
 	WRITE_HOUSE=1 $(CARGO) test --locked --test pure house::
 
-# The pages of docs/ as a book in $(TARGET)/book/book, with a search that needs no network.
+# The site in $(TARGET)/book/site: its first page, and the pages of docs/ as a book with a search that needs no network.
 MDBOOK := mdbook@0.5.4
 
 docs:
