@@ -15,6 +15,7 @@ use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Daemon, Site, program, status, wait_until};
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::RwLock;
@@ -75,7 +76,7 @@ impl Member {
         let state: Vec<_> = fs::read_dir(self.site.path("state")).ok()?.flatten().collect();
         let sizes =
             state.iter().filter(|file| file.file_name() != FILL).filter_map(|file| file.metadata().ok());
-        let kilobytes = sizes.map(|file| file.len() / 1024).sum::<u64>();
+        let kilobytes = sizes.map(|file| file.blocks() / 2).sum::<u64>();
         Some([resident(daemon), files as u64, state.len() as u64, kilobytes])
     }
 }
