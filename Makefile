@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man house docs demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness fleet attack \
+.PHONY: all build build-dev man house docs demo cast cast-check test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness soak fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -28,7 +28,7 @@ man:
 house:
 	WRITE_HOUSE=1 $(CARGO) test --locked --test pure house::
 
-# The pages of docs/ as a book in $(TARGET)/book/book, with a search that needs no network.
+# The site in $(TARGET)/book/site: its first page, and the pages of docs/ as a book with a search that needs no network.
 MDBOOK := mdbook@0.5.4
 
 docs:
@@ -37,6 +37,17 @@ docs:
 
 demo: build-dev
 	tests/demo $(TARGET)/debug/bulkmark
+
+# A terminal session of a minute, recorded, and the picture of it in README.md and on the site. cast-check says when they are out of date.
+CAST := docs/demo.cast
+
+cast: build-dev
+	tests/cast $(TARGET)/debug/bulkmark $(CAST)
+	tests/cast-svg $(CAST) >$(CAST:.cast=.svg)
+
+cast-check: build-dev
+	@new=$$(mktemp -d) && trap 'rm -r "$$new"' EXIT && $(MAKE) --no-print-directory cast --old-file=build-dev CAST=$$new/demo.cast && \
+	for file in demo.cast demo.svg; do cmp docs/$$file $$new/$$file || { echo "docs/$$file is out of date: run \"make cast\"" >&2; exit 1; }; done
 
 build-dev:
 	$(CARGO) build --locked -p bulkmark
@@ -106,6 +117,15 @@ study:
 exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
 		$(CARGO) test --locked --release --test federation exactness:: -- --nocapture
+
+# Hours of a federation of two servers and four milters, at RATE messages a second each, with kills, restarts, full disks, and all
+# programs replaced halfway, from the one that FROM names. Nothing may grow, and every count must be exact. Curves are in soak.tsv.
+HOURS ?= 2
+RATE ?= 200
+
+soak:
+	SOAK_SECONDS=$$(awk 'BEGIN { print int(3600 * $(HOURS)) }') SOAK_RATE=$(RATE) SOAK_CURVES=$(abspath $(TARGET))/soak.tsv $(if $(FROM),SOAK_FROM=$(abspath $(FROM))) \
+		$(CARGO) test --locked $(if $(filter dev,$(PROFILE)),,--release) --test federation soak:: -- --ignored --nocapture
 
 # The aims of a fleet on real daemons and engines, as a table: exact counts while something is killed every two seconds, times of taking
 # over, signatures a second, and what it costs to do nothing. Half an hour; see tests/fleet/aims/mod.rs. ROWS="nats speed" makes

@@ -11,6 +11,7 @@ mod config_pieces;
 mod digest;
 mod exit_codes;
 mod install;
+mod promises;
 mod reports;
 mod signature;
 mod status;

@@ -16,6 +16,7 @@ mod moving;
 mod people_away;
 mod private;
 mod server_load;
+mod soak;
 mod strangers;
 mod stuck;
 mod thin;

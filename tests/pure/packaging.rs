@@ -29,7 +29,7 @@ fn packages_have_the_maintainer_of_the_release_and_no_other() {
         "SECURITY.md",
         "README.md",
         "packaging/debian/copyright",
-        "packaging/rpm/bulkmark.spec",
+        "packaging/rpm/bulkmark.spec.in",
     ] {
         assert!(!text_of(path).contains(".invalid"), "{path}");
     }
@@ -38,7 +38,7 @@ fn packages_have_the_maintainer_of_the_release_and_no_other() {
 /// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
-    let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec"));
+    let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec.in"));
     let (stage, deb, last) =
         (text_of("packaging/stage"), text_of("packaging/deb"), text_of("packaging/debian/last"));
     let install = text_of("packaging/install");
