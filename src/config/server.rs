@@ -5,7 +5,7 @@ use super::error::ConfigError;
 use super::milter::key_of;
 use super::source::Source;
 use crate::net::{Endpoint, Listen, TlsFiles};
-use crate::server::Limits;
+use crate::server::{Limits, Registration};
 use crate::{page, server, telemetry};
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
@@ -63,6 +63,7 @@ pub struct ServerFile {
     pub listen: Endpoint,
     pub plain_http_anywhere: bool,
     pub anonymous_reading: bool,
+    pub registration: Registration,
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub peer: Vec<Upstream>,
@@ -82,6 +83,7 @@ impl Default for ServerFile {
             listen: Endpoint::here(8721),
             plain_http_anywhere: false,
             anonymous_reading: false,
+            registration: Registration::Closed,
             control: "/run/bulkmark/server.sock".into(),
             state_dir: "/var/lib/bulkmark/server".into(),
             peer: Vec::new(),
@@ -128,6 +130,10 @@ pub fn load_server_parts(
     file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
     source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
+    if file.fleet.is_some() && file.registration != Registration::Closed {
+        let message = "expected \"closed\": an aggregator of a fleet takes no reports of sites";
+        return Err(source.error("registration", message.to_owned()));
+    }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     let key = key_of(&source, &file.ledger);
     Ok((file, key))
@@ -140,6 +146,7 @@ impl ServerFile {
         server::Settings {
             address,
             anonymous_reading: self.anonymous_reading,
+            registration: self.registration,
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),
         }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
+use super::audit::Deed;
 use super::quota::Quota;
+use super::registration::Registered;
 use super::tokens::{Tokens, hash};
 use bulkmark_counts::Limits;
 use bulkmark_ledger::directory::StateDirectory;
@@ -56,11 +58,28 @@ pub struct Client {
     pub quota: Option<Quota>,
     /// Reports a second; none for as many as the server's default says.
     pub rate: Option<NonZeroU32>,
+    /// When its tokens end, in seconds since 1970; none for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// How it came, if it registered by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<Registered>,
     /// SHA-256 of its tokens in hexadecimal digits, the newest last; two while it is changing from one to the next.
     tokens: Vec<String>,
 }
 
 impl Client {
+    /// The same as if it had not registered by itself.
+    pub(super) fn grant(&self) -> Self {
+        Self { registered: None, ..self.clone() }
+    }
+
+    /// Whether its tokens are over.
+    #[must_use]
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
     /// The limits of its influence.
     #[must_use]
     pub fn limits(&self) -> Option<Limits> {
@@ -80,15 +99,20 @@ pub struct Grant {
     pub quota: Option<Quota>,
     /// See [`Client::rate`].
     pub rate: Option<NonZeroU32>,
+    /// See [`Client::expires`].
+    pub expires: Option<u64>,
 }
 
 /// All clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
     /// The names of those whose counts were to be taken back when they were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withdrawn: Vec<String>,
+    pub(super) withdrawn: Vec<String>,
+    /// The last acts of operators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) audit: Vec<Deed>,
     /// Of the clients as they were read.
     #[serde(skip)]
     tokens: Tokens,
@@ -119,6 +143,15 @@ pub enum ClientsError {
     /// There is no such client.
     #[error("there is no client {0:?}")]
     Unknown(String),
+    /// It needs no approval.
+    #[error("the client {0:?} needs no approval")]
+    Approved(String),
+    /// Its counts are not kept apart from those of other unapproved sites.
+    #[error(
+        "the reports of {0:?} are kept with those of all unapproved sites: remove it without --with-counts, or all of them with \
+         bulkmark client remove --unapproved"
+    )]
+    Together(String),
     /// Its counts are not kept apart.
     #[error(
         "the client {0:?} has no limit of influence, so its counts were added to those of all others and cannot be told apart; \
@@ -194,9 +227,10 @@ impl Clients {
         }
         let token = token()?;
         let tokens = vec![hash(&token)];
-        let Grant { role, max_influence, quota, rate } = grant;
+        let Grant { role, max_influence, quota, rate, expires } = grant;
         self.withdrawn.retain(|withdrawn| withdrawn != name);
-        self.clients.push(Client { name: name.to_owned(), role, max_influence, quota, rate, tokens });
+        let (name, registered) = (name.to_owned(), None);
+        self.clients.push(Client { name, role, max_influence, quota, rate, expires, registered, tokens });
         Ok(token)
     }
 
@@ -236,7 +270,11 @@ impl Clients {
     /// # Errors
     /// When there is no such client, or its counts are not kept apart.
     pub fn remove_with_counts(&mut self, name: &str) -> Result<(), ClientsError> {
-        if self.find(name)?.max_influence.is_none() {
+        let client = self.find(name)?;
+        if !client.is_approved() {
+            return Err(ClientsError::Together(name.to_owned()));
+        }
+        if client.max_influence.is_none() {
             return Err(ClientsError::NotApart(name.to_owned()));
         }
         self.remove(name)?;
@@ -250,7 +288,7 @@ impl Clients {
         &self.withdrawn
     }
 
-    fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
+    pub(super) fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
         let found = self.clients.iter_mut().find(|client| client.name == name);
         found.ok_or_else(|| ClientsError::Unknown(name.to_owned()))
     }
