@@ -3,8 +3,8 @@
 
 use super::output::failed;
 use super::{
-    allow, canary, check, client, completions, config, digest, doctor, doors, explain, fleet, join, ledger,
-    milter, pause, refusals, report, server, signature, status, tune,
+    allow, canary, check, client, completions, config, correspondents, digest, doctor, doors, explain, fleet,
+    join, ledger, milter, pause, refusals, report, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Daemons", &["milter", "doors", "server"]),
     ("One message", &["check", "explain", "signature", "report"]),
     ("Refused mail", &["refusals", "allow", "pause", "resume"]),
-    ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config"]),
+    ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config", "correspondents"]),
     ("Several servers", &["join", "client", "fleet", "ledger"]),
 ];
 
@@ -84,6 +84,8 @@ enum Command {
     Resume(pause::ResumeArgs),
     Refusals(refusals::Args),
     Report(report::Args),
+    #[command(subcommand)]
+    Correspondents(correspondents::Command),
     Signature(signature::Args),
     Tune(tune::Args),
     #[command(subcommand)]
@@ -116,6 +118,7 @@ impl Cli {
             Command::Resume(args) => pause::resume(&args),
             Command::Refusals(args) => refusals::run(&args),
             Command::Report(args) => report::run(&args),
+            Command::Correspondents(command) => correspondents::run(&command),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
             Command::Config(command) => config::run(&command),

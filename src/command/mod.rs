@@ -10,6 +10,7 @@ mod client;
 mod client_list;
 mod completions;
 mod config;
+mod correspondents;
 mod daemon;
 mod digest;
 mod doctor;

@@ -6,7 +6,7 @@ use super::milter::key_of;
 use super::source::Source;
 use crate::net::{Endpoint, Listen, TlsFiles};
 use crate::server::{Limits, Registration};
-use crate::{page, server, telemetry};
+use crate::{alerts, page, server, telemetry};
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
 use serde::Deserialize;
@@ -54,6 +54,14 @@ impl Default for ServerStatus {
     }
 }
 
+/// `[alerts]` of a server, which refuses no messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ServerAlerts {
+    /// Where problems are posted.
+    pub webhook: String,
+}
+
 /// The file as it is written; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -73,6 +81,7 @@ pub struct ServerFile {
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
+    pub alerts: ServerAlerts,
     #[serde(deserialize_with = "telemetry::Settings::of_server")]
     pub log: telemetry::Settings,
 }
@@ -93,6 +102,7 @@ impl Default for ServerFile {
             sync: ServerSync::default(),
             limits: Limits::default(),
             status: ServerStatus::default(),
+            alerts: ServerAlerts::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -135,6 +145,7 @@ pub fn load_server_parts(
         return Err(source.error("registration", message.to_owned()));
     }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
+    file.alerts().url().map_err(|message| source.error("alerts.webhook", message))?;
     let key = key_of(&source, &file.ledger);
     Ok((file, key))
 }
@@ -150,6 +161,12 @@ impl ServerFile {
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),
         }
+    }
+
+    /// Where its problems are told.
+    #[must_use]
+    pub fn alerts(&self) -> alerts::Settings {
+        alerts::Settings { webhook: self.alerts.webhook.clone(), ..alerts::Settings::default() }
     }
 
     /// What its page is told.

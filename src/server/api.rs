@@ -207,7 +207,7 @@ impl Service {
         let Some(theirs) = headers.get(bulkmark_sync::PARAMETERS_HEADER) else { return Ok(()) };
         let theirs = theirs.to_str().unwrap_or_default();
         self.parameters
-            .check(theirs)
+            .check(theirs, ["at the server", "at the client"])
             .map_err(|what| Failure(Code::Parameters, format!("other parameters: {what}")))?;
         clock::check(headers.get(header::DATE), "the client", "the server")
             .map_err(|what| Failure(Code::Clock, what))

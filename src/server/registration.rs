@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn register(clients: &mut Clients, n: u32, now: u64) -> Result<(String, String), NotRegistered> {
-        clients.register(&wish("mx.example.org"), Some(IpAddr::from(n.to_be_bytes())), now).unwrap()
+        clients.register(&wish("mx.example.org"), Some(IpAddr::V4(n.into())), now).unwrap()
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn a_refused_site_is_as_it_was() {
     let _running = server.start();
     let output = join(&site, &server.url(), &[]);
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("window is 172800 here and 86400 on the other side"), "{told}");
+    assert!(told.contains("window is 172800 at the server and 86400 at the client"), "{told}");
     assert_eq!(files(&site), [""; 0]);
 }
 

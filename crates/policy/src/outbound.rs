@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of outbound mail: which it is, and how much an account may send.
 
+use super::accounts::Limits;
 use super::matching::MessageMatch;
 use super::reply::Text;
 use super::settings::Action;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The shortest and the longest time over which an account's mail is added up.
@@ -25,12 +27,24 @@ pub struct OutboundSettings {
     pub bulk: u32,
     /// The same for the recipients of all its mail.
     pub recipients: u32,
+    /// Accounts with limits of their own, by their names.
+    pub accounts: BTreeMap<String, AccountLimits>,
     /// What is done with the mail of an account that is over its limit, beside telling it.
     pub action: Action,
     /// The text by which `reject` and `tempfail` say so.
     pub text: Text,
     /// Whether outbound mail gets the header.
     pub header: bool,
+}
+
+/// The limits of one account; a limit that is left out is that of all accounts, and zero is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AccountLimits {
+    /// Copies of bulk.
+    pub bulk: Option<u32>,
+    /// Recipients of all mail.
+    pub recipients: Option<u32>,
 }
 
 impl Default for OutboundSettings {
@@ -40,6 +54,7 @@ impl Default for OutboundSettings {
             window: Duration::from_secs(3600),
             bulk: 100,
             recipients: 0,
+            accounts: BTreeMap::new(),
             action: Action::Mark,
             text: Text::of_outbound(),
             header: false,
@@ -48,6 +63,17 @@ impl Default for OutboundSettings {
 }
 
 impl OutboundSettings {
+    /// The limits of the account of this name.
+    #[must_use]
+    pub fn limits(&self, account: &str) -> Limits {
+        let own = self.accounts.get(account).copied().unwrap_or_default();
+        Limits {
+            window: self.window.as_secs(),
+            bulk: own.bulk.unwrap_or(self.bulk),
+            recipients: own.recipients.unwrap_or(self.recipients),
+        }
+    }
+
     /// Whether the values can be used; otherwise the key, and what is wrong with it.
     ///
     /// # Errors

@@ -210,7 +210,9 @@ impl Remote {
         if status.is_success() {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            ours.check(theirs.unwrap_or_default()).map_err(|what| RemoteError::Parameters(told(&what)))?;
+            let sides = ["here", "at the server"];
+            ours.check(theirs.unwrap_or_default(), sides)
+                .map_err(|what| RemoteError::Parameters(told(&what)))?;
             let date = response.headers().get(header::DATE);
             clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
