@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
-use super::audit::Deed;
+use super::acts::{Deed, Registered};
 use super::quota::Quota;
-use super::registration::Registered;
 use super::tokens::{Tokens, hash};
 use bulkmark_counts::Limits;
 use bulkmark_ledger::directory::StateDirectory;
@@ -16,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "clients.json";
+
+/// Acts of operators that are kept. Sites that register by themselves make none, so nobody else can push them out.
+const MOST_DEEDS: usize = 2000;
 
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, Default)]
@@ -112,7 +114,7 @@ pub struct Clients {
     pub(super) withdrawn: Vec<String>,
     /// The last acts of operators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) audit: Vec<Deed>,
+    audit: Vec<Deed>,
     /// Of the clients as they were read.
     #[serde(skip)]
     tokens: Tokens,
@@ -280,6 +282,19 @@ impl Clients {
         self.remove(name)?;
         self.withdrawn.push(name.to_owned());
         Ok(())
+    }
+
+    /// Notes an act of an operator.
+    pub fn note(&mut self, deed: Deed) {
+        self.audit.push(deed);
+        let over = self.audit.len().saturating_sub(MOST_DEEDS);
+        self.audit.drain(..over);
+    }
+
+    /// The acts that are kept, the last one last.
+    #[must_use]
+    pub fn audit(&self) -> &[Deed] {
+        &self.audit
     }
 
     /// Who was removed together with all counts.

@@ -4,6 +4,7 @@
 //! Until the operator approves a site, its reports count together with those of all such sites, in one layer with the limits of one
 //! partner. So any number of made-up sites weighs no more than one.
 
+use super::acts::Registered;
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::quota::{PARTNER_INFLUENCE, PARTNER_RATE};
 use bulkmark_ledger::random_bytes;
@@ -22,12 +23,6 @@ const OF_A_NETWORK: [(u32, u32, usize); 2] = [(24, 48, 4), (16, 32, 32)];
 
 const DAY: u64 = 86_400;
 
-/// How long a token is valid that was never used.
-const UNUSED: u64 = DAY;
-
-/// How long an unapproved site may be silent.
-const SILENT: u64 = 30 * DAY;
-
 /// Bytes of a site's own name; the server adds a hyphen and four digits, and a client's name has at most 64.
 const MOST_NAME: usize = 59;
 
@@ -45,36 +40,6 @@ pub enum Registration {
     Approve,
     /// All; they read and report at once, in the layer of all unapproved sites.
     Open,
-}
-
-/// How a client came that registered by itself. Times are in seconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Registered {
-    /// When.
-    pub at: u64,
-    /// From this address; none on a Unix socket.
-    pub from: Option<IpAddr>,
-    /// The address for questions that it gave.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub contact: String,
-    /// The day on which its token was used last, as the time at which that was noted.
-    pub used: Option<u64>,
-    /// When it was approved.
-    pub approved: Option<u64>,
-    /// By this user of the server's machine.
-    pub approved_by: Option<String>,
-}
-
-impl Registered {
-    /// Whether the site is forgotten at `now`.
-    fn is_over(&self, now: u64) -> bool {
-        self.approved.is_none()
-            && match self.used {
-                None => now >= self.at.saturating_add(UNUSED),
-                Some(used) => now >= used.saturating_add(SILENT),
-            }
-    }
 }
 
 /// The wish of a site, as its request has it.
@@ -247,6 +212,7 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 20_000 * DAY;
+    const SILENT: u64 = 30 * DAY;
 
     fn wish(name: &str) -> Wish {
         Wish { name: name.to_owned(), contact: String::new() }

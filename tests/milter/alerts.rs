@@ -56,7 +56,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
         "exempt-loopback = false\nupstream = [{}]\n\
          [alerts]\nwebhook = \"http://127.0.0.1:{port}/secret\"\nrefused-per-hour = 2\n\
          [thresholds]\nbody = 3\nmin-sources = 1\nmin-messages = 1\n[actions]\nbulk = \"reject\"\n\
-         [outbound]\nbulk = 2\naccounts = {{ ben = {{ bulk = 0 }} }}\n[outbound.match]\nlogin = [\"*\"]\n",
+         [outbound]\nbulk = 2\naccounts = [{{ name = \"ben\", bulk = 0 }}]\n[outbound.match]\nlogin = [\"*\"]\n",
         server.entry("mx", "report")
     ));
     let daemon = site.start();
