@@ -10,7 +10,7 @@
 //!
 //! `milter` and `doors` are the two edges at which messages come in; `judging` has each counted and judged, and explains it. `lookup` asks name servers
 //! for keys and records, and servers of tables, both for white lists. `server` hands counts out, and over the socket of `control`
-//! commands ask a daemon. `activity` has the numbers of a daemon since its start, and `page` shows them. `tune` judges the mail of an archive. `net` has
+//! commands ask a daemon. `activity` has the numbers of a daemon since its start, `alerts` posts its problems to a webhook, and `page` shows them. `tune` judges the mail of an archive. `net` has
 //! sockets, HTTP and rates for all that listen, `telemetry` the log. `config` fills the settings of all rooms from a file; `command` puts
 //! everything together. ARCHITECTURE.md has the whole picture, and `tests/pure/layering.rs` holds which room may use which.
 
@@ -24,6 +24,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods))]
 
 pub mod activity;
+pub mod alerts;
 pub mod command;
 pub mod config;
 pub mod control;

@@ -19,6 +19,7 @@ const FIELDS: ReplyFields<'_> = ReplyFields {
     id: "4ABC",
     host: "mx.example.org",
     signature: "00ff",
+    reason: "bulk mail",
 };
 
 /// Line and column that an error begins with, behind the name of the file.

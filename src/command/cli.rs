@@ -3,8 +3,8 @@
 
 use super::output::failed;
 use super::{
-    allow, canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
-    pause, refusals, report, server, signature, status, tune,
+    allow, canary, check, client, completions, config, correspondents, digest, doctor, doors, explain, fleet,
+    join, ledger, milter, pause, refusals, report, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -32,8 +32,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Daemons", &["milter", "doors", "server"]),
     ("One message", &["check", "explain", "signature", "report"]),
     ("Refused mail", &["refusals", "allow", "pause", "resume"]),
-    ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config"]),
-    ("Several servers", &["client", "fleet", "ledger"]),
+    ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config", "correspondents"]),
+    ("Several servers", &["join", "client", "fleet", "ledger"]),
 ];
 
 /// Bytes of a command's description that are in its line; a longer one ends at its first comma or colon.
@@ -69,6 +69,7 @@ enum Command {
     Doors(doors::Args),
     Server(server::Args),
     Client(client::Args),
+    Join(join::Args),
     #[command(subcommand)]
     Fleet(fleet::Command),
     Check(check::Args),
@@ -83,6 +84,8 @@ enum Command {
     Resume(pause::ResumeArgs),
     Refusals(refusals::Args),
     Report(report::Args),
+    #[command(subcommand)]
+    Correspondents(correspondents::Command),
     Signature(signature::Args),
     Tune(tune::Args),
     #[command(subcommand)]
@@ -101,6 +104,7 @@ impl Cli {
             Command::Doors(args) => Ok(doors::run(&args).unwrap_or_else(|e| failed(&e, 1))),
             Command::Server(args) => Ok(server::run(&args).unwrap_or_else(|e| failed(&e, 1))),
             Command::Client(args) => client::run(&args),
+            Command::Join(args) => join::run(&args),
             Command::Fleet(command) => fleet::run(&command),
             Command::Check(args) => check::run(&args),
             Command::Canary(args) => canary::run(&args),
@@ -114,6 +118,7 @@ impl Cli {
             Command::Resume(args) => pause::resume(&args),
             Command::Refusals(args) => refusals::run(&args),
             Command::Report(args) => report::run(&args),
+            Command::Correspondents(command) => correspondents::run(&command),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
             Command::Config(command) => config::run(&command),

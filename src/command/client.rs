@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::output::{EX_ERROR, complain, output, print};
-use crate::config::{self, SERVER_PATH, ServerFile};
-use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};
+use super::client_list;
+use super::output::{EX_ERROR, complain, print};
+use super::pause::operator;
+use crate::config::{self, SERVER_PATH};
+use crate::server::{
+    Client, Clients, ClientsError, Deed, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role, UNAPPROVED,
+};
+use bulkmark_ledger::now;
+use humantime_serde::re::humantime;
 use serde_json::json;
-use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Manage the clients of a signature server.
 ///
@@ -59,8 +65,24 @@ enum Command {
         #[command(flatten)]
         limits: Limits,
     },
+    /// Approve a site that registered by itself (bulkmark join).
+    ///
+    /// It is a partner from then on, with separate counts and the limits given here. Compare the name with the one that the site's
+    /// administrator tells you: anybody can register under a similar name.
+    Approve {
+        /// The client's name, with the digits that the server added.
+        name: String,
+        #[command(flatten)]
+        limits: Limits,
+    },
     /// List all clients with their roles, kinds (own or partner) and limits.
-    List,
+    List {
+        /// List the sites that registered by themselves and wait for approval.
+        #[arg(long)]
+        unapproved: bool,
+    },
+    /// List the changes of the list of clients: when, by which user, and where a site registered from.
+    Audit,
     /// Give a client a new token; the previous one stays valid until the next rotation.
     Rotate {
         /// The client's name.
@@ -71,7 +93,11 @@ enum Command {
     /// Its tokens are invalid from then on. Its reports expire with their windows.
     Remove {
         /// The client's name.
-        name: String,
+        #[arg(required_unless_present = "unapproved")]
+        name: Option<String>,
+        /// Remove all sites that wait for approval, and withdraw their reports.
+        #[arg(long, conflicts_with_all = ["name", "with_counts"])]
+        unapproved: bool,
         /// Also withdraw its reports: within seconds everywhere, and at members that were away when they are back. This works for
         /// partners only, since reports of own clients are not kept apart.
         #[arg(long)]
@@ -91,61 +117,116 @@ struct Limits {
     /// The most reports a second. A partner has 1000 by default, and others have limits.rate of the configuration.
     #[arg(long, value_name = "N")]
     rate: Option<NonZeroU32>,
+    /// How long its tokens are valid from now on, such as 90d, or "never", as it is by default.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<Lifetime>,
+}
+
+/// How long tokens are valid, in seconds; none for ever.
+#[derive(Debug, Clone, Copy)]
+struct Lifetime(Option<u64>);
+
+impl FromStr for Lifetime {
+    type Err = humantime::DurationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "never" => Ok(Self(None)),
+            text => humantime::parse_duration(text).map(|time| Self(Some(time.as_secs()))),
+        }
+    }
 }
 
 impl Limits {
+    /// Changes a client, which stays as it is where nothing is given.
+    fn apply(&self, client: &mut Client, own: bool) {
+        let becomes_partner = client.max_influence.is_none() && self.are_of_partner();
+        let usual_rate = becomes_partner.then_some(PARTNER_RATE);
+        client.rate = self.rate.or(client.rate).or(usual_rate);
+        if let Some(Lifetime(time)) = self.expires {
+            client.expires = time.map(|time| now().saturating_add(time));
+        }
+        if own {
+            (client.max_influence, client.quota) = (None, None);
+        } else {
+            let usual = becomes_partner.then_some(PARTNER_INFLUENCE);
+            client.max_influence = self.max_influence.or(client.max_influence).or(usual);
+            client.quota = self.quota.or(client.quota);
+        }
+    }
+
     /// Whether they name a limit that only partners have.
     const fn are_of_partner(&self) -> bool {
         self.max_influence.is_some() || self.quota.is_some()
     }
 }
 
+/// A change of the list, which returns a new token if it makes one.
+type Change<'a> = dyn FnMut(&mut Clients) -> Result<Option<String>, ClientsError> + 'a;
+
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (file, _) = config::load_server(&args.config)?;
+    let edit = |act: &str, name: &str, change: &mut Change<'_>| -> anyhow::Result<()> {
+        let token = Clients::edit(&file.state_dir, |clients| {
+            let token = change(clients)?;
+            clients.note(Deed { at: now(), by: operator(), act: act.to_owned(), client: name.to_owned() });
+            Ok(token)
+        })?;
+        match token {
+            Some(token) if args.json => print(json!({ "name": name, "token": token }))?,
+            Some(token) => print(token)?,
+            None => (),
+        }
+        Ok(())
+    };
     match &args.command {
         Command::Add { name, role, own, partner, limits } => {
-            let limited = *partner || limits.are_of_partner();
-            if *role == Role::Report && !own && !limited {
+            let Some(grant) = granted(*role, *own, *partner, limits) else {
                 complain(WHICH.replace("NAME", name));
                 return Ok(ExitCode::from(EX_ERROR));
-            }
-            let partner =
-                |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
-            let grant = Grant {
-                role: *role,
-                max_influence: partner(limits.max_influence, PARTNER_INFLUENCE),
-                quota: limits.quota,
-                rate: partner(limits.rate, PARTNER_RATE),
             };
-            print_token(args, name, &Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?)?;
+            edit("added", name, &mut |clients| clients.add(name, grant).map(Some))?;
         }
-        Command::Set { name, own, limits } => {
-            let change = |client: &mut Client| {
-                let becomes_partner = client.max_influence.is_none() && limits.are_of_partner();
-                let usual_rate = becomes_partner.then_some(PARTNER_RATE);
-                client.rate = limits.rate.or(client.rate).or(usual_rate);
-                if *own {
-                    (client.max_influence, client.quota) = (None, None);
-                } else {
-                    let usual = becomes_partner.then_some(PARTNER_INFLUENCE);
-                    client.max_influence = limits.max_influence.or(client.max_influence).or(usual);
-                    client.quota = limits.quota.or(client.quota);
-                }
-            };
-            Clients::edit(&file.state_dir, |clients| clients.change(name, change))?;
+        Command::Set { name, own, limits } => edit("changed", name, &mut |clients| {
+            clients.change(name, |client| limits.apply(client, *own)).map(|()| None)
+        })?,
+        Command::Approve { name, limits } => edit("approved", name, &mut |clients| {
+            clients.approve(name, &operator(), now())?;
+            clients.change(name, |client| limits.apply(client, false)).map(|()| None)
+        })?,
+        Command::Rotate { name } => edit("rotated", name, &mut |clients| clients.rotate(name).map(Some))?,
+        Command::Remove { name: None, .. } => edit("removed", UNAPPROVED, &mut |clients| {
+            clients.remove_unapproved();
+            Ok(None)
+        })?,
+        Command::Remove { name: Some(name), with_counts: false, .. } => {
+            edit("removed", name, &mut |clients| clients.remove(name).map(|()| None))?;
         }
-        Command::Rotate { name } => {
-            print_token(args, name, &Clients::edit(&file.state_dir, |clients| clients.rotate(name))?)?;
+        Command::Remove { name: Some(name), with_counts: true, .. } => {
+            let act = "removed with counts";
+            edit(act, name, &mut |clients| clients.remove_with_counts(name).map(|()| None))?;
         }
-        Command::Remove { name, with_counts: false } => {
-            Clients::edit(&file.state_dir, |clients| clients.remove(name))?;
-        }
-        Command::Remove { name, with_counts: true } => {
-            Clients::edit(&file.state_dir, |clients| clients.remove_with_counts(name))?;
-        }
-        Command::List => list(&file, args.json)?,
+        Command::List { unapproved: true } => client_list::unapproved(&file, args.json)?,
+        Command::List { unapproved: false } => client_list::list(&file, args.json)?,
+        Command::Audit => client_list::audit(&file, args.json)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The grant of a new client; none where it is missing whose mail server the client is.
+fn granted(role: Role, own: bool, partner: bool, limits: &Limits) -> Option<Grant> {
+    let limited = partner || limits.are_of_partner();
+    if role == Role::Report && !own && !limited {
+        return None;
+    }
+    let of_partner = |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
+    Some(Grant {
+        role,
+        max_influence: of_partner(limits.max_influence, PARTNER_INFLUENCE),
+        quota: limits.quota,
+        rate: of_partner(limits.rate, PARTNER_RATE),
+        expires: limits.expires.and_then(|Lifetime(time)| time).map(|time| now().saturating_add(time)),
+    })
 }
 
 /// What is missing when a client is added without it.
@@ -155,57 +236,3 @@ const WHICH: &str = "bulkmark: --own or --partner is missing: whose mail server 
   bulkmark client add --partner NAME  somebody else's: it can add at most 5 to any count, and its counts can be taken back
 
 Clients that only read need neither: --role read, --role peer.";
-
-/// A client's new token, which is printed this once.
-fn print_token(args: &Args, name: &str, token: &str) -> io::Result<()> {
-    if args.json { print(json!({ "name": name, "token": token })) } else { print(token) }
-}
-
-fn list(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
-    let clients = Clients::load(&file.state_dir)?;
-    let mut out = output();
-    if is_json {
-        let of = |client: &Client| {
-            json!({
-                "name": client.name,
-                "role": client.role.to_string(),
-                "kind": kind(client),
-                "max-influence": client.max_influence,
-                "quota": client.limits().map(|_| client.quota.unwrap_or_default().to_string()),
-                "rate": client.rate,
-            })
-        };
-        let all: Vec<_> = clients.list().iter().map(of).collect();
-        writeln!(out, "{}", json!({ "clients": all }))?;
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "{:<24} {:<7} {:<7} {:>13} {:>7} {:>9}",
-        "name", "role", "kind", "max-influence", "quota", "rate"
-    )?;
-    let shown = |limit: Option<NonZeroU32>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-    for client in clients.list() {
-        let (influence, rate) = (shown(client.max_influence), shown(client.rate));
-        let quota = match client.limits() {
-            Some(_) => client.quota.unwrap_or_default().to_string(),
-            None => "-".to_owned(),
-        };
-        let kind = kind(client).unwrap_or("-");
-        writeln!(
-            out,
-            "{:<24} {:<7} {kind:<7} {influence:>13} {quota:>7} {rate:>9}",
-            client.name, client.role
-        )?;
-    }
-    Ok(())
-}
-
-/// Whose mail server a client is; none of one that only reads.
-const fn kind(client: &Client) -> Option<&'static str> {
-    match (client.role, client.max_influence) {
-        (Role::Report, None) => Some("own"),
-        (Role::Report, Some(_)) => Some("partner"),
-        _ => None,
-    }
-}

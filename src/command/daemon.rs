@@ -3,6 +3,7 @@
 
 use super::supervisor::Supervisor;
 use crate::activity::Activity;
+use crate::alerts;
 use crate::control::{Control, Daemon};
 use crate::page::{self, History, Page};
 use crate::telemetry;
@@ -120,6 +121,15 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
         async move { control.serve(daemon).await }
     });
     Ok(())
+}
+
+/// Has problems posted to the webhook, if there is one.
+pub(super) fn alert(settings: &alerts::Settings, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
+    // Whether it is one was looked at when the configuration was read.
+    if let Ok(Some(url)) = settings.url() {
+        let (settings, daemon) = (settings.clone(), Arc::clone(daemon));
+        tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), settings.clone(), url.clone()));
+    }
 }
 
 /// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon

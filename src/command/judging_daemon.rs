@@ -2,7 +2,7 @@
 //! The daemon that judges messages: with the listeners of a milter and doors beside them, or with doors alone.
 
 use super::canary;
-use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
+use super::daemon::{alert, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::fleet_tasks::{self, Duty, Joined};
 use super::kept;
 use super::lists::look_after;
@@ -77,6 +77,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
+    alert(&file.alerts, &daemon, &mut tasks);
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     let (state_dir, end) = (file.state_dir.clone(), at_end(ending));
     begin(kind, &file, &addresses, (&ledger, &service), &end, &mut tasks).await?;
@@ -399,6 +400,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.hold": sync.hold;
         "[refusals]": refusals;
         "[status]": status;
+        "[alerts]": alerts;
         "[doors]": doors;
         "log.target": log.target;
         "log.format": log.format;

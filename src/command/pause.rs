@@ -121,10 +121,14 @@ impl OrderArgs {
         Ok(all)
     }
 
-    /// Who it is: behind sudo the one who called it.
+    /// Who it is.
     fn by(&self) -> String {
-        let own = || std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty());
-        let number = || format!("uid {}", rustix::process::getuid().as_raw());
-        self.by.clone().or_else(own).unwrap_or_else(number)
+        self.by.clone().unwrap_or_else(operator)
     }
+}
+
+/// The user who runs this command: behind sudo the one who called it.
+pub(super) fn operator() -> String {
+    let own = std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty());
+    own.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }

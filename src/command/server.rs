@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark server`
 
-use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
+use super::daemon::{self, alert, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::fleet_tasks::{self, Duty, Joined};
 use super::supervisor::Supervisor;
 use super::watch::watch;
@@ -61,6 +61,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
     let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
+    alert(&file.alerts(), &service.daemon(), &mut tasks);
     follow_all(peers, &ledger, &file.ledger, &mut tasks);
     if file.fleet.is_none() {
         look_after(&service, &ledger, &mut tasks);

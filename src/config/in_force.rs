@@ -63,8 +63,16 @@ pub(super) fn redact(value: &mut toml::Value) {
             }
         }
         toml::Value::Array(list) => list.iter_mut().for_each(redact),
-        toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| redact(value)),
+        toml::Value::Table(table) => table.iter_mut().for_each(|(key, value)| redact_key(key, value)),
         _ => (),
+    }
+}
+
+/// The same of the value of a key. The address of a webhook is a secret as a whole: anybody who knows it may post there.
+pub(super) fn redact_key(key: &str, value: &mut toml::Value) {
+    match value {
+        toml::Value::String(url) if key.ends_with("webhook") && !url.is_empty() => "***".clone_into(url),
+        other => redact(other),
     }
 }
 
@@ -76,7 +84,7 @@ mod tests {
     fn the_file_stands_above_defaults_and_secrets_are_left_out() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("milter.toml");
-        let text = "upstream = [{ url = \"https://me:secret@a.example:1\", token-file = \"/t\" }]\n[log]\nlevel = \"warn\"\n";
+        let text = "alerts = { webhook = \"https://a.example/secret\" }\nupstream = [{ url = \"https://me:secret@a.example:1\", token-file = \"/t\" }]\n[log]\nlevel = \"warn\"\n";
         std::fs::write(&path, text).unwrap();
         let mut shown = in_force(&path, MILTER_EXAMPLE);
         assert_eq!(
@@ -85,6 +93,7 @@ mod tests {
         );
         assert_eq!(shown["upstream"][0]["url"], "https://***@a.example:1");
         assert_eq!(shown["upstream"][0]["token-file"], "/t");
+        assert_eq!(shown["alerts"]["webhook"], "***");
         assert_eq!(shown["thresholds"]["body"], 20);
         let old = serde_json::json!({"listen": "old", "log": {"target": "stderr"}});
         keep(&mut shown, &old, &["listen", "log.target", "[[upstream]]"]);

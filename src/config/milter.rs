@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
 use crate::net::Mode;
-use crate::{page, refusals, telemetry};
+use crate::{alerts, page, refusals, telemetry};
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Despite, ExemptClients, Mailboxes, Network, OnFailure,
     OutboundSettings, PeopleSettings, Per, Policies, PolicySettings, Thresholds, TrapSettings, Traps,
@@ -88,6 +88,7 @@ pub struct MilterFile {
     pub sync: bulkmark_sync::Settings,
     pub refusals: refusals::Settings,
     pub status: page::Settings,
+    pub alerts: alerts::Settings,
     pub doors: DoorSettings,
     pub log: telemetry::Settings,
 }
@@ -127,6 +128,7 @@ impl Default for MilterFile {
             sync: bulkmark_sync::Settings::default(),
             refusals: refusals::Settings::default(),
             status: page::Settings::default(),
+            alerts: alerts::Settings::default(),
             doors: DoorSettings::default(),
             log: telemetry::Settings::default(),
         }
@@ -257,6 +259,7 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     policies::check(source, &file.listen, &file.policy, &file.outbound)?;
     file.refusals.check().map_err(|(key, message)| source.error(&format!("refusals.{key}"), message))?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
+    file.alerts.url().map_err(|message| source.error("alerts.webhook", message))?;
     file.doors.check().map_err(|(key, message)| source.error(&format!("doors.{key}"), message))?;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;

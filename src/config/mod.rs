@@ -25,6 +25,8 @@ pub use members::load_members;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
 pub use pieces::{files, pieces_directory};
 pub use policies::read_bounded;
-pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
+pub use server::{
+    SERVER_PATH, ServerAlerts, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts,
+};
 pub use settings::{Setting, Shown, Was, settings};
 pub use warnings::{CertificatesError, Doubt, Tested, test_certificates, warnings};

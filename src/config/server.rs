@@ -5,8 +5,8 @@ use super::error::ConfigError;
 use super::milter::key_of;
 use super::source::Source;
 use crate::net::{Endpoint, Listen, TlsFiles};
-use crate::server::Limits;
-use crate::{page, server, telemetry};
+use crate::server::{Limits, Registration};
+use crate::{alerts, page, server, telemetry};
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
 use serde::Deserialize;
@@ -52,6 +52,14 @@ impl Default for ServerStatus {
     }
 }
 
+/// `[alerts]` of a server, which refuses no messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ServerAlerts {
+    /// Where problems are posted.
+    pub webhook: String,
+}
+
 /// The file as it is written; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -61,6 +69,7 @@ pub struct ServerFile {
     pub listen: Endpoint,
     pub plain_http_anywhere: bool,
     pub anonymous_reading: bool,
+    pub registration: Registration,
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub peer: Vec<Upstream>,
@@ -70,6 +79,7 @@ pub struct ServerFile {
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
+    pub alerts: ServerAlerts,
     #[serde(deserialize_with = "telemetry::Settings::of_server")]
     pub log: telemetry::Settings,
 }
@@ -80,6 +90,7 @@ impl Default for ServerFile {
             listen: Endpoint::here(8721),
             plain_http_anywhere: false,
             anonymous_reading: false,
+            registration: Registration::Closed,
             control: "/run/bulkmark/server.sock".into(),
             state_dir: "/var/lib/bulkmark/server".into(),
             peer: Vec::new(),
@@ -89,6 +100,7 @@ impl Default for ServerFile {
             sync: ServerSync::default(),
             limits: Limits::default(),
             status: ServerStatus::default(),
+            alerts: ServerAlerts::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -126,7 +138,12 @@ pub fn load_server_parts(
     file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
     source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
+    if file.fleet.is_some() && file.registration != Registration::Closed {
+        let message = "expected \"closed\": an aggregator of a fleet takes no reports of sites";
+        return Err(source.error("registration", message.to_owned()));
+    }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
+    file.alerts().url().map_err(|message| source.error("alerts.webhook", message))?;
     let key = key_of(&source, &file.ledger);
     Ok((file, key))
 }
@@ -138,9 +155,16 @@ impl ServerFile {
         server::Settings {
             address,
             anonymous_reading: self.anonymous_reading,
+            registration: self.registration,
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),
         }
+    }
+
+    /// Where its problems are told.
+    #[must_use]
+    pub fn alerts(&self) -> alerts::Settings {
+        alerts::Settings { webhook: self.alerts.webhook.clone(), ..alerts::Settings::default() }
     }
 
     /// What its page is told.

@@ -2,7 +2,7 @@
 //! Every key with its value, and where that comes from: for `bulkmark config show`.
 
 use super::error::ConfigError;
-use super::in_force::redact;
+use super::in_force::redact_key;
 use super::kind::Kind;
 use super::source::Source;
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
         let of_key = replaced.iter().filter(|was| was.key == key);
         let was = of_key.map(|was| {
             let ((file, line), mut value) = (source.line(was.at), was.value.clone());
-            redact(&mut value);
+            redact_key(key, &mut value);
             Was { value, file: file.to_owned(), line }
         });
         was.collect()
@@ -75,7 +75,7 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
         let (set, default) = (set.get(&key), defaults.get(&key));
         let place = places.get(&key).map(|&at| source.line(at));
         let mut value = set.or(default).cloned();
-        value.iter_mut().for_each(redact);
+        value.iter_mut().for_each(|value| redact_key(&key, value));
         Setting {
             value,
             is_default: set.is_none() || set == default,

@@ -21,6 +21,8 @@ pub enum Order {
     Allow(Allow),
     /// The mailing whose name begins so is allowed no more.
     Remove(String),
+    /// All correspondents of a user are forgotten, by the number of any pair of that user.
+    ForgetUser(u64),
 }
 
 /// Which mailing, and for how long.
@@ -52,7 +54,7 @@ impl Given {
     pub(super) const fn length(&self) -> u64 {
         match &self.order {
             Order::Allow(allow) => allow.length,
-            Order::List | Order::Pause(_) | Order::Resume | Order::Remove(_) => 0,
+            Order::List | Order::Pause(_) | Order::Resume | Order::Remove(_) | Order::ForgetUser(_) => 0,
         }
     }
 }
@@ -69,6 +71,9 @@ pub struct Ordered {
     /// Whether other servers were told that it is no spam.
     #[serde(default)]
     pub shared: bool,
+    /// The number of correspondents that were forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<usize>,
     /// Why it ends with the next restart, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,

@@ -7,6 +7,7 @@ use super::report::{PATIENCE, read_message};
 use super::reported::MAX_REPORTED;
 use super::status::Daemon;
 use crate::orders::{Allowance, Failure, MAX_TEXT, Orders, Pause};
+use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::now;
 use bulkmark_types::told;
 use std::io;
@@ -50,8 +51,8 @@ pub(super) async fn answer(
         _ => KnownBy::default(),
     };
     // It waits for the disk.
-    let orders = Arc::clone(orders);
-    let done = tokio::task::spawn_blocking(move || carry_out(&orders, given, &known)).await;
+    let (orders, pairs) = (Arc::clone(orders), daemon.correspondents.clone());
+    let done = tokio::task::spawn_blocking(move || carry_out(&orders, pairs.as_deref(), given, &known)).await;
     Ok(match done {
         Ok(Ok(ordered)) => Answer::Ordered(Box::new(ordered)),
         Ok(Err(e)) => Answer::Unclear(e.to_string()),
@@ -61,6 +62,7 @@ pub(super) async fn answer(
 
 fn carry_out(
     orders: &Orders,
+    correspondents: Option<&Correspondents>,
     Given { order, by, reason }: Given,
     known: &KnownBy,
 ) -> Result<Ordered, Failure> {
@@ -70,6 +72,15 @@ fn carry_out(
     let who = format!("by={} reason=\"{}\"", told(&by), told(&reason));
     let kept = match order {
         Order::List => Ok(()),
+        Order::ForgetUser(number) => {
+            done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
+            correspondents.inspect(|pairs| pairs.keep());
+            log::info!(
+                "{} correspondents of a user are forgotten, {who}",
+                done.forgotten.unwrap_or_default()
+            );
+            Ok(())
+        }
         Order::Pause(seconds) => {
             let seconds_told = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
             log::warn!("paused{seconds_told}: nothing is refused, {who}");

@@ -20,9 +20,7 @@ use crate::lookup::Evidence;
 use bulkmark_counts::{Report, RetryKey, Shared};
 use bulkmark_ledger::{Ledger, LedgerError};
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{
-    Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight,
-};
+use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
 use bulkmark_signature::Signatures;
 use bulkmark_verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
@@ -445,14 +443,10 @@ impl Case<'_> {
         let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
         let recipients = self.service.twice.left(self.door, (Of::Account, names), recipients, *now);
         let bulk = if verdict.is_unwanted() { recipients } else { 0 };
-        let settings = &rules.outbound;
-        let limits = Limits {
-            window: settings.window.as_secs(),
-            bulk: settings.bulk,
-            recipients: settings.recipients,
-        };
+        let account = envelope.account();
+        let limits = rules.outbound.limits(&account);
         let sent = Sent { bulk, recipients };
-        let standing = self.service.activity.account_sent(&envelope.account(), sent, limits, *now);
+        let standing = self.service.activity.account_sent(&account, sent, limits, *now);
         if standing.is_news {
             log::warn!("{}", account_line(rules, envelope, standing));
         }

@@ -47,7 +47,7 @@ pub struct Unverified {
 
 impl Unverified {
     pub(super) fn timeout(limit: f64) -> Self {
-        let detail = format!("DNS did not answer within {limit} s (authentication.dns-timeout)");
+        let detail = format!("DNS did not answer within {limit} s (lookup-timeout)");
         Self { reason: "timeout", detail }
     }
 

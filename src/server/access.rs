@@ -3,7 +3,11 @@
 
 use super::gate::Gate;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// How soon a stream ends whose token expires.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// What a stream was let in by.
 pub(super) struct Access {
@@ -36,6 +40,8 @@ impl Access {
                 return;
             }
             tokio::select! {
+                // Its token may expire meanwhile.
+                () = tokio::time::sleep(LOOK_AGAIN) => (),
                 changed = self.changes.changed() => if changed.is_err() { return },
                 ended = self.ending.wait_for(|&ending| ending) => {
                     // Nobody can say any more that it ends.

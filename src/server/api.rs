@@ -43,7 +43,7 @@ pub const METRICS_THRESHOLD: u32 = 20;
 pub struct Service {
     pub(super) ledger: Ledger,
     pub(super) gate: Arc<Gate>,
-    parameters: Parameters,
+    pub(super) parameters: Parameters,
     snapshots: Arc<Snapshots>,
     streams: Arc<Streams>,
     daemon: Arc<Daemon>,
@@ -70,8 +70,9 @@ impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         let code = match refused {
             Refused::NoToken => Code::TokenMissing,
-            Refused::Token => Code::TokenInvalid,
+            Refused::Token | Refused::Expired => Code::TokenInvalid,
             Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
+            Refused::Unapproved => Code::Unapproved,
             Refused::Blocked => Code::TokenBlocked,
             Refused::Rate | Refused::Slowed | Refused::Checks => Code::Rate,
             Refused::MadeUp => Code::MadeUp,
@@ -174,6 +175,9 @@ impl Service {
     /// Lets go of what nobody used for a while.
     pub fn tidy(&self) {
         self.snapshots.tidy();
+        if let Err(e) = self.gate.tidy_registrations(now()) {
+            log::warn!("{e}; no registration is forgotten yet");
+        }
     }
 
     /// Takes back what clients had reported who were removed together with their counts.
@@ -199,11 +203,11 @@ impl Service {
     }
 
     /// Refuses clients with other parameters or another clock. Browsers and curl send neither, and are not checked.
-    fn compare(&self, headers: &HeaderMap) -> Result<(), Failure> {
+    pub(super) fn compare(&self, headers: &HeaderMap) -> Result<(), Failure> {
         let Some(theirs) = headers.get(bulkmark_sync::PARAMETERS_HEADER) else { return Ok(()) };
         let theirs = theirs.to_str().unwrap_or_default();
         self.parameters
-            .check(theirs)
+            .check(theirs, ["at the server", "at the client"])
             .map_err(|what| Failure(Code::Parameters, format!("other parameters: {what}")))?;
         clock::check(headers.get(header::DATE), "the client", "the server")
             .map_err(|what| Failure(Code::Clock, what))
@@ -240,9 +244,9 @@ pub(super) async fn count_refusals(State(service): State<Arc<Service>>, response
 /// As whom somebody is counted who was let pass.
 fn who(client: Option<&Client>, caller: &Caller) -> Who {
     match (client, caller.ip) {
-        (Some(client), _) => Who::Client(client.name.as_str().into()),
-        (None, Some(ip)) => Who::Network(network_of(ip)),
-        (None, None) => Who::Here,
+        (Some(client), _) if client.is_approved() => Who::Client(client.name.as_str().into()),
+        (_, Some(ip)) => Who::Network(network_of(ip)),
+        (_, None) => Who::Here,
     }
 }
 
@@ -304,7 +308,7 @@ async fn take_reports(
     let chance = random_bytes().map_or(0, usize::from_le_bytes);
     service.gate.admit_signatures(&client, &batch.reports, chance)?;
     let signatures = batch.reports.len();
-    let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
+    let reporter = Reporter { client: client.counts_as().to_owned(), spool: batch.spool };
     let limits = client.limits();
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limits, now()).await?;
     let receipt = receipt.map_err(|e| match e {
@@ -446,6 +450,10 @@ pub(super) async fn status(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    service.gate.reader(token(&headers), &caller)?;
-    Ok(service.with_parameters(Json(service.daemon.public_status().await?)))
+    let client = service.gate.reader(token(&headers), &caller)?;
+    let mut told = serde_json::to_value(service.daemon.public_status().await?).unwrap_or_default();
+    if let Some(expires) = client.and_then(|client| client.expires) {
+        told["token-expires"] = expires.into();
+    }
+    Ok(service.with_parameters(Json(told)))
 }

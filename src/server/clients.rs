@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
+use super::acts::{Deed, Registered};
 use super::quota::Quota;
 use super::tokens::{Tokens, hash};
 use bulkmark_counts::Limits;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "clients.json";
+
+/// Acts of operators that are kept. Sites that register by themselves make none, so nobody else can push them out.
+const MOST_DEEDS: usize = 2000;
 
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, Default)]
@@ -56,11 +60,28 @@ pub struct Client {
     pub quota: Option<Quota>,
     /// Reports a second; none for as many as the server's default says.
     pub rate: Option<NonZeroU32>,
+    /// When its tokens end, in seconds since 1970; none for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// How it came, if it registered by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<Registered>,
     /// SHA-256 of its tokens in hexadecimal digits, the newest last; two while it is changing from one to the next.
     tokens: Vec<String>,
 }
 
 impl Client {
+    /// The same as if it had not registered by itself.
+    pub(super) fn grant(&self) -> Self {
+        Self { registered: None, ..self.clone() }
+    }
+
+    /// Whether its tokens are over.
+    #[must_use]
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
     /// The limits of its influence.
     #[must_use]
     pub fn limits(&self) -> Option<Limits> {
@@ -80,15 +101,20 @@ pub struct Grant {
     pub quota: Option<Quota>,
     /// See [`Client::rate`].
     pub rate: Option<NonZeroU32>,
+    /// See [`Client::expires`].
+    pub expires: Option<u64>,
 }
 
 /// All clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
-    clients: Vec<Client>,
+    pub(super) clients: Vec<Client>,
     /// The names of those whose counts were to be taken back when they were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withdrawn: Vec<String>,
+    pub(super) withdrawn: Vec<String>,
+    /// The last acts of operators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    audit: Vec<Deed>,
     /// Of the clients as they were read.
     #[serde(skip)]
     tokens: Tokens,
@@ -119,6 +145,15 @@ pub enum ClientsError {
     /// There is no such client.
     #[error("there is no client {0:?}")]
     Unknown(String),
+    /// It needs no approval.
+    #[error("the client {0:?} needs no approval")]
+    Approved(String),
+    /// Its counts are not kept apart from those of other unapproved sites.
+    #[error(
+        "the reports of {0:?} are kept with those of all unapproved sites: remove it without --with-counts, or all of them with \
+         bulkmark client remove --unapproved"
+    )]
+    Together(String),
     /// Its counts are not kept apart.
     #[error(
         "the client {0:?} has no limit of influence, so its counts were added to those of all others and cannot be told apart; \
@@ -194,9 +229,10 @@ impl Clients {
         }
         let token = token()?;
         let tokens = vec![hash(&token)];
-        let Grant { role, max_influence, quota, rate } = grant;
+        let Grant { role, max_influence, quota, rate, expires } = grant;
         self.withdrawn.retain(|withdrawn| withdrawn != name);
-        self.clients.push(Client { name: name.to_owned(), role, max_influence, quota, rate, tokens });
+        let (name, registered) = (name.to_owned(), None);
+        self.clients.push(Client { name, role, max_influence, quota, rate, expires, registered, tokens });
         Ok(token)
     }
 
@@ -236,12 +272,29 @@ impl Clients {
     /// # Errors
     /// When there is no such client, or its counts are not kept apart.
     pub fn remove_with_counts(&mut self, name: &str) -> Result<(), ClientsError> {
-        if self.find(name)?.max_influence.is_none() {
+        let client = self.find(name)?;
+        if !client.is_approved() {
+            return Err(ClientsError::Together(name.to_owned()));
+        }
+        if client.max_influence.is_none() {
             return Err(ClientsError::NotApart(name.to_owned()));
         }
         self.remove(name)?;
         self.withdrawn.push(name.to_owned());
         Ok(())
+    }
+
+    /// Notes an act of an operator.
+    pub fn note(&mut self, deed: Deed) {
+        self.audit.push(deed);
+        let over = self.audit.len().saturating_sub(MOST_DEEDS);
+        self.audit.drain(..over);
+    }
+
+    /// The acts that are kept, the last one last.
+    #[must_use]
+    pub fn audit(&self) -> &[Deed] {
+        &self.audit
     }
 
     /// Who was removed together with all counts.
@@ -250,7 +303,7 @@ impl Clients {
         &self.withdrawn
     }
 
-    fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
+    pub(super) fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
         let found = self.clients.iter_mut().find(|client| client.name == name);
         found.ok_or_else(|| ClientsError::Unknown(name.to_owned()))
     }

@@ -5,14 +5,17 @@ use super::clients::{Client, Clients, ClientsError, Role};
 use super::limits::{Checks, Who};
 use super::made_up::{MadeUp, Verdict};
 use super::refusals::Refusals;
+use super::registration::{NotRegistered, Registration, UNAPPROVED, Wish};
 use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
+use bulkmark_ledger::now;
 use bulkmark_types::{Signature, told};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +29,9 @@ const _: () = assert!(WHOLE_BATCH.get() as usize == bulkmark_sync::wire::MAX_REP
 /// For how long something may come of a client that was removed.
 const UNDER_WAY: Duration = Duration::from_secs(120);
 
+/// How long a use of a token is noticed, which is longer than the time from one look to the next.
+const LATELY: Duration = Duration::from_secs(180);
+
 /// Why somebody may not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
@@ -33,10 +39,18 @@ pub(super) enum Refused {
     NoToken,
     #[error("the token is not valid")]
     Token,
+    #[error(
+        "the token has expired; ask the server's operator to extend it (bulkmark client set --expires 90d NAME)"
+    )]
+    Expired,
     #[error("the token is not valid, and neither were many others from this address; try again in a minute")]
     Blocked,
     #[error("this client may only read")]
     Role,
+    #[error(
+        "the server's operator has not approved this client yet (bulkmark client approve); its reports wait, and it may read"
+    )]
+    Unapproved,
     #[error("this client may read metrics and nothing else")]
     OnlyMetrics,
     #[error("metrics need a client with the role \"metrics\"")]
@@ -92,6 +106,7 @@ pub(super) struct Gate {
     directory: PathBuf,
     stamp: Mutex<Option<Stamp>>,
     anonymous_reading: bool,
+    pub(super) registration: Registration,
     /// Reports a second of a client that has no rate of its own.
     rate: NonZeroU32,
     made_up: MadeUp,
@@ -114,15 +129,35 @@ fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instan
     names.iter().filter(is_new).cloned().collect()
 }
 
+/// All unapproved sites in one line; none where there are none.
+fn together(sites: impl Iterator<Item = ClientStatus>) -> Option<ClientStatus> {
+    let mut count = 0_u64;
+    let add = |mut sum: ClientStatus, site: ClientStatus| {
+        sum.batches += site.batches;
+        sum.signatures += site.signatures;
+        sum.refused += site.refused;
+        sum.last_refusal = site.last_refusal.or(sum.last_refusal);
+        sum.heard_seconds_ago = match (sum.heard_seconds_ago, site.heard_seconds_ago) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        sum
+    };
+    let sum = sites.inspect(|_| count += 1).reduce(add)?;
+    let limits = sum.limits.map(|limits| format!("{limits} for all {count} sites"));
+    Some(ClientStatus { name: UNAPPROVED.to_owned(), limits, made_up: false, ..sum })
+}
+
 impl Gate {
     pub(super) fn new(settings: &Settings) -> Result<Self, ClientsError> {
-        let Settings { state_dir: directory, anonymous_reading, limits, .. } = settings.clone();
+        let Settings { state_dir: directory, anonymous_reading, registration, limits, .. } = settings.clone();
         let stamp = Mutex::new(stamp_of(&directory));
         Ok(Self {
             clients: ArcSwap::from_pointee(Clients::load(&directory)?),
             directory,
             stamp,
             anonymous_reading,
+            registration,
             rate: limits.rate,
             made_up: MadeUp::default(),
             strangers: Strangers::new(limits.failed_attempts),
@@ -146,11 +181,12 @@ impl Gate {
             Ok(clients) => {
                 // Requests wait for these locks, and there may be many clients.
                 let known: HashSet<&str> = clients.list().iter().map(|client| &*client.name).collect();
-                self.meters.lock().retain(|name, _| known.contains(&**name));
+                self.meters.lock().retain(|name, _| name == UNAPPROVED || known.contains(&**name));
                 self.activity.lock().retain(|name, _| known.contains(&**name));
                 let before = self.clients.load();
+                // That a token was used makes no other client.
                 let all = |clients: &Clients| -> HashMap<String, Client> {
-                    clients.list().iter().map(|client| (client.name.clone(), client.clone())).collect()
+                    clients.list().iter().map(|client| (client.name.clone(), client.grant())).collect()
                 };
                 let (before, after) = (all(&before), all(&clients));
                 self.made_up.keep(|name| before.get(name) == after.get(name));
@@ -170,7 +206,9 @@ impl Gate {
     /// Whether the token with which a client was let in still lets it read.
     pub(super) fn may_still_read(&self, name: &str, token: &str) -> bool {
         let clients = self.clients.load();
-        clients.authenticate(token).is_some_and(|client| client.name == name && client.role != Role::Metrics)
+        clients.authenticate(token).is_some_and(|client| {
+            client.name == name && client.role != Role::Metrics && !client.is_expired(now())
+        })
     }
 
     /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
@@ -207,7 +245,12 @@ impl Gate {
                 heard_seconds_ago: activity.heard.map(|heard| heard.elapsed().as_secs()),
             }
         };
-        self.clients.load().list().iter().map(status).collect()
+        let clients = self.clients.load();
+        let (approved, others): (Vec<_>, Vec<_>) =
+            clients.list().iter().partition(|client| client.is_approved());
+        let mut all: Vec<_> = approved.into_iter().map(status).collect();
+        all.extend(together(others.into_iter().map(status)));
+        all
     }
 
     fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
@@ -257,6 +300,41 @@ impl Gate {
         if client.role == Role::Metrics { Ok(()) } else { Err(self.refuse(&client, Refused::NoMetrics)) }
     }
 
+    /// Registers a site, and writes it down. Returns its name and token. Costs a write of the file of clients, which has a bounded number
+    /// of such sites; a refused site costs a look at each client.
+    pub(super) fn register(
+        &self,
+        wish: &Wish,
+        from: Option<IpAddr>,
+        now: u64,
+    ) -> Result<Result<(String, String), NotRegistered>, ClientsError> {
+        self.refresh();
+        if let Err(why) = self.clients.load().may_register(wish, from, now) {
+            return Ok(Err(why));
+        }
+        let done = Clients::edit(&self.directory, |clients| clients.register(wish, from, now))?;
+        self.refresh();
+        Ok(done)
+    }
+
+    /// Writes down which unapproved sites used their tokens, and forgets those whose time is over.
+    pub(super) fn tidy_registrations(&self, now: u64) -> Result<(), ClientsError> {
+        self.refresh();
+        let used: Vec<String> = {
+            let (clients, activity) = (self.clients.load(), self.activity.lock());
+            let heard = |name: &str| activity.get(name)?.heard;
+            let is_used = |name: &str| heard(name).is_some_and(|heard| heard.elapsed() < LATELY);
+            clients.unapproved().map(|(client, _)| client.name.clone()).filter(|name| is_used(name)).collect()
+        };
+        if !self.clients.load().is_due(&used, now) {
+            return Ok(());
+        }
+        Clients::edit(&self.directory, |clients| {
+            clients.note_used(&used, now);
+            Ok(())
+        })
+    }
+
     fn refuse(&self, client: &Client, why: Refused) -> Refused {
         self.refused(&client.name, &why.to_string());
         why
@@ -267,6 +345,9 @@ impl Gate {
         let client = self.client(token, caller)?;
         if client.role != Role::Report {
             return Err(self.refuse(&client, Refused::Role));
+        }
+        if !client.is_approved() && self.registration != Registration::Open {
+            return Err(self.refuse(&client, Refused::Unapproved));
         }
         Ok(client)
     }
@@ -281,7 +362,11 @@ impl Gate {
             return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
         self.note(&client.name, |activity| activity.heard = Some(Instant::now()));
-        if caller.connection.is_known_as(&client.name).is_err() {
+        if client.is_expired(now()) {
+            return Err(self.refuse(&client, Refused::Expired));
+        }
+        // Any number of sites may register, so these count by their addresses, as strangers do.
+        if client.is_approved() && caller.connection.is_known_as(&client.name).is_err() {
             return Err(self.refuse(&client, Refused::Connections));
         }
         Ok(client)
@@ -335,7 +420,7 @@ impl Gate {
             Meter { rate, limit, paid: Paid::default() }
         };
         let mut meters = self.meters.lock();
-        let meter = meters.entry(client.name.clone()).or_insert_with(new);
+        let meter = meters.entry(client.counts_as().to_owned()).or_insert_with(new);
         if meter.rate != rate {
             *meter = new();
         }

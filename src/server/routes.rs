@@ -2,6 +2,7 @@
 //! Which request goes where.
 
 use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
+use super::register::register;
 use super::thin::{bulk, counts};
 use axum::Router;
 use axum::middleware::map_response_with_state;
@@ -13,6 +14,7 @@ impl Service {
     pub fn router(self: Arc<Self>) -> Router {
         Router::new()
             .route("/v1/reports", post(reports))
+            .route("/v1/register", post(register))
             .route("/v1/updates", get(updates).post(updates))
             .route("/v1/snapshot", get(snapshot))
             .route("/v1/bulk", get(bulk))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of the server itself.
 
+use super::registration::Registration;
 use crate::net::Bounds;
 use serde::Deserialize;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -68,6 +69,8 @@ pub struct Settings {
     pub address: String,
     /// Whether counts, updates and snapshots are for everybody.
     pub anonymous_reading: bool,
+    /// Sites that may register by themselves.
+    pub registration: Registration,
     /// Bounds on what clients may do.
     pub limits: Limits,
     /// Where clients and counts are.

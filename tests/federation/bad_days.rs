@@ -54,7 +54,7 @@ fn an_upstream_that_answers_garbage() {
 
 #[test]
 fn an_upstream_that_is_another_web_server() {
-    something_else_answers("other parameters: protocol is 1 here and not told on the other side", |_| {
+    something_else_answers("other parameters: protocol is 1 here and not told at the server", |_| {
         Some(answer("200 OK", "", b"<html>It works!</html>"))
     });
 }
@@ -81,7 +81,7 @@ fn an_upstream_whose_updates_end_at_once() {
 #[test]
 fn an_upstream_of_another_version_of_the_protocol() {
     let fields = format!("bulkmark-parameters: {}\r\n", parameters().replace("protocol=1", "protocol=2"));
-    something_else_answers("other parameters: protocol is 1 here and 2 on the other side", move |_| {
+    something_else_answers("other parameters: protocol is 1 here and 2 at the server", move |_| {
         Some(answer("200 OK", &fields, b""))
     });
 }
@@ -129,7 +129,7 @@ fn a_client_of_another_version_is_refused() {
             "{method} {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nBulkmark-Parameters: {parameters}"
         )
     };
-    let told = "other parameters: protocol is 1 here and 2 on the other side";
+    let told = "other parameters: protocol is 1 at the server and 2 at the client";
     for (method, path) in [("POST", "/v1/reports"), ("GET", "/v1/updates"), ("GET", "/v1/snapshot")] {
         let answer = ask(server.port, &head(method, path, &theirs), b"");
         assert!(answer.starts_with("HTTP/1.1 409 ") && answer.contains(told), "{path}: {answer}");
@@ -162,7 +162,9 @@ fn another_federation_key_is_refused() {
         id(&FederationKey::from_bytes(&std::fs::read(&key).unwrap()).unwrap()),
     );
     let here = |ours: &str, theirs: &str| {
-        format!("other parameters: federation-key-id is {ours} here and {theirs} on the other side")
+        format!(
+            "other parameters: federation-key-id is {ours} at the server and {theirs} at the client: both need the same federation-key-file"
+        )
     };
     at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), here(&public, &other)));
     one_runs.log.wait_for(0, &format!("client a is refused: {}", here(&public, &other)));

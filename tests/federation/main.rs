@@ -11,6 +11,7 @@ mod forgotten;
 mod guide;
 mod heal;
 mod hostile;
+mod join;
 mod many_origins;
 mod moving;
 mod people_away;

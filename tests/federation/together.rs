@@ -79,7 +79,7 @@ fn refusals_are_told() {
         "exempt = [\"authenticated\"]\nupstream = [{entry}]\n[ledger]\nwindow = \"6h\"\n"
     ));
     let daemon = other.start();
-    daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
+    daemon.log.wait_for(0, "other parameters: window is 86400 at the server and 21600 at the client");
 }
 
 /// An entry of `upstream` of a partner.

@@ -2,6 +2,8 @@
 //! The milter by its socket: sessions, policies, reports, and clients that harm it.
 
 mod activation;
+mod alerts;
+mod erase;
 mod hostile_mta;
 mod lifecycle;
 mod load;

@@ -15,6 +15,19 @@ fn verdict_of(client: &mut Client, text: &str) -> String {
     answer.verdict().to_owned()
 }
 
+/// Where the site wants it, the header names the mailing as the log and `bulkmark allow` do.
+#[test]
+fn the_header_has_the_signature_where_it_is_wanted() {
+    let header = |extra: &str| {
+        let (site, mail) = (Site::new(extra), Mail::text("a letter"));
+        session(&site.start()).message(&mail).header().to_owned()
+    };
+    let value = header("[signature]\nheader = true\n");
+    let (_, signature) = value.split_once("; signature=").unwrap_or_else(|| panic!("{value}"));
+    assert!(signature.len() == 32 && signature.bytes().all(|byte| byte.is_ascii_hexdigit()), "{value}");
+    assert!(!header("").contains("signature="));
+}
+
 /// What an MTA may not offer, and that it does not matter. Sendmail 8.13 speaks version 2, Postfix up to 6.
 #[test]
 fn mtas_that_offer_little() {

@@ -167,7 +167,10 @@ fn examples_have_every_key_of_entries() {
             }
         }
     }
-    assert_eq!(found, 24, "four each of upstream, peer and twice fleet.ask, two of listen, six of policy");
+    assert_eq!(
+        found, 27,
+        "four each of upstream, peer and twice fleet.ask, two of listen, six of policy, three of outbound.accounts"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room of the program with the rooms that it may use; `command` puts everything together. Between crates, Cargo holds the layers.
-pub(crate) const ROOMS: [(&str, &[&str]); 15] = [
+pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
     ("net", &[]),
     ("telemetry", &[]),
     ("lookup", &[]),
@@ -21,7 +21,8 @@ pub(crate) const ROOMS: [(&str, &[&str]); 15] = [
     ("control", &["activity", "net", "orders"]),
     ("server", &["activity", "control", "net"]),
     ("page", &["activity", "control", "net"]),
-    ("config", &["net", "milter", "doors", "server", "page", "refusals", "telemetry"]),
+    ("alerts", &["control", "net"]),
+    ("config", &["net", "milter", "doors", "server", "page", "alerts", "refusals", "telemetry"]),
     (
         "command",
         &[
@@ -38,6 +39,7 @@ pub(crate) const ROOMS: [(&str, &[&str]); 15] = [
             "control",
             "server",
             "page",
+            "alerts",
             "config",
         ],
     ),

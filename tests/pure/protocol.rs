@@ -148,7 +148,7 @@ fn parameters() {
     let text = text("parameters.txt");
     let ours = Parameters::new(&settings(), &FederationKey::public());
     assert_eq!(ours.to_string(), text.trim_end());
-    assert_eq!(ours.check(text.trim_end()), Ok(()));
+    assert_eq!(ours.check(text.trim_end(), ["here", "there"]), Ok(()));
     let (read, key) = Parameters::read(text.trim_end()).unwrap();
     assert_eq!(
         (read.capacity, read.window, key),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of outbound mail: which it is, and how much an account may send.
 
+use super::accounts::Limits;
 use super::matching::MessageMatch;
 use super::reply::Text;
 use super::settings::Action;
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// The shortest and the longest time over which an account's mail is added up.
@@ -25,12 +27,26 @@ pub struct OutboundSettings {
     pub bulk: u32,
     /// The same for the recipients of all its mail.
     pub recipients: u32,
+    /// Accounts with limits of their own.
+    pub accounts: Vec<AccountLimits>,
     /// What is done with the mail of an account that is over its limit, beside telling it.
     pub action: Action,
     /// The text by which `reject` and `tempfail` say so.
     pub text: Text,
     /// Whether outbound mail gets the header.
     pub header: bool,
+}
+
+/// The limits of one account; a limit that is left out is that of all accounts, and zero is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AccountLimits {
+    /// The account.
+    pub name: String,
+    /// Copies of bulk.
+    pub bulk: Option<u32>,
+    /// Recipients of all mail.
+    pub recipients: Option<u32>,
 }
 
 impl Default for OutboundSettings {
@@ -40,6 +56,7 @@ impl Default for OutboundSettings {
             window: Duration::from_secs(3600),
             bulk: 100,
             recipients: 0,
+            accounts: Vec::new(),
             action: Action::Mark,
             text: Text::of_outbound(),
             header: false,
@@ -48,6 +65,17 @@ impl Default for OutboundSettings {
 }
 
 impl OutboundSettings {
+    /// The limits of the account of this name.
+    #[must_use]
+    pub fn limits(&self, account: &str) -> Limits {
+        let own = self.accounts.iter().find(|of| of.name == account);
+        Limits {
+            window: self.window.as_secs(),
+            bulk: own.and_then(|own| own.bulk).unwrap_or(self.bulk),
+            recipients: own.and_then(|own| own.recipients).unwrap_or(self.recipients),
+        }
+    }
+
     /// Whether the values can be used; otherwise the key, and what is wrong with it.
     ///
     /// # Errors
@@ -57,10 +85,33 @@ impl OutboundSettings {
             let found = humantime_serde::re::humantime::format_duration(self.window);
             return Err(("window", format!("found {found}, expected 1m to 7d, for example \"1h\"")));
         }
+        let mut names = HashSet::new();
+        if let Some(twice) = self.accounts.iter().find(|of| !names.insert(&of.name)) {
+            return Err(("accounts", format!("found two entries of {:?}, expected one", twice.name)));
+        }
         if self.action == Action::Discard {
             let expected = "expected mark, quarantine, tempfail or reject: your own user should learn of it";
             return Err(("action", format!("found \"discard\", {expected}")));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_has_its_own_limits_and_those_of_all_besides() {
+        let own = AccountLimits { name: "shop".to_owned(), bulk: Some(5000), recipients: None };
+        let mut settings =
+            OutboundSettings { recipients: 2000, accounts: vec![own], ..OutboundSettings::default() };
+        let limits = |settings: &OutboundSettings, name| {
+            let Limits { bulk, recipients, .. } = settings.limits(name);
+            (bulk, recipients)
+        };
+        assert_eq!(["shop", "anna"].map(|name| limits(&settings, name)), [(5000, 2000), (100, 2000)]);
+        settings.accounts.extend(settings.accounts.clone());
+        assert_eq!(settings.check().map_err(|(key, _)| key), Err("accounts"));
     }
 }

@@ -13,6 +13,8 @@ pub struct Settings {
     pub min_words: NonZeroUsize,
     /// Whether `near` signatures are made.
     pub near: bool,
+    /// Whether the header has the body signature.
+    pub header: bool,
     /// The line that makes a message bulk; none has it be like any other. It is no key: each site keeps its own in a file.
     #[serde(skip)]
     pub canary: Option<Canary>,
@@ -21,6 +23,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         // As DCC's Fuz2: the usual one-line bodies ("Sent from my Samsung Galaxy smartphone") stay below eight words.
-        Self { min_words: NonZeroUsize::MIN.saturating_add(7), near: true, canary: None }
+        Self { min_words: NonZeroUsize::MIN.saturating_add(7), near: true, header: false, canary: None }
     }
 }

@@ -53,11 +53,15 @@ pub enum Code {
     Unavailable,
     /// The server is an aggregator of a fleet, and takes reports from its log only.
     Fleet,
+    /// The server's operator has not approved the client yet.
+    Unapproved,
+    /// No site may register by itself.
+    RegistrationClosed,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::TokenMissing,
         Self::TokenInvalid,
         Self::TokenBlocked,
@@ -79,6 +83,8 @@ impl Code {
         Self::SnapshotGone,
         Self::Unavailable,
         Self::Fleet,
+        Self::Unapproved,
+        Self::RegistrationClosed,
     ];
 
     /// As the header has it.
@@ -106,6 +112,8 @@ impl Code {
             Self::SnapshotGone => "snapshot-gone",
             Self::Unavailable => "unavailable",
             Self::Fleet => "fleet",
+            Self::Unapproved => "unapproved",
+            Self::RegistrationClosed => "registration-closed",
         }
     }
 
@@ -115,7 +123,7 @@ impl Code {
         match self {
             Self::Request | Self::Body | Self::BodyVersion => StatusCode::BAD_REQUEST,
             Self::TokenMissing | Self::TokenInvalid => StatusCode::UNAUTHORIZED,
-            Self::Role | Self::Fleet => StatusCode::FORBIDDEN,
+            Self::Role | Self::Fleet | Self::Unapproved | Self::RegistrationClosed => StatusCode::FORBIDDEN,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Parameters | Self::Clock | Self::BatchNumber | Self::OtherHistory => StatusCode::CONFLICT,
             Self::UpdatesGone | Self::SnapshotGone => StatusCode::GONE,

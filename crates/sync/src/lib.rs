@@ -45,6 +45,6 @@ pub use follow::{Way, follow};
 pub use follow_bulk::{BulkBound, hear};
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};
-pub use remote::{Remote, RemoteError, Stream};
+pub use remote::{Registration, Remote, RemoteError, Stream};
 pub use settings::{Settings, Share, Upstream};
 pub use state::{Link, LinkStatus, Links};

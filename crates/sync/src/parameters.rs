@@ -17,6 +17,9 @@ fn layout() -> String {
 /// The one that may differ. Programs before 0.1.0 compare it, so it is told.
 const CAPACITY: &str = "capacity";
 
+/// The number of the key.
+const KEY: &str = "federation-key-id";
+
 /// Both sides send these with every request and answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
@@ -33,7 +36,7 @@ impl Parameters {
         Self {
             fields: vec![
                 ("protocol", PROTOCOL.to_string()),
-                ("federation-key-id", format!("{:016x}", key.id())),
+                (KEY, format!("{:016x}", key.id())),
                 ("layout", layout()),
                 ("window", settings.window.as_secs().to_string()),
                 (CAPACITY, settings.capacity.to_string()),
@@ -62,8 +65,8 @@ impl Parameters {
         let window = Duration::from_secs(window);
         let retention = window.saturating_mul(366);
         let capacity = field("capacity")?.parse().map_err(|_| invalid("capacity")())?;
-        let key = field("federation-key-id")?;
-        let key = u64::from_str_radix(key, 16).map_err(|_| invalid("federation-key-id")())?;
+        let key = field(KEY)?;
+        let key = u64::from_str_radix(key, 16).map_err(|_| invalid(KEY)())?;
         Ok((
             bulkmark_counts::Settings { window, retention, capacity, ..bulkmark_counts::Settings::default() },
             key,
@@ -71,12 +74,12 @@ impl Parameters {
     }
 
     /// What the other side's text differs in. Capacities may: each filter that travels tells its own, and those of several sizes stand
-    /// beside one another.
+    /// beside one another. `sides` say where ours are and where theirs, as "here" and "at the server".
     ///
     /// # Errors
     /// A sentence that names the first parameter that differs, and both values.
-    pub fn check(&self, theirs: &str) -> Result<(), String> {
-        self.compare(theirs, |name| name != CAPACITY)
+    pub fn check(&self, theirs: &str, sides: [&str; 2]) -> Result<(), String> {
+        self.compare(theirs, sides, |name| name != CAPACITY)
     }
 
     /// The same, of those of a running daemon and of its configuration: no field may differ.
@@ -84,17 +87,23 @@ impl Parameters {
     /// # Errors
     /// As [`check`](Self::check).
     pub fn check_all(&self, theirs: &str) -> Result<(), String> {
-        self.compare(theirs, |_| true)
+        self.compare(theirs, ["in the configuration", "in the daemon"], |_| true)
     }
 
-    fn compare(&self, theirs: &str, matters: impl Fn(&str) -> bool) -> Result<(), String> {
+    fn compare(
+        &self,
+        theirs: &str,
+        [here, there]: [&str; 2],
+        matters: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
         let theirs: Vec<(&str, &str)> =
             theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
         for (name, ours) in self.fields.iter().filter(|(name, _)| matters(name)) {
             let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
             if found != Some(ours) {
                 let found = found.unwrap_or("not told");
-                return Err(format!("{name} is {ours} here and {found} on the other side"));
+                let key = if *name == KEY { ": both need the same federation-key-file" } else { "" };
+                return Err(format!("{name} is {ours} {here} and {found} {there}{key}"));
             }
         }
         Ok(())
@@ -116,19 +125,20 @@ mod tests {
 
     #[test]
     fn differences_are_named() {
+        const SIDES: [&str; 2] = ["here", "at the server"];
         let (settings, key) = (bulkmark_counts::Settings::default(), FederationKey::public());
         let ours = Parameters::new(&settings, &key);
-        assert_eq!(ours.check(&ours.to_string()), Ok(()));
+        assert_eq!(ours.check(&ours.to_string(), SIDES), Ok(()));
         let window = settings.window.saturating_mul(2);
         let theirs = Parameters::new(&bulkmark_counts::Settings { window, ..settings.clone() }, &key);
         assert_eq!(
-            ours.check(&theirs.to_string()),
-            Err("window is 86400 here and 172800 on the other side".to_owned())
+            ours.check(&theirs.to_string(), SIDES),
+            Err("window is 86400 here and 172800 at the server".to_owned())
         );
         let capacity = settings.capacity.saturating_add(1);
         let theirs = Parameters::new(&bulkmark_counts::Settings { capacity, ..settings }, &key);
         assert_ne!(theirs, ours);
-        assert_eq!(ours.check(&theirs.to_string()), Ok(()), "it is raised at one after the other");
-        assert!(ours.check("").is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
+        assert_eq!(ours.check(&theirs.to_string(), SIDES), Ok(()), "it is raised at one after the other");
+        assert!(ours.check("", SIDES).is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
     }
 }

@@ -38,6 +38,20 @@ const MAX_REASON: usize = 500;
 const MAX_RECEIPT: usize = 100;
 const MAX_STATUS: usize = 16 << 20;
 
+/// Bytes of an answer to a registration.
+const MAX_REGISTRATION: usize = 4096;
+
+/// What a server says to a site that registered.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub struct Registration {
+    /// The client's name at the server.
+    pub name: String,
+    /// Its token.
+    pub token: String,
+    /// Whether its reports count before the operator approved it.
+    pub counts: bool,
+}
+
 /// A server cannot be asked, or has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
@@ -196,7 +210,9 @@ impl Remote {
         if status.is_success() {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            ours.check(theirs.unwrap_or_default()).map_err(|what| RemoteError::Parameters(told(&what)))?;
+            let sides = ["here", "at the server"];
+            ours.check(theirs.unwrap_or_default(), sides)
+                .map_err(|what| RemoteError::Parameters(told(&what)))?;
             let date = response.headers().get(header::DATE);
             clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
@@ -231,6 +247,17 @@ impl Remote {
         let answer = whole(self.send(request).await?, MAX_RECEIPT).await?;
         self.link.received(answer.len());
         Ok(wire::decode_receipt(&answer)?)
+    }
+
+    /// Registers this site under a name; `contact` is an address for questions, and may be empty. Nothing waits for longer than 15 s.
+    ///
+    /// # Errors
+    /// When the server does not answer, or takes no such site.
+    pub async fn register(&self, name: &str, contact: &str) -> Result<Registration, RemoteError> {
+        let body = serde_json::json!({ "name": name, "contact": contact }).to_string();
+        let request = self.http.post(format!("{}/v1/register", self.base)).timeout(SILENCE).body(body);
+        let answer = whole(self.send(request).await?, MAX_REGISTRATION).await?;
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
     }
 
     /// What the server tells of itself.

@@ -130,11 +130,17 @@ impl FederationKey {
         std::array::from_fn(|i| digest[i])
     }
 
-    /// A number that stands for a user and somebody that user writes to.
+    /// A number that stands for a user and somebody that user writes to. Its upper half is that of the user alone, so that all pairs of
+    /// one user can be found and erased.
     pub fn correspondence(&self, user: &str, other: &str) -> u64 {
-        let mac = self.mac.clone().chain_update(b"correspondence/1").chain_update([0]);
-        let digest = mac.chain_update(user).chain_update([0]).chain_update(other).finalize().into_bytes();
-        u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+        const USER: u64 = 0xffff_ffff_0000_0000;
+        let mac = self.mac.clone().chain_update(b"correspondence/2").chain_update([0]).chain_update(user);
+        let number = |mac: Hmac<Sha256>| {
+            let digest = mac.finalize().into_bytes();
+            u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+        };
+        let pair = number(mac.clone().chain_update([0]).chain_update(other));
+        number(mac) & USER | pair & !USER
     }
 
     /// A number that belongs to a network, whatever it sent.

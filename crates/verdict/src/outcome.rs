@@ -200,6 +200,9 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     if let Some(entry) = &counted.decision.whitelist {
         header = header.field("whitelist", entry);
     }
+    if let Some(signature) = counted.signature.filter(|_| rules.signature.header) {
+        header = header.field("signature", signature);
+    }
     header.into_string()
 }
 

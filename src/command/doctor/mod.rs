@@ -18,7 +18,7 @@ mod traps;
 
 use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
-use crate::command::show::THRESHOLD;
+use crate::command::show::{THRESHOLD, time};
 use crate::command::whose::Whose;
 use crate::config::{self, ConfigError, DOORS_PATH, Kind, MilterFile, ServerFile};
 use crate::control::DaemonStatus;
@@ -247,7 +247,7 @@ async fn server(
                 "bulkmark client add --own NAME",
             );
         }
-        Ok(clients) => report.ok("clients", format!("{} of them", clients.list().len())),
+        Ok(clients) => examine_clients(&clients, report),
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
@@ -377,6 +377,28 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             format!("{target} takes no lines, so they go to standard error: {e}"),
             "start the log daemon, or correct log.target and log.socket",
         ),
+    }
+}
+
+/// Whether tokens of clients end soon, and whether sites wait for approval.
+fn examine_clients(clients: &Clients, report: &mut Report) {
+    let soon: Vec<_> = clients
+        .list()
+        .iter()
+        .filter_map(|client| Some((client, client.expires.filter(|&at| servers::is_soon(at))?)))
+        .map(|(client, at)| format!("{} at {}", client.name, time(at)))
+        .collect();
+    let waiting = clients.unapproved().count();
+    let count = format!("{} of them", clients.list().len() - waiting);
+    if !soon.is_empty() {
+        let some = soon.iter().take(10).map(|text| &**text).collect::<Vec<_>>().join(", ");
+        let text = format!("{count}; tokens of {} expire soon or have expired: {some}", soon.len());
+        report.warning("clients", text, "extend them: bulkmark client set --expires 90d NAME");
+    } else if waiting > 0 {
+        let text = format!("{count}; {waiting} sites that registered wait for approval");
+        report.warning("clients", text, "bulkmark client list --unapproved, and approve or remove them");
+    } else {
+        report.ok("clients", count);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::files::AS_ROOT;
 use super::report::Report;
-use crate::command::show::ago;
+use crate::command::show::{ago, time};
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
 use bulkmark_ledger::now;
@@ -11,6 +11,14 @@ use bulkmark_sync::{Code, Link, Parameters, Remote, RemoteError, Upstream};
 use bulkmark_types::FederationKey;
 use std::io::ErrorKind;
 use std::sync::Arc;
+
+/// How long before its end a token is warned of, in seconds.
+const SOON: u64 = 14 * 86_400;
+
+/// Whether a token ends soon that ends at this time.
+pub(super) fn is_soon(expires: u64) -> bool {
+    expires < now().saturating_add(SOON)
+}
 
 /// Asks each of them. `check` is "upstream" or "peer".
 pub(super) async fn examine(
@@ -27,7 +35,7 @@ pub(super) async fn examine(
         let url = &server.url;
         let client = Remote::new(server, Some(parameters.clone()), Arc::new(Link::new(url)));
         let asked = match client {
-            Ok(client) => client.status().await.map(drop),
+            Ok(client) => client.status().await,
             Err(e) => Err(e),
         };
         let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
@@ -37,7 +45,13 @@ pub(super) async fn examine(
                 report.error("clock", format!("{url}: {e}"), advice);
             }
             (Err(e), _) => report.error(check, format!("{url}: {e}"), advice(&e, server)),
-            (Ok(()), Some(error)) => {
+            (Ok(told), None) if told["token-expires"].as_u64().is_some_and(is_soon) => {
+                let expires = time(told["token-expires"].as_u64().unwrap_or_default());
+                let advice = "have the server's operator extend it: bulkmark client set --expires 90d NAME";
+                report.warning(check, format!("{url}: our token expires at {expires}"), advice);
+                agreed.push(&**url);
+            }
+            (Ok(_), Some(error)) => {
                 // As a server says it of a client's role.
                 let advice = if error.contains("this client may ") {
                     "it answers now, but the client has another role; have the server's administrator add one with the right --role"
@@ -47,7 +61,7 @@ pub(super) async fn examine(
                 report.warning(check, format!("{url}: the daemon's last error was: {error}"), advice);
                 agreed.push(&**url);
             }
-            (Ok(()), None) => {
+            (Ok(_), None) => {
                 report.ok(check, format!("{url} answers, knows our token, and has our window and key"));
                 agreed.push(&**url);
             }
@@ -80,6 +94,9 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
             format!(
                 "the client has another role; have the server's administrator add one with the right --role, and {token}"
             )
+        }
+        (_, Some(Code::Unapproved)) => {
+            "have the server's operator approve this site (bulkmark client approve NAME, with the name that bulkmark join printed)".to_owned()
         }
         (_, Some(Code::TokenBlocked | Code::Rate)) => "wait a minute, and try again".to_owned(),
         (_, Some(Code::Quota)) => {

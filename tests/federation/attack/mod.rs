@@ -12,13 +12,14 @@
 mod cells;
 
 mod bank;
-mod client;
+pub(crate) mod client;
 mod files;
 mod flood;
 mod guess;
 mod influence;
 mod log;
 mod pool;
+mod register;
 mod stranger;
 mod streams;
 mod upstream;
@@ -59,7 +60,7 @@ enum Scale {
 /// An attack: by which name it is asked for, whether it has a short form, and how it is made.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 33] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -92,6 +93,7 @@ const ROWS: [Row; 32] = [
     ("18", true, stranger::one_provider),
     ("19", true, stranger::page_streams),
     ("20", true, stranger::vouching_accounts),
+    ("21", true, register::made_up_sites),
 ];
 
 #[test]

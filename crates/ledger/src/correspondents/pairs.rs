@@ -76,6 +76,12 @@ impl Pairs {
         was_known
     }
 
+    /// Forgets all pairs of the user whose pairs begin as this number does: with the same upper half. Returns their number.
+    pub fn forget_user(&mut self, number: u64) -> usize {
+        let of_user: Vec<u64> = self.days.keys().copied().filter(|pair| pair >> 32 == number >> 32).collect();
+        of_user.iter().filter(|&&pair| self.forget(pair)).count()
+    }
+
     /// Whether this user may have one more correspondent today.
     fn admits(&mut self, user: u64, today: u32) -> bool {
         if self.today != today {

@@ -92,6 +92,12 @@ impl Correspondents {
         pairs.iter().filter(|&&pair| known.forget(pair)).count() > 0
     }
 
+    /// Forgets all pairs of a user, by the number of any pair of that user. Returns how many there were; they leave the disk when they are
+    /// [kept](Self::keep). Costs a look at each pair.
+    pub fn forget_user(&self, number: u64) -> usize {
+        self.pairs.lock().forget_user(number)
+    }
+
     /// Has on disk what was written before; returns when it is. It may wait for the disk. A disk that does not take it is told in the log,
     /// and gets it with what is written next.
     pub fn keep(&self) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `[alerts]`: a webhook hears of each problem when it begins and when it ends.
+
+use bulkmark_testing::milter::{Client, Mail, session};
+use bulkmark_testing::mta::free_port;
+use bulkmark_testing::server::Server;
+use bulkmark_testing::{PATIENCE, Site};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+
+/// A web server that takes posts, the first one with an error; and their bodies.
+fn webhook() -> (u16, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream);
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let _ = reader.get_mut().write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+            if sender.send(serde_json::from_slice(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (port, receiver)
+}
+
+/// The next event of this kind.
+fn next(events: &Receiver<Value>, event: &str, problem: &str) -> Value {
+    loop {
+        let found = events.recv_timeout(PATIENCE).unwrap_or_else(|e| panic!("no {event} of {problem}: {e}"));
+        if found["event"] == event && found["problem"] == problem {
+            return found;
+        }
+    }
+}
+
+#[test]
+fn a_webhook_hears_of_problems_and_of_their_ends() {
+    let (port, events) = webhook();
+    let server = Server::new("");
+    let site = Site::new(&format!(
+        "exempt = [\"authenticated\"]\nupstream = [{}]\n\
+         [alerts]\nwebhook = \"http://127.0.0.1:{port}/secret\"\nrefused-per-hour = 2\n\
+         [thresholds]\nbody = 3\nmin-sources = 1\nmin-messages = 1\n[actions]\nbulk = \"reject\"\n\
+         [outbound]\nbulk = 2\naccounts = [{{ name = \"ben\", bulk = 0 }}]\n[outbound.match]\nlogin = [\"*\"]\n",
+        server.entry("mx", "report")
+    ));
+    let daemon = site.start();
+    let down = next(&events, "begin", "upstream");
+    assert_eq!((&down["about"], &down["daemon"]), (&server.url().into(), &"milter".into()));
+    assert!(down["text"].as_str().is_some_and(|text| !text.is_empty()), "{down}");
+    let mut client: Client = session(&daemon);
+    let replies: Vec<_> = (0..5).map(|_| client.message(&Mail::text("the same")).reply).collect();
+    assert!(replies.iter().filter(|reply| *reply != "c").count() >= 2, "{replies:?}");
+    let refused = next(&events, "begin", "refused");
+    assert!(refused["text"].as_str().unwrap().ends_with("the limit is 2"), "{refused}");
+    for login in ["anna", "ben"] {
+        let mut client: Client = session(&daemon);
+        client.login = Some(login.to_owned());
+        (0..8).for_each(|_| drop(client.message(&Mail::text(&format!("spam of {login}")))));
+    }
+    let account = next(&events, "begin", "account");
+    assert_eq!(account["about"], "anna", "ben has no limit");
+    let _server = server.start();
+    let up = next(&events, "end", "upstream");
+    assert_eq!(up["since"], down["since"]);
+    let config = String::from_utf8(
+        std::process::Command::new(bulkmark_testing::program())
+            .args(["config", "show", "--config"])
+            .arg(site.config())
+            .output()
+            .unwrap()
+            .stdout,
+    );
+    assert!(!config.unwrap().contains("secret"), "the address is a secret");
+}
+
+/// A webhook that is away costs no message and little memory; the log says it once, and not the address.
+#[test]
+fn a_webhook_that_is_away_harms_nothing() {
+    let site = Site::new(&format!(
+        "exempt = [\"authenticated\"]\nupstream = [{{ url = \"http://127.0.0.1:{}\" }}]\n\
+         [alerts]\nwebhook = \"http://127.0.0.1:{}/secret\"\n",
+        free_port(),
+        free_port()
+    ));
+    let daemon = site.start();
+    daemon.log.wait_for(0, "alerts: 127.0.0.1 takes none: ");
+    let mut client: Client = session(&daemon);
+    assert_eq!(client.message(&Mail::text("a letter")).reply, "c");
+    assert!(daemon.log.lines().iter().all(|line| !line.contains("secret")));
+}
