@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn pieces_add_up_or_are_told() {
         let (_directory, source) = source(
-            "listen = \"inet:127.0.0.1:8720\"\nfiles = [\"a\"]\nbody = 20\nmethods = [\"dkim\"]\n",
+            "listen = \"inet:127.0.0.1:8720\"\nfiles = [\"a\"]\nbody = 20\nmethods = [\"dkim\"]\nact-despite = [\"stale\"]\n",
             &[
                 ("10.toml", "listen = \"unix:/run/a.sock\"\nfiles = [\"b\", \"a\"]\nbody = 30\n"),
                 (
@@ -249,15 +249,16 @@ mod tests {
                     "upstream = [{ url = \"v\" }, { url = \"u\", ca = 2 }]\n[listen.out]\nat = \"inet:127.0.0.1:9\"\n",
                 ),
                 ("50.toml", "body = 40\nauthentication.methods = [\"spf\"]\n"),
-                ("60.toml", "authentication.methods = [\"dkim\"]\n"),
+                ("60.toml", "act-despite = []\nauthentication.methods = [\"dkim\"]\n"),
             ],
         );
         let all = source.parse::<toml::Table>().unwrap();
-        let expected = "body = 40\nmethods = [\"dkim\"]\nauthentication.methods = [\"dkim\"]\nfiles = [\"b\", \"a\", \"c\"]\n\
+        let expected = "body = 40\nact-despite = []\nmethods = [\"dkim\"]\nauthentication.methods = [\"dkim\"]\nfiles = [\"b\", \"a\", \"c\"]\n\
             listen = [\"unix:/run/a.sock\", { name = \"inside\", at = \"inet:127.0.0.1:8724\" }, \
             { name = \"out\", at = \"inet:127.0.0.1:9\" }]\nupstream = [{ url = \"v\" }, { url = \"u\", ca = 2 }]\n";
         assert_eq!(all, expected.parse().unwrap());
-        let example = "listen = \"inet:127.0.0.1:8720\"\nbody = 20\nupstream = []\n";
+        let example =
+            "listen = \"inet:127.0.0.1:8720\"\nbody = 20\nupstream = []\nact-despite = [\"stale\"]\n";
         let told = |was: &Replaced| {
             let (path, line) = source.line(was.at);
             format!("{} {} {}:{line}", was.key, was.value, path.file_name().unwrap().display())
