@@ -8,9 +8,11 @@ use crate::config::{self, SERVER_PATH};
 use crate::server::{
     Client, Clients, ClientsError, Deed, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role, UNAPPROVED,
 };
+use anyhow::Context as _;
 use bulkmark_ledger::now;
 use humantime_serde::re::humantime;
 use serde_json::json;
+use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +83,14 @@ enum Command {
         #[arg(long)]
         unapproved: bool,
     },
+    /// Print all clients, for the other servers of the federation: `bulkmark client export | ssh counts2 bulkmark client import`.
+    ///
+    /// The output has hashes of tokens, never tokens. Peers and sites that are not approved are left out.
+    Export,
+    /// Take over the clients that another server exported, from standard input, so that their tokens are valid here, too.
+    ///
+    /// Clients of the same name are replaced, and all others stay. A client that was removed there must be removed here as well.
+    Import,
     /// List the changes of the list of clients: when, by which user, and where a site registered from.
     Audit,
     /// Give a client a new token; the previous one stays valid until the next rotation.
@@ -208,9 +218,40 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::List { unapproved: true } => client_list::unapproved(&file, args.json)?,
         Command::List { unapproved: false } => client_list::list(&file, args.json)?,
+        Command::Export => {
+            print(serde_json::to_string(&json!({ "clients": Clients::load(&file.state_dir)?.export() }))?)?
+        }
+        Command::Import => {
+            let clients = read_exported()?;
+            let changed = Clients::edit(&file.state_dir, |clients_here| {
+                let changed = clients_here.import(clients)?;
+                if changed > 0 {
+                    let client = format!("{changed} clients");
+                    clients_here.note(Deed { at: now(), by: operator(), act: "imported".to_owned(), client });
+                }
+                Ok(changed)
+            })?;
+            let words = format!("{changed} clients are new or changed");
+            if args.json { print(json!({ "changed": changed }))? } else { print(words)? }
+        }
         Command::Audit => client_list::audit(&file, args.json)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Bytes that are read of exported clients.
+const MOST_EXPORTED: u64 = 64 << 20;
+
+/// The clients on standard input.
+fn read_exported() -> anyhow::Result<Vec<Client>> {
+    #[derive(serde::Deserialize)]
+    struct Exported {
+        clients: Vec<Client>,
+    }
+    let input = std::io::stdin().lock().take(MOST_EXPORTED);
+    let exported: Exported = serde_json::from_reader(input)
+        .context("standard input: expected the output of `bulkmark client export`")?;
+    Ok(exported.clients)
 }
 
 /// The grant of a new client; none where it is missing whose mail server the client is.

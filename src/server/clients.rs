@@ -171,6 +171,12 @@ fn new_token() -> io::Result<String> {
     Ok(bytes.iter().fold("bulkmark_".to_owned(), |text, byte| text + &format!("{byte:02x}")))
 }
 
+fn check_name(name: &str) -> Result<(), ClientsError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_valid = !name.is_empty() && name.len() <= 64 && name.chars().all(allowed);
+    if is_valid { Ok(()) } else { Err(ClientsError::Name(name.to_owned())) }
+}
+
 impl Clients {
     /// Reads the clients of a state directory; none when there is no file.
     ///
@@ -220,10 +226,7 @@ impl Clients {
     /// # Errors
     /// When there is one of this name, or the name is invalid.
     pub fn add(&mut self, name: &str, grant: Grant) -> Result<String, ClientsError> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
-            return Err(ClientsError::Name(name.to_owned()));
-        }
+        check_name(name)?;
         if self.clients.iter().any(|client| client.name == name) {
             return Err(ClientsError::Exists(name.to_owned()));
         }
@@ -234,6 +237,42 @@ impl Clients {
         let (name, registered) = (name.to_owned(), None);
         self.clients.push(Client { name, role, max_influence, quota, rate, expires, registered, tokens });
         Ok(token)
+    }
+
+    /// The clients that other servers of the federation may take over: all but peers and sites that are not approved.
+    #[must_use]
+    pub fn export(&self) -> Vec<Client> {
+        let is_shared = |client: &&Client| client.role != Role::Peer && client.is_approved();
+        self.clients.iter().filter(is_shared).cloned().collect()
+    }
+
+    /// Takes over clients of another server with their tokens: those of the same name are replaced, all others stay. Returns the
+    /// number of those that are new or changed.
+    ///
+    /// # Errors
+    /// When a name is invalid, or that of a peer or unapproved site here.
+    pub fn import(&mut self, clients: Vec<Client>) -> Result<usize, ClientsError> {
+        let mut changed = 0;
+        for client in clients {
+            check_name(&client.name)?;
+            let place = self.clients.iter().position(|own| own.name == client.name);
+            match place.map(|i| &mut self.clients[i]) {
+                Some(own) if own.role == Role::Peer || !own.is_approved() => {
+                    return Err(ClientsError::Exists(client.name));
+                }
+                Some(own) if *own == client => (),
+                Some(own) => {
+                    *own = client;
+                    changed += 1;
+                }
+                None => {
+                    self.withdrawn.retain(|withdrawn| *withdrawn != client.name);
+                    self.clients.push(client);
+                    changed += 1;
+                }
+            }
+        }
+        Ok(changed)
     }
 
     /// Changes what a client may do.

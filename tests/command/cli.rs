@@ -255,7 +255,7 @@ fn json_is_always_one_object() {
     let added = json(&["client", "--config", of_server, "add", "--partner", "mx1"]);
     assert!(added["name"] == "mx1" && added["token"].as_str().unwrap().len() > 20, "{added}");
     let listed = json(&["client", "--config", of_server, "list"]);
-    let expected = serde_json::json!({ "name": "mx1", "role": "report", "kind": "partner", "max-influence": 5, "quota": "6.25%", "rate": 1000 });
+    let expected = serde_json::json!({ "name": "mx1", "role": "report", "kind": "partner", "max-influence": 5, "quota": "6.25%", "rate": 1000, "expires": null, "registered": null });
     assert_eq!(listed["clients"][0], expected);
     let signed = json(&["signature", plain.to_str().unwrap()]);
     assert_eq!(signed["messages"][0]["signatures"][0]["kind"], "body");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`: kinds of clients and their limits.
 
+use bulkmark_testing::program;
 use bulkmark_testing::server::Server;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 /// What a client is must be said, and what cannot be taken back is not removed as if it could.
 #[test]
@@ -18,6 +21,39 @@ fn what_a_client_is_must_be_said() {
     assert!(!refused.status.success() && text.contains("cannot be told apart"), "{text}");
     assert!(run(&["remove", "mx"]).status.success());
     assert!(run(&["add", "--role", "read", "reader"]).status.success());
+}
+
+/// A client is made once for all servers: its token, and a newer one, is valid at each that took the list over.
+#[test]
+fn clients_are_made_once_for_all_servers() {
+    let (one, two) = (Server::new(""), Server::new(""));
+    one.client(&["add", "--partner", "mx1", "--quota", "1/8"]);
+    one.client(&["add", "--role", "peer", "two"]);
+    two.client(&["add", "--own", "mx9"]);
+    let import = |text: &str| {
+        let mut child = Command::new(program())
+            .args(["client", "import", "--json", "--config"])
+            .arg(two.config())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let changed = |number: usize| format!("{{\"changed\":{number}}}\n");
+    let exported = one.client(&["export"]);
+    assert!(!exported.contains("bulkmark_"), "no token is in it: {exported}");
+    assert_eq!([import(&exported), import(&exported)], [changed(1), changed(0)]);
+    one.client(&["rotate", "mx1"]);
+    assert_eq!(import(&one.client(&["export"])), changed(1));
+    let names = |server: &Server| {
+        let list = server.client(&["list"]);
+        list.lines().skip(1).map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&two), ["mx9", "mx1"], "a peer is no client of another server");
+    assert!(two.client(&["list"]).contains("12.5%"));
+    assert_eq!(import("{}"), "");
 }
 
 /// A limit that only partners have makes a client a partner, whether it is added or changed, with the defaults for the other limits.

@@ -29,8 +29,10 @@ fn needed(name: &str) -> &'static [&'static str] {
     match name {
         "allow" => &["--list"],
         "client add" => &["--own", "x"],
-        "client set" | "client rotate" | "client remove" => &["x"],
+        "client set" | "client approve" | "client rotate" | "client remove" => &["x"],
+        "correspondents forget" => &["x@example.org"],
         "fleet import" | "fleet export" => &["/nowhere"],
+        "join" => &["https://counts.example.org"],
         "ledger backup" => &["/nowhere/copy"],
         "ledger forget" => &["00000000000000000000000000000000"],
         "report forget" => &["--all", "--user", "x"],
@@ -70,9 +72,17 @@ fn a_configuration_that_cannot_be_used_is_78() {
 fn a_daemon_that_does_not_answer_is_75() {
     let site = Site::new("");
     let config = site.config();
-    for name in
-        ["status", "allow", "pause", "resume", "report add", "report list", "report forget", "report vouch"]
-    {
+    for name in [
+        "status",
+        "allow",
+        "pause",
+        "resume",
+        "correspondents forget",
+        "report add",
+        "report list",
+        "report forget",
+        "report vouch",
+    ] {
         let message = site.path("m.eml");
         std::fs::write(&message, "Subject: s\n\nSome words\n").unwrap();
         let more = if name == "report add" { vec![message.to_str().unwrap()] } else { needed(name).to_vec() };
