@@ -122,12 +122,12 @@ impl Daemon {
         if self.is_server() {
             return;
         }
-        let Rows { users, traps } = status.ledger.people;
+        let Rows { users, traps, doors } = status.ledger.people;
         text.family(
             "bulkmark_people_rows",
             "gauge",
-            "Words of which it is remembered who said them, by user or trap and signature.",
-            [("users", users), ("traps", traps)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
+            "Words of which it is remembered who said them, by user, trap or client of another protocol, and signature.",
+            [("users", users), ("traps", traps), ("doors", doors)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
         );
         text.one(
             "bulkmark_spool_reports",

@@ -39,6 +39,6 @@ pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;
 pub use message::{MAX_FORGED, MAX_RECIPIENTS, Message, address};
-pub use pyzor::{ParseDigestError, PyzorDigest, Teller, digest_counts, take_pyzor};
+pub use pyzor::{Once, ParseDigestError, PyzorDigest, Teller, digest_counts, take_pyzor};
 pub use report::{Refused, Taken, Word, mailing_of, take_report, weighing};
 pub use service::Service;

@@ -115,8 +115,18 @@ impl Teller {
     }
 }
 
-/// Counts what somebody says of a digest; whether its count is higher by one for it. A reporter counts once for a digest and window, and
-/// newcomers no further than their words weigh, unless `each` counts.
+/// What counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Once {
+    /// A reporter, for a digest and window; newcomers no further than their words weigh.
+    Reporter,
+    /// Each report.
+    Report,
+    /// Each report, and this one has a signature by which it is known on disk if it comes again.
+    Signed([u8; 20]),
+}
+
+/// Counts what somebody says of a digest; whether its count is higher by one for it.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
@@ -124,9 +134,10 @@ pub async fn take_pyzor(
     service: &Service,
     digest: PyzorDigest,
     (teller, side): (&Teller, Side),
-    each: bool,
+    once: Once,
 ) -> Result<bool, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
+    let each = once != Once::Reporter;
     let own = teller.name();
     let reporter = ReporterId::of(&rules.key, &own);
     let is_admitted = |name| is_heard(service, &rules, (ReporterId::of(&rules.key, name), name), side, now);
@@ -140,9 +151,16 @@ pub async fn take_pyzor(
         Side::Spam => (reported, [&b"reported by "[..], reporter.bytes()].concat()),
         Side::NotSpam => (whitelisted, [&b"whitelisted by "[..], reporter.bytes()].concat()),
     };
-    let mark = digest.with(&rules.key, &mark);
+    let mark = match once {
+        Once::Signed(signature) => digest.with(&rules.key, &[&b"signed "[..], &signature].concat()),
+        Once::Reporter | Once::Report => digest.with(&rules.key, &mark),
+    };
     let Some(_turn) = service.turns.begin(mark) else { return Ok(false) };
-    let is_known = !each && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
+    let is_marked = once != Once::Report;
+    let is_known = is_marked && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
+    if is_known && each {
+        return Ok(false);
+    }
     let weighs = if is_admitted {
         let said = say(service, &rules, reported, (reporter, side), now).await?;
         name(&rules, reporter, &own);
@@ -155,8 +173,8 @@ pub async fn take_pyzor(
     if !each && (is_known || !weighs) {
         return Ok(false);
     }
-    // The mark stays here: it says that this reporter was counted, and follows from nothing that others have.
-    let marks = if each { Vec::new() } else { vec![mark] };
+    // The mark stays here: it says that this reporter, or this report, was counted, and follows from nothing that others have.
+    let marks = if is_marked { vec![mark] } else { Vec::new() };
     let shared = if are_shared(&rules) { Shared::Once } else { Shared::Nothing };
     let report = Report { signatures: marks, once: vec![of], times: 1, shared, now, ..Report::default() };
     service.ledger.report(report).await?;

@@ -151,7 +151,8 @@ impl Inside {
         }
     }
 
-    /// The one from this address with whom patience ends first. It is not waited for, which would keep other addresses waiting.
+    /// The one from this address with whom patience ends first. It is not waited for, which would keep other addresses waiting. One that
+    /// was not looked at yet may have sent something, so it goes last.
     fn silent_from(&self, from: IpAddr) -> Option<u64> {
         let until = |id: &u64| {
             let entry = self.open.get(id).filter(|entry| entry.look.is_some())?;
@@ -425,6 +426,10 @@ mod tests {
         second.until.set(0, 700);
         let third = silent(&crowd, ip(1), 1);
         assert_eq!([&first, &second, &third, &other].map(away), [false, true, false, false]);
+        // Nobody has looked at the first one; it may have sent something.
+        first.until.set(0, FOR_EVER);
+        let fourth = silent(&crowd, ip(1), 2);
+        assert_eq!([&first, &third, &fourth, &other].map(away), [false, true, false, false]);
     }
 
     #[test]

@@ -220,14 +220,16 @@ async fn silent_connections_make_room() {
             let mut stream = stream;
             stream.read(&mut [0]).map_err(|e| e.kind()) == Err(ErrorKind::WouldBlock)
         };
-        let open = silent[110..].iter().filter(|stream| is_open(stream)).count();
+        let open: Vec<_> = (0..silent.len()).filter(|&n| is_open(&silent[n])).collect();
         if began.elapsed() < DEADLINE {
-            // One more may go for each that comes, but not all.
-            assert!(open >= 30, "{open} of 40 were not closed before somebody was served");
+            // An address may have 50. One goes for each that comes above that, and one that the server has looked at goes before those
+            // that it has not: on a busy machine a later one may be looked at first.
+            assert!(open.len() >= 40, "only {open:?} of 150 were not closed");
             break silent;
         }
     };
     for mut stream in &silent[..40] {
+        stream.set_nonblocking(false).unwrap();
         assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it is told something");
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The accounts of the Pyzor door: who signs, what is read again at a reload, and what is told of files with faults.
 
-use crate::pyzor::{DIGEST, ask, counts, files, open, socket, told};
+use crate::pyzor::{DIGEST, address, counts, files, open, socket, told};
 use bulkmark_testing::{Site, program};
 use sha1::{Digest as _, Sha1};
 use std::fs::{self, Permissions};
@@ -66,6 +66,25 @@ fn what_is_sent_again_counts_once() {
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
 }
 
+/// A client's clock is ahead: what it signed comes again after a restart, while its time is still to come, and after that.
+#[test]
+fn a_clock_ahead_counts_once_over_a_restart() {
+    let mut site = Site::new("");
+    let keys = format!("{}count = \"reports\"\n", files(&site));
+    let (daemon, at) = open(&mut site, &keys);
+    let report = signed("report", ANNA, now() + 200, 2000);
+    let send = |at, report: &str| {
+        assert!(told(&socket("127.0.0.1", at), report.as_bytes()).starts_with("Code: 200\n"));
+        counts(at, DIGEST)
+    };
+    assert_eq!(send(at, &report), "Count: 1\nWL-Count: 0\n\n");
+    assert!(daemon.terminate().success());
+    let daemon = site.start();
+    let at = address(&daemon);
+    assert_eq!(send(at, &report), "Count: 1\nWL-Count: 0\n\n");
+    assert_eq!(send(at, &signed("report", ANNA, now() + 200, 2001)), "Count: 2\nWL-Count: 0\n\n");
+}
+
 /// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
 /// threshold of spam, or max-newcomers of `people.trust` where it is more. Others then are none the less told that all is well.
 #[test]
@@ -73,10 +92,16 @@ fn newcomers_stop_at_their_bound() {
     for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
         let mut site =
             Site::new(&format!("[thresholds]\nspam = 1\n[people]\ntrust = {{ max-newcomers = {bound} }}\n"));
-        let (_daemon, at) = open(&mut site, "");
-        for host in 1..=60 {
-            let answer = ask(&format!("127.0.0.{host}"), at, "report", DIGEST);
-            assert!(answer.starts_with("Code: 200\nDiag: OK\n"), "{host}: {answer}");
+        let keys = files(&site);
+        let users: Vec<String> = (1..=60).map(|n| format!("user{n}")).collect();
+        let accounts: String = users.iter().map(|user| format!("{user} : 0a0b0c\n")).collect();
+        fs::write(site.path("passwd"), accounts).unwrap();
+        fs::write(site.path("access"), "check : anonymous : allow\nall : all : allow\n").unwrap();
+        let (_daemon, at) = open(&mut site, &keys);
+        let from = socket("127.0.0.1", at);
+        for user in &users {
+            let answer = told(&from, signed("report", (user, "0a0b0c"), now(), 2000).as_bytes());
+            assert!(answer.starts_with("Code: 200\nDiag: OK\n"), "{user}: {answer}");
         }
         assert_eq!(
             counts(at, DIGEST),

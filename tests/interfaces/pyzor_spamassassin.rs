@@ -27,7 +27,7 @@ fn rules(site: &Site, at: SocketAddr, more: &str) -> String {
 /// the digest of the empty text, which it makes of a message that says too little, never does.
 fn checks(reports: bool, rules: impl Fn(&Site, SocketAddr) -> String) {
     let mut site = Site::new("");
-    let (_daemon, at) = open(&mut site, "");
+    let (_daemon, at) = open(&mut site, "count = \"reports\"\n");
     let rules = rules(&site, at);
     let run = |arguments: &[&str], message: &[u8]| {
         let arguments = [arguments, &["-D", "pyzor"]].concat();
@@ -44,14 +44,14 @@ fn checks(reports: bool, rules: impl Fn(&Site, SocketAddr) -> String) {
         return;
     }
     hits(LETTER.as_bytes(), (false, "Reported 0 times, welcomelisted 0 times."));
-    for host in 2..=5 {
-        ask(&format!("127.0.0.{host}"), at, "report", DIGEST);
+    for _ in 0..4 {
+        ask("127.0.0.1", at, "report", DIGEST);
     }
     hits(LETTER.as_bytes(), (false, "Reported 4 times, welcomelisted 0 times."));
     let told = if reports {
         run(&["-r"], LETTER.as_bytes()).unwrap()
     } else {
-        ask("127.0.0.6", at, "report", DIGEST)
+        ask("127.0.0.1", at, "report", DIGEST)
     };
     assert_eq!(counts(at, DIGEST), "Count: 5\nWL-Count: 0\n\n", "{told}");
     hits(LETTER.as_bytes(), (true, "Reported 5 times, welcomelisted 0 times."));

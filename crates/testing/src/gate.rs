@@ -83,6 +83,11 @@ impl Gate {
         *self.last.lock().unwrap() = Some(last);
     }
 
+    /// Whether nothing that the server answers arrives.
+    pub fn keeps_answers(&self) -> bool {
+        self.mute.load(Ordering::SeqCst)
+    }
+
     /// From now on what the server is told takes a while, a megabyte about a second; or no more.
     pub fn slow_down(&self, slow: bool) {
         self.slow.store(slow, Ordering::SeqCst);

@@ -2,20 +2,20 @@
 //! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
 
 use super::super::access::may_ask;
-use super::accounts::{Accounts, Signed, Unsigned};
+use super::accounts::{Accounts, CLOCK, Signed, Unsigned};
 use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
 use super::rate::Rates;
 use super::replay::{Replays, Seen};
 use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Done, Door};
 use crate::doors::settings::{PyzorSettings, Tally};
-use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
+use crate::judging::{Once, PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
 use crate::net::{Address, network_of};
 use arc_swap::ArcSwap;
 use bulkmark_counts::Side;
 use parking_lot::Mutex;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
@@ -77,8 +77,8 @@ enum Task {
 struct Reported {
     side: Side,
     digests: Vec<PyzorDigest>,
-    /// By what it is known if it comes again.
-    signed: Option<Signed>,
+    /// By what it is known if it comes again, and when that was signed.
+    signed: Option<(Signed, u64)>,
 }
 
 impl Context {
@@ -168,9 +168,7 @@ impl Context {
                 // A network may deliver a datagram twice, too.
                 Some(Seen::Before) => Task::Tell(Told::Done),
                 Some(Seen::UnderWay) => Task::Nothing,
-                Some(Seen::New) | None => {
-                    Task::Count(Reported { side, digests, signed: signed.map(|(signature, _)| signature) })
-                }
+                Some(Seen::New) | None => Task::Count(Reported { side, digests, signed }),
                 Some(Seen::Full) => return Err(Denied::Busy),
             })
         };
@@ -232,10 +230,7 @@ impl Context {
             Ok(Task::Nothing) => (),
             Ok(Task::Count(reported)) => {
                 let teller = match request.user() {
-                    ANONYMOUS => Teller::Network {
-                        network: network_of(from.ip()),
-                        is_here: from.ip().to_canonical().is_loopback(),
-                    },
+                    ANONYMOUS => network_teller(from.ip()),
                     name => Teller::Account(name.to_owned()),
                 };
                 self.count(reported, teller, back);
@@ -247,7 +242,7 @@ impl Context {
     /// Has a report counted beside the loop: that takes as long as the disk does.
     fn count(self: &Arc<Self>, reported: Reported, teller: Teller, back: Back) {
         let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
-            self.settle(reported.signed.as_ref(), false);
+            self.settle(&reported, false);
             return self.add(Done::TimedOut);
         };
         let context = Arc::clone(self);
@@ -265,11 +260,12 @@ impl Context {
     }
 
     async fn counted(&self, reported: &Reported, teller: &Teller) -> Result<bool, Denied> {
-        let each = self.settings.count == Tally::Reports;
+        let once = self.once(reported, bulkmark_ledger::now());
+        let each = once != Once::Reporter;
         let mut result = Ok(false);
         let mut is_counted = false;
         for &digest in &reported.digests {
-            match take_pyzor(&self.service, digest, (teller, reported.side), each).await {
+            match take_pyzor(&self.service, digest, (teller, reported.side), once).await {
                 Ok(counted) => is_counted |= counted,
                 Err(Refused::TooMany) => result = Err(Denied::TooMany),
                 Err(why) => {
@@ -282,12 +278,23 @@ impl Context {
             }
         }
         // Where each report counts, what was counted in part would be counted twice.
-        self.settle(reported.signed.as_ref(), result.is_ok() || is_counted && each);
+        self.settle(reported, result.is_ok() || is_counted && each);
         result.map(|_| is_counted)
     }
 
-    fn settle(&self, signed: Option<&Signed>, is_taken: bool) {
-        if let Some(signed) = signed {
+    /// What of this counts once. A report whose time is not over yet can come again after a restart, and is remembered on disk.
+    fn once(&self, reported: &Reported, now: u64) -> Once {
+        match (self.settings.count, reported.signed) {
+            (Tally::Reporters, _) => Once::Reporter,
+            (Tally::Reports, Some((signature, time))) if time >= now || time <= self.since + CLOCK => {
+                Once::Signed(signature)
+            }
+            (Tally::Reports, _) => Once::Report,
+        }
+    }
+
+    fn settle(&self, reported: &Reported, is_taken: bool) {
+        if let Some((signed, _)) = &reported.signed {
             self.replays.lock().settle(signed, is_taken);
         }
     }
@@ -305,6 +312,13 @@ impl Context {
             self.send(answer, told.ok_or(Denied::Unavailable), back);
         }
     }
+}
+
+/// Who somebody without an account is. A process of this machine may take any address of the loopback, so all of these are one.
+fn network_teller(ip: IpAddr) -> Teller {
+    let is_here = ip.to_canonical().is_loopback();
+    let network = if is_here { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { network_of(ip) };
+    Teller::Network { network, is_here }
 }
 
 /// Has the log say what is wrong with the files.

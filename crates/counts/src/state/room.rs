@@ -2,7 +2,7 @@
 //! For how many words there is room, and whose: so that nobody who says much keeps others from being heard.
 
 use crate::state::words::VoiceKey;
-use bulkmark_types::ReporterId;
+use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,6 +15,11 @@ const MAX_OF_ONE: u32 = 1 << 15;
 
 /// Rows of traps, which have a room of their own: whoever knows one can write to it, so it is their own oldest words that make place.
 pub const MAX_OF_TRAPS: usize = 1 << 17;
+
+/// Rows of clients of other protocols, which have a separate room: names that somebody makes up there take none from users. Each client has
+/// room for a sixteenth; while less than a half is taken, for more.
+pub const MAX_OF_DOORS: usize = 1 << 17;
+const MAX_OF_ONE_AT_DOORS: u32 = 1 << 13;
 
 /// How much there is of one reporter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +34,7 @@ pub struct Room {
     of: HashMap<ReporterId, Of>,
     users: usize,
     traps: usize,
+    doors: usize,
     /// The rows of traps, and some that are gone, by their first window.
     oldest: BTreeSet<(u64, VoiceKey)>,
 }
@@ -40,6 +46,9 @@ pub struct Rows {
     pub users: usize,
     /// Of traps.
     pub traps: usize,
+    /// Of clients of other protocols.
+    #[serde(default)]
+    pub doors: usize,
 }
 
 impl Rows {
@@ -49,7 +58,7 @@ impl Rows {
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.users == 0 && self.traps == 0
+        self.users == 0 && self.traps == 0 && self.doors == 0
     }
 
     /// Whether there soon is no more room for users: four fifths of it are taken. Of traps their own oldest make place.
@@ -61,7 +70,7 @@ impl Rows {
 
 impl Room {
     pub(crate) const fn rows(&self) -> Rows {
-        Rows { users: self.users, traps: self.traps }
+        Rows { users: self.users, traps: self.traps, doors: self.doors }
     }
 
     /// Whether a row of this reporter was one of a trap.
@@ -72,7 +81,11 @@ impl Room {
     /// Whether there is room for one more row. For traps there always is.
     pub fn admits(&self, reporter: ReporterId, is_trap: bool) -> bool {
         let rows = self.of.get(&reporter).map_or(0, |of| of.rows);
-        is_trap || self.users < MAX_ROWS / 2 || self.users < MAX_ROWS && rows < MAX_OF_ONE
+        let (all, most, most_of_one) = match reporter.kind() {
+            ReporterKind::Door => (self.doors, MAX_OF_DOORS, MAX_OF_ONE_AT_DOORS),
+            _ => (self.users, MAX_ROWS, MAX_OF_ONE),
+        };
+        is_trap || all < most / 2 || all < most && rows < most_of_one
     }
 
     /// A row begins in this window.
@@ -84,18 +97,28 @@ impl Room {
             self.traps += 1;
             self.oldest.insert((window, key));
         } else {
-            self.users += 1;
+            *self.all_like(key.0, false) += 1;
         }
     }
 
     /// A row is gone.
     pub fn leave(&mut self, reporter: ReporterId) {
         let Some(of) = self.of.get_mut(&reporter) else { return };
-        let all = if of.is_trap { &mut self.traps } else { &mut self.users };
-        *all = all.saturating_sub(1);
         of.rows = of.rows.saturating_sub(1);
-        if of.rows == 0 {
+        let (is_trap, is_last) = (of.is_trap, of.rows == 0);
+        if is_last {
             self.of.remove(&reporter);
+        }
+        let all = self.all_like(reporter, is_trap);
+        *all = all.saturating_sub(1);
+    }
+
+    /// All rows in the room of this reporter.
+    fn all_like(&mut self, reporter: ReporterId, is_trap: bool) -> &mut usize {
+        match reporter.kind() {
+            _ if is_trap => &mut self.traps,
+            ReporterKind::Door => &mut self.doors,
+            _ => &mut self.users,
         }
     }
 
