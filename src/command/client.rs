@@ -4,7 +4,7 @@
 use super::client_list;
 use super::output::{EX_ERROR, complain, print};
 use super::pause::operator;
-use crate::config::{self, SERVER_PATH};
+use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{
     Client, Clients, ClientsError, Deed, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role, UNAPPROVED,
 };
@@ -221,22 +221,29 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Export => {
             print(serde_json::to_string(&json!({ "clients": Clients::load(&file.state_dir)?.export() }))?)?
         }
-        Command::Import => {
-            let clients = read_exported()?;
-            let changed = Clients::edit(&file.state_dir, |clients_here| {
-                let changed = clients_here.import(clients)?;
-                if changed > 0 {
-                    let client = format!("{changed} clients");
-                    clients_here.note(Deed { at: now(), by: operator(), act: "imported".to_owned(), client });
-                }
-                Ok(changed)
-            })?;
-            let words = format!("{changed} clients are new or changed");
-            if args.json { print(json!({ "changed": changed }))? } else { print(words)? }
-        }
+        Command::Import => import(&file, args.json)?,
         Command::Audit => client_list::audit(&file, args.json)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes over the clients on standard input.
+fn import(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
+    let exported = read_exported()?;
+    let changed = Clients::edit(&file.state_dir, |clients| {
+        let changed = clients.import(exported)?;
+        if changed > 0 {
+            let client = format!("{changed} clients");
+            clients.note(Deed { at: now(), by: operator(), act: "imported".to_owned(), client });
+        }
+        Ok(changed)
+    })?;
+    if is_json {
+        print(json!({ "changed": changed }))?;
+    } else {
+        print(format_args!("{changed} clients are new or changed"))?;
+    }
+    Ok(())
 }
 
 /// Bytes that are read of exported clients.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`
 
+use super::ledger_forget::{self, ForgetArgs};
 use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
@@ -65,6 +66,7 @@ enum Command {
     },
     Begin(BeginArgs),
     Backup(BackupArgs),
+    Forget(ForgetArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -115,6 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Merge { holder, access, output } => merge(access, holder, output),
         Command::Begin(which) => ledger_own::begin(which),
         Command::Backup(which) => ledger_own::backup(which),
+        Command::Forget(which) => ledger_forget::run(which),
     };
     result.or_else(|e| Ok(failed(&e, 2)))
 }

@@ -22,6 +22,7 @@ mod join;
 mod judging_daemon;
 mod kept;
 mod ledger;
+mod ledger_forget;
 mod ledger_own;
 mod lists;
 mod milter;

@@ -21,6 +21,10 @@ pub enum Order {
     Allow(Allow),
     /// The mailing whose name begins so is allowed no more.
     Remove(String),
+    /// The counts of a mailing start over; it is known by signatures.
+    Forget(Allow),
+    /// The mailing whose name begins so counts with its earlier counts again.
+    Remember(String),
     /// All correspondents of a user are forgotten, by the number of any pair of that user.
     ForgetUser(u64),
 }
@@ -54,7 +58,13 @@ impl Given {
     pub(super) const fn length(&self) -> u64 {
         match &self.order {
             Order::Allow(allow) => allow.length,
-            Order::List | Order::Pause(_) | Order::Resume | Order::Remove(_) | Order::ForgetUser(_) => 0,
+            Order::List
+            | Order::Pause(_)
+            | Order::Resume
+            | Order::Remove(_)
+            | Order::Forget(_)
+            | Order::Remember(_)
+            | Order::ForgetUser(_) => 0,
         }
     }
 }

@@ -6,7 +6,8 @@ use super::question::Answer;
 use super::report::{PATIENCE, read_message};
 use super::reported::MAX_REPORTED;
 use super::status::Daemon;
-use crate::orders::{Allowance, Failure, MAX_TEXT, Orders, Pause};
+use crate::orders::{Allowance, Failure, Forgotten, MAX_TEXT, Orders, Pause};
+use bulkmark_counts::Shares;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::now;
 use bulkmark_types::told;
@@ -42,7 +43,7 @@ pub(super) async fn answer(
                 Err(e) => return Ok(Answer::Unclear(e)),
             }
         }
-        Order::Allow(Allow { signatures, .. }) => {
+        Order::Allow(Allow { signatures, .. }) | Order::Forget(Allow { signatures, .. }) => {
             match signatures.iter().take(MOST).map(|text| text.parse()).collect() {
                 Ok(signatures) => KnownBy { signatures, shared: false },
                 Err(e) => return Ok(Answer::Unclear(format!("it is no signature: {e}"))),
@@ -50,9 +51,18 @@ pub(super) async fn answer(
         }
         _ => KnownBy::default(),
     };
+    let mut before = Vec::new();
+    if matches!(given.order, Order::Forget(_)) {
+        match daemon.shares(known.signatures.clone(), true).await {
+            Ok(shares) => before = shares.iter().map(Shares::total).collect(),
+            Err(e) => return Ok(Answer::Error(e.to_string())),
+        }
+    }
     // It waits for the disk.
     let (orders, pairs) = (Arc::clone(orders), daemon.correspondents.clone());
-    let done = tokio::task::spawn_blocking(move || carry_out(&orders, pairs.as_deref(), given, &known)).await;
+    let done =
+        tokio::task::spawn_blocking(move || carry_out(&orders, pairs.as_deref(), given, (&known, &before)))
+            .await;
     Ok(match done {
         Ok(Ok(ordered)) => Answer::Ordered(Box::new(ordered)),
         Ok(Err(e)) => Answer::Unclear(e.to_string()),
@@ -64,7 +74,7 @@ fn carry_out(
     orders: &Orders,
     correspondents: Option<&Correspondents>,
     Given { order, by, reason }: Given,
-    known: &KnownBy,
+    (known, before): (&KnownBy, &[u32]),
 ) -> Result<Ordered, Failure> {
     let now = now();
     let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
@@ -94,6 +104,19 @@ fn carry_out(
             log::info!("mailing {} is allowed no more, {who}", removed.name());
             done.mailing = Some(removed);
         }),
+        Order::Remember(prefix) => orders.remember(&prefix, now).map(|removed| {
+            log::info!("the counts of mailing {} are no longer forgotten, {who}", removed.name());
+            done.mailing = Some(removed);
+        }),
+        Order::Forget(Allow { seconds, .. }) => {
+            let signatures = known.signatures.iter().map(ToString::to_string).collect();
+            let mailing = Allowance { signatures, since: now, until: until(seconds), by, reason };
+            log::warn!("the counts of mailing {} start over, {who}", mailing.name());
+            done.mailing = Some(mailing.clone());
+            let most = before.iter().copied().max().unwrap_or_default();
+            let body = before.first().copied().unwrap_or_default();
+            orders.forget(Forgotten { mailing, body, near: most })
+        }
         Order::Allow(Allow { seconds, .. }) => {
             let signatures = known.signatures.iter().map(ToString::to_string).collect();
             let allowance = Allowance { signatures, since: now, until: until(seconds), by, reason };

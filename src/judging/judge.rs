@@ -239,6 +239,8 @@ impl Case<'_> {
             }
         };
         let unknown_below = inquiry.unknown_below();
+        let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
+        let known = (counts, known.1);
         content.is_allowed = self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The orders in force, and their file.
 
-use super::order::{All, Allowance, Pause};
+use super::order::{All, Allowance, Forgotten, Pause};
 use arc_swap::ArcSwap;
 use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_policy::Counts;
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
 use bulkmark_types::Signature;
@@ -31,17 +32,17 @@ const MOST: usize = 1000;
 pub enum Failure {
     /// There are too many.
     #[error(
-        "{MOST} mailings are allowed already, which is the most; remove one (bulkmark allow --list, --remove)"
+        "{MOST} mailings are allowed or forgotten already, which is the most; remove one (bulkmark allow or bulkmark ledger forget: --list, --remove)"
     )]
     Full,
     /// It has nothing to know a message by.
     #[error("it has no signature by which its mailing is known")]
     NoSignature,
     /// No mailing has that name.
-    #[error("no allowed mailing begins with {0}; bulkmark allow --list shows all")]
+    #[error("no such mailing begins with {0}; --list shows all")]
     Unknown(String),
     /// Several mailings have it.
-    #[error("several allowed mailings begin with {0}; give more of it")]
+    #[error("several such mailings begin with {0}; give more of it")]
     Unclear(String),
     /// It holds, but not over a restart.
     #[error("it is in force, but ends with the next restart: cannot write {path}: {error}")]
@@ -57,20 +58,48 @@ pub enum Failure {
 #[derive(Debug, Default)]
 struct InForce {
     all: All,
-    /// The mailings, in the order of `all.allowed`.
-    mailings: Vec<HashSet<Signature>>,
-    /// Which mailings have a signature.
-    by_signature: HashMap<Signature, Vec<usize>>,
+    allowed: Mailings,
+    forgotten: Mailings,
 }
 
 impl InForce {
     fn new(all: All) -> Self {
-        let mailings: Vec<HashSet<_>> = all.allowed.iter().map(|of| of.parsed().collect()).collect();
+        let allowed = Mailings::new(all.allowed.iter());
+        let forgotten = Mailings::new(all.forgotten.iter().map(|of| &of.mailing));
+        Self { all, allowed, forgotten }
+    }
+}
+
+/// Mailings, to be found by their signatures.
+#[derive(Debug, Default)]
+struct Mailings {
+    /// In the order in which they are kept.
+    all: Vec<HashSet<Signature>>,
+    /// Which of them have a signature.
+    by_signature: HashMap<Signature, Vec<usize>>,
+}
+
+impl Mailings {
+    fn new<'a>(of: impl Iterator<Item = &'a Allowance>) -> Self {
+        let all: Vec<HashSet<_>> = of.map(|of| of.parsed().collect()).collect();
         let mut by_signature: HashMap<_, Vec<usize>> = HashMap::new();
-        for (i, signatures) in mailings.iter().enumerate() {
+        for (i, signatures) in all.iter().enumerate() {
             signatures.iter().for_each(|&signature| by_signature.entry(signature).or_default().push(i));
         }
-        Self { all, mailings, by_signature }
+        Self { all, by_signature }
+    }
+
+    /// The numbers of those that a message is of, with these signatures that were seen so often. Costs a look for each signature, and more
+    /// only for mailings that have one of them.
+    fn find(&self, signatures: &Signatures, counted: Option<&Seen>) -> Vec<usize> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let near = signatures.near.reported().chain(signatures.near.asked());
+        let all = signatures.body.ok().into_iter().chain(near);
+        let candidates: HashSet<usize> =
+            all.filter_map(|signature| self.by_signature.get(&signature)).flatten().copied().collect();
+        candidates.into_iter().filter(|&i| is_of(&self.all[i], signatures, counted)).collect()
     }
 }
 
@@ -140,15 +169,67 @@ impl Orders {
     #[must_use]
     pub fn allow_message(&self, signatures: &Signatures, counted: Option<&Seen>, now: u64) -> bool {
         let in_force = self.in_force.load();
-        if in_force.mailings.is_empty() {
-            return false;
+        let holds = |i: usize| in_force.all.allowed[i].until.is_none_or(|until| until > now);
+        in_force.allowed.find(signatures, counted).into_iter().any(holds)
+    }
+
+    /// The counts of a message with these signatures, without those that its mailing had when it was forgotten.
+    #[must_use]
+    pub fn without_forgotten(
+        &self,
+        signatures: &Signatures,
+        counted: Option<&Seen>,
+        counts: Counts,
+        now: u64,
+    ) -> Counts {
+        let in_force = self.in_force.load();
+        let mut left = counts;
+        for i in in_force.forgotten.find(signatures, counted) {
+            let Forgotten { mailing, body, near } = &in_force.all.forgotten[i];
+            if mailing.until.is_none_or(|until| until > now) {
+                left.body = left.body.map(|count| count.saturating_sub(*body));
+                // One that has such signatures is like itself at least.
+                left.near = left.near.map(|count| count.saturating_sub(*near).max(1.min(count)));
+            }
         }
-        let near = signatures.near.reported().chain(signatures.near.asked());
-        let all = signatures.body.ok().into_iter().chain(near);
-        let candidates: HashSet<usize> =
-            all.filter_map(|signature| in_force.by_signature.get(&signature)).flatten().copied().collect();
-        let holds = |&i: &usize| in_force.all.allowed[i].until.is_none_or(|until| until > now);
-        candidates.iter().filter(|i| holds(i)).any(|&i| is_of(&in_force.mailings[i], signatures, counted))
+        left
+    }
+
+    /// Has the counts of a mailing start over, in the place of an earlier such order.
+    ///
+    /// # Errors
+    /// [`Failure::NoSignature`] and [`Failure::Full`]; [`Failure::NotKept`], and it is in force all the same.
+    pub fn forget(&self, forgotten: Forgotten) -> Result<(), Failure> {
+        if forgotten.mailing.parsed().next().is_none() {
+            return Err(Failure::NoSignature);
+        }
+        self.change(forgotten.mailing.since, |all| {
+            all.forgotten.retain(|other| other.mailing.name() != forgotten.mailing.name());
+            if all.forgotten.len() >= MOST {
+                return Err(Failure::Full);
+            }
+            all.forgotten.push(forgotten);
+            Ok(())
+        })
+    }
+
+    /// Counts the mailing again whose name begins so, and all that was counted before.
+    ///
+    /// # Errors
+    /// As [`remove`](Self::remove).
+    pub fn remember(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
+        let mut removed = None;
+        self.change(now, |all| {
+            let mut found =
+                (0..all.forgotten.len()).filter(|&i| all.forgotten[i].mailing.name().starts_with(prefix));
+            match (found.next(), found.next()) {
+                (Some(i), None) => removed = Some(all.forgotten.remove(i).mailing),
+                (Some(_), Some(_)) => return Err(Failure::Unclear(prefix.to_owned())),
+                (None, _) => return Err(Failure::Unknown(prefix.to_owned())),
+            }
+            Ok(())
+        })?;
+        removed.ok_or_else(|| Failure::Unknown(prefix.to_owned()))
     }
 
     /// Begins a pause, in the place of one that there is.
@@ -266,7 +347,8 @@ mod tests {
         assert_eq!(orders.remove("aa", 100).unwrap(), allowance("a", Some(900)));
         assert!(matches!(orders.allow(allowance("?", None)), Err(Failure::NoSignature)));
         let many = |n: usize| Allowance { signatures: vec![format!("{n:032x}")], ..allowance("a", None) };
-        let orders = Orders::of(All { pause: None, allowed: (0..MOST).map(many).collect() });
+        let orders =
+            Orders::of(All { pause: None, allowed: (0..MOST).map(many).collect(), ..All::default() });
         assert!(matches!(orders.allow(allowance("c", None)), Err(Failure::Full)));
     }
 

@@ -54,6 +54,19 @@ impl Allowance {
     }
 }
 
+/// A mailing whose counts start over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Forgotten {
+    /// The mailing.
+    #[serde(flatten)]
+    pub mailing: Allowance,
+    /// Its counts at that time, which are taken off from now on: of its first signature, and the highest of all.
+    pub body: u32,
+    /// See [`Self::body`].
+    pub near: u32,
+}
+
 /// All orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -63,6 +76,9 @@ pub struct All {
     pub pause: Option<Pause>,
     /// Mailings that are never refused, the oldest first.
     pub allowed: Vec<Allowance>,
+    /// Mailings whose counts started over, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<Forgotten>,
 }
 
 impl All {
@@ -72,6 +88,7 @@ impl All {
         let holds = |until: Option<u64>| until.is_none_or(|until| until > now);
         self.pause = self.pause.filter(|pause| holds(pause.until));
         self.allowed.retain(|allowance| holds(allowance.until));
+        self.forgotten.retain(|forgotten| holds(forgotten.mailing.until));
         self
     }
 }

@@ -387,3 +387,60 @@ async fn no_number_is_so_high_that_nothing_follows() {
     assert_eq!(mx1.apply(&drafted.bytes, 2).await, Ok(Applied::New));
     assert_eq!(mx1.ledger.fleet().epoch, 2);
 }
+
+/// A batch, a step, a snapshot and a member's file of 0.1.0, from `tests/data/0.1.0/fleet`: another version of the program reads them, and
+/// counts the same. `WRITE_FIXTURES=1` makes them again, which is right only until 0.1.0 is released.
+#[tokio::test]
+async fn what_a_fleet_of_0_1_0_wrote_is_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0/fleet");
+    if std::env::var_os("WRITE_FIXTURES").is_some() {
+        let (mx1, aggregator) = (Member::new(Some("mx1")), Member::new(None));
+        for (number, times) in [(1, 2), (2, 30)] {
+            mx1.ledger.report(report(number, times, NOW)).await.unwrap();
+        }
+        let batches = mx1.batches(1, "mx1", None).await;
+        let step = aggregator.draft(batches.clone()).await.bytes;
+        for member in [&mx1, &aggregator] {
+            member.apply(&step, 7).await.unwrap();
+        }
+        aggregator.ledger.checkpoint().await.unwrap();
+        std::fs::create_dir_all(&fixture).unwrap();
+        std::fs::write(fixture.join("batch.bin"), &batches[0].bytes).unwrap();
+        std::fs::write(fixture.join("step.bin"), &step).unwrap();
+        let snapshot = aggregator.ledger.fleet_snapshot().unwrap().unwrap().map(Result::unwrap);
+        for (n, part) in snapshot.enumerate() {
+            std::fs::write(fixture.join(format!("snapshot{n}.bin")), part).unwrap();
+        }
+        std::fs::copy(mx1.directory.path().join(FILE_NAME), fixture.join("member.redb")).unwrap();
+    }
+    let read = |name: &str| std::fs::read(fixture.join(name)).unwrap();
+    let counts = async |member: &Member| (member.count(1).await, member.count(2).await);
+
+    let aggregator = Member::new(None);
+    let batch = Batched {
+        place: 1,
+        at: NOW,
+        client: "mx1".to_owned(),
+        limits: None,
+        withdrawn: 0,
+        bytes: read("batch.bin"),
+    };
+    let drafted = aggregator.draft(vec![batch]).await;
+    assert_eq!((drafted.batches, drafted.junk, drafted.signatures), (1, 0, 2));
+    assert_eq!(aggregator.apply(&read("step.bin"), 7).await, Ok(Applied::New));
+    assert_eq!(counts(&aggregator).await, (2, 30));
+
+    let late = Member::new(Some("mx2"));
+    let mut assembly = FleetAssembly::new(&late.settings);
+    (0..)
+        .map_while(|n| std::fs::read(fixture.join(format!("snapshot{n}.bin"))).ok())
+        .for_each(|part| assembly.push(&part).unwrap());
+    assert_eq!(late.ledger.adopt_fleet(assembly, false).await.unwrap(), Ok(Applied::New));
+    assert_eq!(counts(&late).await, (2, 30));
+
+    let (directory, settings) = (tempfile::tempdir().unwrap(), settings(Some("mx1")));
+    std::fs::copy(fixture.join("member.redb"), directory.path().join(FILE_NAME)).unwrap();
+    let ledger = open(directory.path(), &settings);
+    let member = Member { directory, settings, ledger };
+    assert_eq!((counts(&member).await, member.ledger.fleet().version), ((2, 30), 1));
+}

@@ -111,6 +111,7 @@ impl Judged {
         let mut envelope = envelope.clone();
         let (orders, now) = (source.orders(), bulkmark_ledger::now());
         envelope.is_paused = orders.is_paused(now);
+        self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
         self.content.is_allowed = orders.allow_message(&self.content.signatures, inquiry.seen(), now);
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
