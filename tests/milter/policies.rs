@@ -40,7 +40,7 @@ thresholds = { body = 100 }
 name = "strict"
 match = { recipient = ["strict.test", ".strict.test"] }
 thresholds = { body = 1, min-sources = 1 }
-actions = { bulk = "reject", reject = { text = "no bulk for {host}" } }
+actions = { bulk = "reject", reject-reply = "550 5.7.1 no bulk for {host}" }
 whitelist = { files = ["DIR/wanted"] }
 "#;
 
