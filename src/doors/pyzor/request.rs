@@ -2,6 +2,7 @@
 //! Reads what a client of Pyzor sends: lines of a header in one datagram.
 
 use crate::judging::PyzorDigest;
+use std::collections::HashSet;
 
 /// Bytes of a datagram at most, as the clients have it.
 pub(super) const MOST: usize = 8192;
@@ -152,14 +153,18 @@ impl<'a> Request<'a> {
         self.first.map(|text| text.parse().map_err(|_| Bad::BadDigest)).transpose()
     }
 
-    /// All digests, which are reported together: one that stands there twice is reported twice, as with the reference server. A datagram has
-    /// room for some 150.
+    /// All digests, which are reported together, each once: no client sends one twice, and by the rate of datagrams alone it is limited how
+    /// much an address reports where each report counts. A datagram has room for some 150.
     ///
     /// # Errors
     /// When one is none.
     pub fn digests(&self) -> Result<Vec<PyzorDigest>, Bad> {
         let all = lines(self.text).filter(|(_, name, _)| name.eq_ignore_ascii_case("op-digest"));
-        all.map(|(_, _, value)| value.parse().map_err(|_| Bad::BadDigest)).collect()
+        let all = all.map(|(_, _, value)| value.parse().map_err(|_| Bad::BadDigest));
+        let mut all = all.collect::<Result<Vec<PyzorDigest>, Bad>>()?;
+        let mut known = HashSet::new();
+        all.retain(|digest| known.insert(*digest));
+        Ok(all)
     }
 
     /// What is signed: all lines but the signature.
