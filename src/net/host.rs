@@ -87,7 +87,9 @@ mod tests {
     fn all_hosts_are_looked_at() {
         let asks = |hosts: &[&'static str], target: &'static str| {
             let mut fields = HeaderMap::new();
-            hosts.iter().for_each(|host| drop(fields.append(header::HOST, HeaderValue::from_static(host))));
+            for host in hosts {
+                fields.append(header::HOST, HeaderValue::from_static(host));
+            }
             asks_for_ours(&fields, &Uri::from_static(target), &[])
         };
         assert!(asks(&["localhost"], "/metrics") && asks(&["127.0.0.1"], "http://localhost:8722/metrics"));

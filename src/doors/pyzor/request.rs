@@ -206,9 +206,9 @@ mod tests {
         assert_eq!([version("x"), version("nan"), version("")], [Err(Bad::BadVersion); 3]);
         let digest = |text: &str| Request::read(format!("Op-Digest: {text}").as_bytes()).digest();
         assert_eq!([digest("00"), digest(&"g".repeat(40)), digest("")], [Err(Bad::BadDigest); 3]);
-        // Each of them, as often as it stands there.
+        // Each of them, once.
         let many: String = (0..60).map(|n| format!("Op-Digest: {:040x}\n", n % 30)).collect();
-        assert_eq!(Request::read(many.as_bytes()).digests().map(|all| all.len()), Ok(60));
+        assert_eq!(Request::read(many.as_bytes()).digests().map(|all| all.len()), Ok(30));
         assert_eq!(Request::read(&many.as_bytes()[..many.len() - 1]).op, "");
         assert_eq!(Request::read(format!("Thread: {}", "9".repeat(99)).as_bytes()).thread, "");
     }

@@ -59,7 +59,7 @@ enum Scale {
 /// An attack: by which name it is asked for, whether it has a short form, and how it is made.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 34] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -92,6 +92,8 @@ const ROWS: [Row; 32] = [
     ("18", true, stranger::one_provider),
     ("19", true, stranger::page_streams),
     ("20", true, stranger::vouching_accounts),
+    ("21", true, stranger::hidden_host),
+    ("22", true, stranger::repeated_digest),
 ];
 
 #[test]
