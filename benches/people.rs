@@ -94,7 +94,7 @@ async fn words() {
         last += counted;
     }
     let status = ledger.status(None).await.unwrap();
-    let Rows { users, traps } = status.people;
+    let Rows { users, traps, .. } = status.people;
     println!("{users} words of {USERS} users and {traps} of traps, {last} counted:");
     println!("  memory {}", megabytes(resident() - before));
     let begun = Instant::now();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may ask: clients by their addresses, and by HTTP also by a token or by the name that they used.
 
-use crate::net::is_ours;
-use axum::http::{HeaderMap, header};
+use crate::net::asks_for_ours;
+use axum::http::{HeaderMap, Uri, header};
 use bulkmark_policy::Network;
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
@@ -58,11 +58,11 @@ impl Access {
         Ok(Self { token: token_file.map(read).transpose()?, names })
     }
 
-    /// Whether somebody may ask with these fields.
+    /// Whether somebody may ask with these fields for this target.
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn check(&self, fields: &HeaderMap) -> Result<(), Denied> {
+    pub(super) fn check(&self, fields: &HeaderMap, target: &Uri) -> Result<(), Denied> {
         let text = |name| fields.get(name).and_then(|value| value.to_str().ok());
         if let Some(token) = &self.token {
             let told = text(header::AUTHORIZATION).and_then(|value| value.split_once(' '));
@@ -77,7 +77,7 @@ impl Access {
             return if is_right { Ok(()) } else { Err(Denied::Token) };
         }
         match &self.names {
-            Some(names) if !is_ours(text(header::HOST), names) => Err(Denied::Host),
+            Some(names) if !asks_for_ours(fields, target, names) => Err(Denied::Host),
             _ => Ok(()),
         }
     }
@@ -105,13 +105,13 @@ mod tests {
         let check = |value: &str| {
             let mut fields = HeaderMap::new();
             fields.insert(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-            access.check(&fields)
+            access.check(&fields, &Uri::from_static("/v1/judge"))
         };
         assert_eq!(check("Bearer 0123456789abcdef"), Ok(()));
         for bad in ["Bearer 0123456789abcdeg", "Basic 0123456789abcdef", "0123456789abcdef", "Bearer "] {
             assert_eq!(check(bad), Err(Denied::Token), "{bad}");
         }
-        assert_eq!(access.check(&HeaderMap::new()), Err(Denied::Token));
+        assert_eq!(access.check(&HeaderMap::new(), &Uri::from_static("/v1/judge")), Err(Denied::Token));
         std::fs::write(&path, "short\n").unwrap();
         assert!(Access::new(Some(&path), None).unwrap_err().contains("16 to 256 visible characters"));
     }
@@ -122,10 +122,10 @@ mod tests {
         let check = |host: &'static str| {
             let mut fields = HeaderMap::new();
             fields.insert(header::HOST, HeaderValue::from_static(host));
-            access.check(&fields)
+            access.check(&fields, &Uri::from_static("/v1/judge"))
         };
         assert_eq!((check("127.0.0.1:8725"), check("mx.example.org")), (Ok(()), Ok(())));
         assert_eq!(check("evil.example"), Err(Denied::Host));
-        assert_eq!(Access::new(None, None).unwrap().check(&HeaderMap::new()), Ok(()));
+        assert_eq!(Access::new(None, None).unwrap().check(&HeaderMap::new(), &Uri::from_static("/")), Ok(()));
     }
 }

@@ -107,7 +107,7 @@ async fn answer(State(context): State<Arc<Context>>, request: Request) -> Respon
 
 async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
     let (parts, body) = request.into_parts();
-    context.access.check(&parts.headers).map_err(|denied| match denied {
+    context.access.check(&parts.headers, &parts.uri).map_err(|denied| match denied {
         Denied::Token => {
             Failure(StatusCode::UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN".to_owned())
         }

@@ -31,7 +31,7 @@ pub use address::{Address, Endpoint};
 pub use body::{Budget, Gone, Sender, streamed};
 pub use certificate::{Certificate, CertificateError};
 pub use crowd::{Bounds, Busy, Crowd, Member, Seat, TooMany};
-pub use host::{is_ours, own_name};
+pub use host::{asks_for_ours, own_name};
 pub use http::{Caller, HttpListener, Open};
 pub use listen::Listen;
 pub use mode::Mode;

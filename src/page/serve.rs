@@ -4,7 +4,7 @@
 use super::settings::Settings;
 use super::snapshot::{Snapshots, events};
 use crate::control::{Daemon, METRICS_TYPE};
-use crate::net::{Address, Bounds, Crowd, HttpListener, is_ours};
+use crate::net::{Address, Bounds, Crowd, HttpListener, asks_for_ours};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -125,9 +125,8 @@ impl Page {
 
 /// Refuses requests for an unknown host name.
 async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if let Some(hosts) = &hosts
-        && !is_ours(host, hosts)
+        && !asks_for_ours(request.headers(), request.uri(), hosts)
     {
         let why =
             "this page does not have that name; use its address, or add the name to hosts in [status]\n";

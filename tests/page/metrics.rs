@@ -288,6 +288,10 @@ fn strangers_are_kept_out() {
     let refused = by("rebound.example");
     assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("hosts in [status]"), "{refused}");
     assert!(!refused.contains("bulkmark_build_info"));
+    // Behind a name of ours, and in the target, by which proxies go.
+    assert!(by("localhost\r\nHost: rebound.example").starts_with("HTTP/1.1 421 "));
+    let target = ask(port, "GET http://rebound.example/metrics HTTP/1.1\r\nHost: localhost");
+    assert!(target.starts_with("HTTP/1.1 421 "), "{target}");
     drop(daemon);
 
     let named = Site::new("[status]\nlisten = \"127.0.0.1:0\"\nhosts = [\"mx.example.org\"]\n");

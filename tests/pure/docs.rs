@@ -167,6 +167,7 @@ fn files_and_targets_exist() {
         is_one_of(&[
             format!("benches/{name}.rs"),
             format!("benches/{name}/main.rs"),
+            format!("crates/counts/benches/{name}.rs"),
             format!("crates/filter/benches/{name}.rs"),
             format!("crates/filter/speed/{name}.rs"),
         ])

@@ -49,6 +49,7 @@ mod delta;
 mod draft;
 mod estimate;
 mod gauge;
+mod groups;
 mod growth;
 #[doc(hidden)]
 pub mod internals;
@@ -76,6 +77,7 @@ pub use delta::{DecodeError, Delta};
 pub use draft::Draft;
 pub use estimate::false_positive_rate;
 pub use gauge::Gauge;
+pub use groups::Groups;
 pub use growth::Growth;
 pub use intuitive::Intuitive;
 pub use layout::{BLOCK_BYTES, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};

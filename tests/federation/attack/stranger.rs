@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 14 to 20: what anybody can do who sends mail, or is a user of the machine.
+//! Rows 14 to 22: what anybody can do who sends mail, or is a user of the machine.
 
 use super::{Outcome, Scale};
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::milter::{Client, Mail, NOREPLY_CONNECT};
-use bulkmark_testing::page::port;
+use bulkmark_testing::page::{ask, port};
 use bulkmark_testing::{Daemon, Site, http, program, reports};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -201,6 +201,46 @@ pub(crate) fn page_streams(_: Scale) -> Outcome {
         if is_answered { "/healthz answers" } else { "/healthz does not answer for 20 s" },
         is_answered,
     )
+}
+
+/// A web site whose name was given the address 127.0.0.1 hides that name behind one of this machine.
+pub(crate) fn hidden_host(_: Scale) -> Outcome {
+    let site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
+    let daemon = site.start();
+    let heads = [
+        "GET /status.json HTTP/1.1\r\nHost: localhost\r\nHost: evil.example",
+        "GET http://evil.example/status.json HTTP/1.1\r\nHost: localhost",
+    ];
+    let told = heads.into_iter().filter(|head| ask(port(&daemon), head).starts_with("HTTP/1.1 200")).count();
+    Outcome::new(
+        "the page is asked for by evil.example, behind a Host field of this machine, and in the target",
+        format!("{told} of {} are answered", heads.len()),
+        told == 0,
+    )
+}
+
+/// A local user reports one digest a hundred times in one datagram, where each report counts.
+pub(crate) fn repeated_digest(_: Scale) -> Outcome {
+    let site = Site::new("[doors.pyzor]\nlisten = \"127.0.0.1:0\"\ncount = \"reports\"\n");
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "the door pyzor is at ");
+    let at = line.split("the door pyzor is at ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(at.trim_end_matches([',', ';'])).unwrap();
+    socket.set_read_timeout(Some(bulkmark_testing::PATIENCE)).unwrap();
+    let digest = "Op-Digest: 0123456789abcdef0123456789abcdef01234567\n";
+    let ask = |op: &str, times: usize| {
+        let digests = digest.repeat(times);
+        let text = format!("Op: {op}\n{digests}Thread: 2000\nPV: 2.1\nUser: anonymous\nTime: 1\nSig: 0\n\n");
+        socket.send(text.as_bytes()).unwrap();
+        let mut answer = [0; 2000];
+        let read = socket.recv(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    };
+    ask("report", 100);
+    let told = ask("check", 1);
+    let count = told.lines().find_map(|line| line.strip_prefix("Count: ")).unwrap_or_default();
+    Outcome::new("one datagram has a digest a hundred times", format!("it counts {count}"), count == "1")
 }
 
 /// What Sendmail writes of a client over IPv6, and other packets that a library may not take.

@@ -4,62 +4,172 @@
 //! It is the sum of their cells. The count of a signature over all layers is no higher than the smallest of its sums: in each layer it
 //! is at most the cell that the sum of that place has from it. What was taken back stays in the sums until its window is over; so they
 //! are sometimes higher than need be, and never too low.
+//!
+//! The sums of a thousand busy clients are soon full, so they alone would send every other look through all clients. So it is also noted
+//! which of eight groups of clients have each cell, and only the clients of those groups are looked at that have all cells of a signature.
 
+use crate::history::vector::Origin;
 use crate::history::window::{Calendar, Window};
 use crate::state::layer::{Layer, LayerWindow};
-use bulkmark_filter::{ParameterError, Sparse};
+use bulkmark_filter::{Delta, Groups, ParameterError, Sparse};
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+/// Bits of an origin below those that tell its group. Origins are random numbers.
+const GROUP_SHIFT: u32 = u64::BITS - 3;
+
+fn group_of(Origin(origin): Origin) -> u8 {
+    u8::try_from(origin >> GROUP_SHIFT).unwrap_or(0)
+}
+
+/// The origins of these groups, a bit for each.
+pub(super) fn origins_of(groups: u8) -> impl Iterator<Item = RangeInclusive<Origin>> {
+    let first = |group: u64| group << GROUP_SHIFT;
+    let range = move |group| Origin(first(group))..=Origin(first(group) | ((1 << GROUP_SHIFT) - 1));
+    (0..8).filter(move |group| groups >> group & 1 == 1).map(range)
+}
+
+/// What clients together brought to a window, in filters of one size.
+struct Held {
+    sums: Sparse,
+    groups: Groups,
+}
+
+impl Held {
+    fn new(capacity: u32) -> Result<Self, ParameterError> {
+        let blocks = LayerWindow::blocks(capacity);
+        Ok(Self { sums: Sparse::new(blocks)?, groups: Groups::new(blocks)? })
+    }
+}
+
+/// The sums of one window, to be raised.
+pub struct Bound<'a> {
+    held: &'a mut Held,
+    all: &'a mut Groups,
+}
+
+impl Bound<'_> {
+    /// The client with this origin raised a cell.
+    pub fn raise(&mut self, origin: Origin, cell: usize, by: u32) {
+        self.held.sums.raise(cell, by);
+        self.held.groups.mark(cell, group_of(origin));
+        self.all.mark(cell, group_of(origin));
+    }
+
+    /// The client with this origin raised these cells.
+    ///
+    /// # Errors
+    /// When they are of filters of another size; nothing is added then.
+    pub fn apply(&mut self, origin: Origin, delta: &Delta) -> Result<(), ParameterError> {
+        self.held.sums.apply(delta)?;
+        self.held.groups.mark_all(delta, group_of(origin))?;
+        self.all.mark_all(delta, group_of(origin))
+    }
+}
+
+/// The kind of a window, whether of people, and the size of its filters.
+type Like = (bool, u32);
+
+const fn like(window: Window, capacity: u32) -> Like {
+    (window.is_of_people(), capacity)
+}
 
 /// The sums, by window and size of the filters.
 #[derive(Default)]
-pub struct Bounds(BTreeMap<(Window, u32), Sparse>);
+pub struct Bounds {
+    windows: BTreeMap<(Window, u32), Held>,
+    /// The groups over all windows that are alike: most signatures are in none, and one look tells that.
+    all: BTreeMap<Like, Groups>,
+}
 
 impl Bounds {
     /// The sums of a window's filters of this size, to raise them with a filter.
     ///
     /// # Errors
     /// When there is no filter of that size.
-    pub fn window_mut(&mut self, window: Window, capacity: u32) -> Result<&mut Sparse, ParameterError> {
+    pub fn window_mut(&mut self, window: Window, capacity: u32) -> Result<Bound<'_>, ParameterError> {
         use std::collections::btree_map::Entry;
-        match self.0.entry((window, capacity)) {
-            Entry::Occupied(sums) => Ok(sums.into_mut()),
-            Entry::Vacant(place) => Ok(place.insert(Sparse::new(LayerWindow::blocks(capacity))?)),
-        }
+        let held = match self.windows.entry((window, capacity)) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => place.insert(Held::new(capacity)?),
+        };
+        let all = match self.all.entry(like(window, capacity)) {
+            Entry::Occupied(all) => all.into_mut(),
+            Entry::Vacant(place) => place.insert(Groups::new(LayerWindow::blocks(capacity))?),
+        };
+        Ok(Bound { held, all })
     }
 
     /// The sizes of a window's filters.
     pub fn sizes(&self, window: Window) -> impl Iterator<Item = u32> {
-        self.0.range((window, 0)..=(window, u32::MAX)).map(|((_, size), _)| *size)
+        self.windows.range((window, 0)..=(window, u32::MAX)).map(|((_, size), _)| *size)
     }
 
-    /// Adds a whole layer.
+    /// Adds the whole layer of the client with this origin.
     ///
     /// # Errors
     /// As [`window_mut`](Self::window_mut).
-    pub fn add(&mut self, layer: &Layer) -> Result<(), ParameterError> {
+    pub fn add(&mut self, origin: Origin, layer: &Layer) -> Result<(), ParameterError> {
         for (&window, held) in &layer.windows {
             let cells = held.filter.delta(0..held.filter.blocks());
-            self.window_mut(window, held.capacity)?.apply(&cells)?;
+            self.window_mut(window, held.capacity)?.apply(origin, &cells)?;
         }
         Ok(())
     }
 
+    /// Whether no client reported `signature` in any window: one look for each size.
+    fn is_unknown(&self, signature: Signature) -> bool {
+        let mut all = self.all.iter().filter(|((of_people, _), _)| *of_people == signature.is_of_people());
+        all.all(|(_, groups)| groups.of(signature.bits()) == 0)
+    }
+
+    /// The sums of the windows that count for `signature` at the time `now`; none where no client reported it.
+    fn live(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = &Held> {
+        let windows = (!self.is_unknown(signature)).then_some(&self.windows).into_iter().flatten();
+        let live = windows.filter(move |((window, _), _)| calendar.counts(*window, signature, now));
+        live.map(|(_, held)| held)
+    }
+
     /// At least the count of `signature` over all layers, in windows that count at the time `now`.
     pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
-        let live = self.0.iter().filter(|((window, _), _)| calendar.counts(*window, signature, now));
-        live.fold(0, |sum, (_, sums)| sum.saturating_add(sums.count(signature.bits())))
+        let counts = self.live(calendar, signature, now).map(|held| held.sums.count(signature.bits()));
+        counts.fold(0, u32::saturating_add)
+    }
+
+    /// The groups of clients, a bit for each, of which one may have reported `signature` in windows that count at the time `now`.
+    pub(super) fn groups(&self, calendar: Calendar, signature: Signature, now: u64) -> u8 {
+        let groups = self.live(calendar, signature, now).map(|held| held.groups.of(signature.bits()));
+        groups.fold(0, |all, groups| all | groups)
     }
 
     /// Lets go of the windows that no layer has.
     pub fn keep<'a>(&mut self, layers: impl Iterator<Item = &'a Layer>) {
         let held: BTreeSet<Window> = layers.flat_map(|layer| layer.windows.keys().copied()).collect();
-        self.0.retain(|(window, _), _| held.contains(window));
+        let before = self.windows.len();
+        self.windows.retain(|(window, _), _| held.contains(window));
+        if self.windows.len() < before {
+            self.look_again();
+        }
+    }
+
+    /// Makes the groups over all windows anew. Without memory for that they stay as they are, which is more than need be.
+    fn look_again(&mut self) {
+        let mut all: BTreeMap<Like, Groups> = BTreeMap::new();
+        for (&(window, capacity), held) in &self.windows {
+            let Ok(new) = Groups::new(LayerWindow::blocks(capacity)) else { return };
+            let groups = all.entry(like(window, capacity)).or_insert(new);
+            if groups.merge(&held.groups).is_err() {
+                return;
+            }
+        }
+        self.all = all;
     }
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.0.values().map(Sparse::memory).sum()
+        let windows = self.windows.values().map(|held| held.sums.memory() + held.groups.memory());
+        windows.chain(self.all.values().map(Groups::memory)).sum()
     }
 }
 
@@ -95,7 +205,7 @@ mod tests {
         let capacity = |n: u64| (1 << 24) - 100_000 * u32::try_from(n).unwrap();
         let mut layers = Layers::new(&settings);
         let taken = (0..50).filter(|&n| layers.apply(&update(n, capacity(n)), NOW).is_ok()).count();
-        assert_eq!((taken, layers.bounds.0.len()), (4, 4));
+        assert_eq!((taken, layers.bounds.windows.len()), (4, 4));
         assert!((50..1000).all(|n| layers.apply(&update(n, capacity(0)), NOW).is_ok()));
         let memory: usize = layers.iter().map(|(_, layer)| layer.memory()).sum();
         assert!(memory < 954 * 300, "{memory}");
@@ -104,15 +214,21 @@ mod tests {
         assert_eq!(steps.map(|step| empty.check_all(step.iter(), NOW).is_ok()), [true, false]);
     }
 
-    /// What nobody brought costs no look at any of a thousand partners, and what one brought is found, here and at other holders.
+    /// A random number, as origins are.
+    fn origin(n: u64) -> Origin {
+        Origin((n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// What nobody brought costs no look at any of a thousand partners, and what one brought is found by looks at an eighth of them, here
+    /// and at other holders. The filters are so small that the sums of all partners are full.
     #[test]
     fn a_thousand_partners_cost_one_look() {
-        let settings = Settings::default();
+        let settings = Settings { capacity: 1000.try_into().unwrap(), ..Settings::default() };
         let (mut limited, mut layers) = (Limited::new(&settings), Layers::new(&settings));
         let (calendar, capacity) = (Calendar::new(&settings), settings.capacity.get());
         let window = calendar.at(NOW);
         for n in 0..1000 {
-            let (member, bounds) = limited.member(&format!("p{n}"), Origin(n));
+            let (member, bounds) = limited.member(&format!("p{n}"), origin(n));
             member.add(bounds, window, signature(n), 2, true).unwrap();
             let sparse = Sparse::new(LayerWindow::blocks(capacity)).unwrap();
             let mut cells: Vec<_> =
@@ -120,25 +236,32 @@ mod tests {
             cells.sort_unstable();
             let delta = Delta::from_changes(sparse.blocks(), cells).unwrap();
             let parts = vec![Part { window, capacity, slice: 0, delta }];
-            let (origin, before) = (Origin(n), Chain::default());
+            let (origin, before) = (origin(n), Chain::default());
             let update = Update { origin, version: 1, before, scope: Scope::Client, parts };
             layers.apply(&update, NOW).unwrap();
         }
-        let ((), looks) = looked_at(|| {
-            for n in 1000..9192 {
+        let (bounds, looks) = looked_at(|| {
+            let of = |n| {
                 assert_eq!((limited.count(signature(n), NOW), layers.count(signature(n), NOW)), (0, 0));
                 assert_eq!(limited.count_by_window(signature(n), NOW).count(), 0);
+                let in_sums = |held: &Held| held.sums.count(signature(n).bits()) > 0;
+                u32::from(layers.bounds.windows.values().any(in_sums))
+            };
+            (1000..9192).map(of).sum::<u32>()
+        });
+        // By the sums alone each of these would be a look at all thousand, three times.
+        assert!(bounds > 50, "{bounds} of 8,192 signatures that nobody brought are in the sums");
+        assert!(looks <= 3000, "{looks} looks for 8,192 signatures that nobody brought");
+        let ((), looks) = looked_at(|| {
+            for n in 0..1000 {
+                assert_eq!((limited.count(signature(n), NOW), layers.count(signature(n), NOW)), (2, 3));
             }
         });
-        // By chance a cell or two are another's, and hardly ever all of them.
-        assert!(looks <= 2000, "{looks} looks for 8,192 signatures that nobody brought");
-        for n in 0..1000 {
-            assert_eq!((limited.count(signature(n), NOW), layers.count(signature(n), NOW)), (2, 3));
-        }
+        assert!(looks < 2 * 1000 * 1000 / 4, "{looks} looks for a thousand signatures");
         // What nobody has any more takes no memory.
         for n in 0..1000 {
             limited.withdraw(&format!("p{n}")).unwrap();
-            layers.withdraw(Origin(n));
+            layers.withdraw(origin(n));
         }
         limited.take_expired(NOW);
         layers.take_expired(NOW);

@@ -12,7 +12,7 @@ use crate::history::vector::Origin;
 use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
-use crate::state::bounds::Bounds;
+use crate::state::bounds::{Bounds, origins_of};
 use crate::state::layer::{Layer, LayerWindow};
 use crate::state::shares::Share;
 use bulkmark_filter::{Delta, ParameterError};
@@ -63,7 +63,7 @@ impl Layers {
     /// # Errors
     /// When there is no memory.
     pub fn insert(&mut self, origin: Origin, layer: Layer) -> Result<(), ParameterError> {
-        self.bounds.add(&layer)?;
+        self.bounds.add(origin, &layer)?;
         self.all.insert(origin, layer);
         Ok(())
     }
@@ -79,16 +79,18 @@ impl Layers {
     }
 
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        if self.bound(signature, now) == 0 {
-            return 0;
-        }
-        let counts = self.all.values().map(|layer| layer.count(self.calendar, signature, now));
+        let counts = self.may_have(signature, now).map(|layer| layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
-        let layers = (self.bound(signature, now) > 0).then(|| self.all.values());
-        layers.into_iter().flatten().flat_map(move |layer| layer.shares(self.calendar, signature, now))
+        self.may_have(signature, now).flat_map(move |layer| layer.shares(self.calendar, signature, now))
+    }
+
+    /// The layers of the groups that may have a signature.
+    fn may_have(&self, signature: Signature, now: u64) -> impl Iterator<Item = &Layer> {
+        let groups = origins_of(self.bounds.groups(self.calendar, signature, now));
+        groups.flat_map(|origins| self.all.range(origins)).map(|(_, layer)| layer)
     }
 
     /// Whether there is anything that people said.
@@ -122,7 +124,7 @@ impl Layers {
     ) -> Result<(), ParameterError> {
         let held = self.all.entry(origin).or_default().window_mut(window, capacity)?;
         held.apply(delta)?;
-        self.bounds.window_mut(window, capacity)?.apply(delta)
+        self.bounds.window_mut(window, capacity)?.apply(origin, delta)
     }
 
     /// Whether an update can be applied.

@@ -8,7 +8,7 @@ use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, Window};
 use crate::settings::Settings;
-use crate::state::bounds::Bounds;
+use crate::state::bounds::{Bounds, origins_of};
 use crate::state::layer::Layer;
 use crate::state::member::Member;
 use crate::state::shares::Share;
@@ -97,7 +97,7 @@ impl Limited {
     pub fn restore_layers(&mut self, layers: &mut BTreeMap<Origin, Layer>) -> Result<(), ParameterError> {
         for member in self.members.values_mut() {
             member.layer = layers.remove(&member.origin).unwrap_or_default();
-            self.bounds.add(&member.layer)?;
+            self.bounds.add(member.origin, &member.layer)?;
         }
         Ok(())
     }
@@ -139,19 +139,22 @@ impl Limited {
     }
 
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        if self.bound(signature, now) == 0 {
-            return 0;
-        }
-        let counts = self.members.values().map(|member| member.layer.count(self.calendar, signature, now));
+        let members = self.may_have(signature, now);
+        let counts = members.map(|member| member.layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
-        let members = (self.bound(signature, now) > 0).then(|| self.members.values());
-        members
-            .into_iter()
-            .flatten()
-            .flat_map(move |member| member.layer.shares(self.calendar, signature, now))
+        let members = self.may_have(signature, now);
+        members.flat_map(move |member| member.layer.shares(self.calendar, signature, now))
+    }
+
+    /// The clients of the groups that may have a signature.
+    fn may_have(&self, signature: Signature, now: u64) -> impl Iterator<Item = &Member> {
+        let groups = origins_of(self.bounds.groups(self.calendar, signature, now));
+        groups
+            .flat_map(|origins| self.by_origin.range(origins))
+            .filter_map(|(&origin, _)| self.of_origin(origin))
     }
 
     /// The client of this name.

@@ -98,7 +98,7 @@ impl Member {
         times: u32,
         records: bool,
     ) -> Result<(), ParameterError> {
-        let sums = bounds.window_mut(window, self.capacity)?;
+        let mut bound = bounds.window_mut(window, self.capacity)?;
         let held = self.layer.window_mut(window, self.capacity)?;
         let count = held.filter.count(signature.bits());
         held.distinct += u64::from(count == 0);
@@ -107,7 +107,7 @@ impl Member {
             let by = target.saturating_sub(held.filter.get(cell));
             if by > 0 {
                 held.raise(cell, by);
-                sums.raise(cell, by);
+                bound.raise(self.origin, cell, by);
                 if records {
                     *self.growth.entry(window).or_default().entry(cell).or_default() += by;
                 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which groups of filters have a cell, so that of many filters only those are looked at that may have an element.
+
+use crate::delta::Delta;
+use crate::layout::CELLS_PER_BLOCK;
+use crate::params::ParameterError;
+use crate::probe::Probe;
+
+/// Blocks whose places are allocated together.
+const BLOCKS_OF_PAGE: usize = 64;
+
+type Block = [u8; CELLS_PER_BLOCK];
+type Page = [Option<Box<Block>>; BLOCKS_OF_PAGE];
+
+/// For each cell of filters of one size, which of eight groups of them have it: a bit for each group.
+///
+/// The sum of many filters is soon full, and says of every element that somebody may have it. A group has an element only if it has all
+/// of its cells, which is rarer by the eighth power. It takes 128 bytes for each block in which anything is.
+///
+/// ```
+/// use bulkmark_filter::{Groups, Sparse};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let cells = Sparse::new(1000)?.cells_of(element);
+/// let mut groups = Groups::new(1000)?;
+/// cells.iter().for_each(|&cell| groups.mark(cell, 5));
+/// cells.iter().skip(1).for_each(|&cell| groups.mark(cell, 2));
+/// assert_eq!(groups.of(element), 1 << 5);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
+pub struct Groups {
+    blocks: usize,
+    pages: Vec<Option<Box<Page>>>,
+    /// Pages and blocks that are allocated.
+    used: [usize; 2],
+}
+
+impl Groups {
+    /// Of filters of so many blocks, in which nothing is.
+    ///
+    /// # Errors
+    /// When there is no filter of so many.
+    pub fn new(blocks: usize) -> Result<Self, ParameterError> {
+        ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
+        let pages = (0..blocks.div_ceil(BLOCKS_OF_PAGE)).map(|_| None).collect();
+        Ok(Self { blocks, pages, used: [0; 2] })
+    }
+
+    /// Notes that a filter of a group, 0 to 7, has a cell. A cell beyond the last one is none.
+    pub fn mark(&mut self, cell: usize, group: u8) {
+        if let Some(held) = self.block_mut(cell / CELLS_PER_BLOCK) {
+            held[cell % CELLS_PER_BLOCK] |= 1 << (group % 8);
+        }
+    }
+
+    /// A block, which is made when it is missing; none beyond the last one.
+    fn block_mut(&mut self, block: usize) -> Option<&mut Block> {
+        let page = self.pages.get_mut(block / BLOCKS_OF_PAGE).filter(|_| block < self.blocks)?;
+        let [pages, blocks] = &mut self.used;
+        let page = page.get_or_insert_with(|| {
+            *pages += 1;
+            Box::new([const { None }; BLOCKS_OF_PAGE])
+        });
+        let held = page[block % BLOCKS_OF_PAGE].get_or_insert_with(|| {
+            *blocks += 1;
+            Box::new([0; CELLS_PER_BLOCK])
+        });
+        Some(held)
+    }
+
+    /// The same of all cells that a filter grew by.
+    ///
+    /// # Errors
+    /// When it is of another size; nothing is noted then.
+    pub fn mark_all(&mut self, delta: &Delta, group: u8) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
+        delta.changes().for_each(|(cell, _)| self.mark(cell, group));
+        Ok(())
+    }
+
+    /// Adds what is noted in another of this size.
+    ///
+    /// # Errors
+    /// When it is of another size; nothing is added then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
+        for block in 0..self.blocks {
+            if let Some(theirs) = other.block(block)
+                && let Some(ours) = self.block_mut(block)
+            {
+                ours.iter_mut().zip(theirs).for_each(|(ours, theirs)| *ours |= theirs);
+            }
+        }
+        Ok(())
+    }
+
+    /// The groups in which a filter may have `element`.
+    #[must_use]
+    pub fn of(&self, element: u128) -> u8 {
+        let probe = Probe::new(element, self.blocks);
+        let mut groups = u8::MAX;
+        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
+            let Some(held) = self.block(block) else { return 0 };
+            groups = cells.iter().fold(groups, |groups, &cell| groups & held[usize::from(cell)]);
+            if groups == 0 {
+                break;
+            }
+        }
+        groups
+    }
+
+    fn block(&self, block: usize) -> Option<&Block> {
+        self.pages.get(block / BLOCKS_OF_PAGE)?.as_ref()?[block % BLOCKS_OF_PAGE].as_deref()
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        let [pages, blocks] = self.used;
+        self.pages.len() * size_of::<Option<Box<Page>>>()
+            + pages * size_of::<Page>()
+            + blocks * size_of::<Block>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sparse::Sparse;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// No group that has an element is left out, and a few elements are in no group that does not have them.
+        #[test]
+        fn who_has_an_element_is_found(added in prop::collection::vec((any::<u128>(), 0u8..8), 0..60)) {
+            let mut filters: Vec<Sparse> = (0..8).map(|_| Sparse::new(3000).unwrap()).collect();
+            let mut groups = Groups::new(3000).unwrap();
+            for &(element, group) in &added {
+                for cell in filters[usize::from(group)].cells_of(element) {
+                    filters[usize::from(group)].raise(cell, 1);
+                    groups.mark(cell, group);
+                }
+            }
+            let mut merged = Groups::new(3000).unwrap();
+            merged.merge(&groups).unwrap();
+            for &(element, _) in &added {
+                prop_assert_eq!(merged.of(element), groups.of(element));
+                let expected = (0..8u8).filter(|&group| filters[usize::from(group)].count(element) > 0);
+                prop_assert_eq!(groups.of(element), expected.fold(0u8, |all, group| all | 1 << group));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_for_what_is_in_it() {
+        let mut groups = Groups::new(100_000).unwrap();
+        let empty = groups.memory();
+        assert_eq!(groups.of(7), 0);
+        (0..1000).for_each(|cell| groups.mark(cell, 1));
+        groups.mark(usize::MAX, 1);
+        assert!(groups.memory() - empty < 2000, "{}", groups.memory());
+    }
+}
