@@ -2,7 +2,6 @@
 //! Reads what a client of Pyzor sends: lines of a header in one datagram.
 
 use crate::judging::PyzorDigest;
-use std::collections::HashSet;
 
 /// Bytes of a datagram at most, as the clients have it.
 pub(super) const MOST: usize = 8192;
@@ -153,18 +152,14 @@ impl<'a> Request<'a> {
         self.first.map(|text| text.parse().map_err(|_| Bad::BadDigest)).transpose()
     }
 
-    /// All digests, which are reported together, each once: no client sends one twice, and by the rate of datagrams alone it is limited how
-    /// much an address reports where each report counts. A datagram has room for some 150.
+    /// All digests, which are reported together: one that stands there twice is reported twice, as with the reference server. A datagram has
+    /// room for some 150.
     ///
     /// # Errors
     /// When one is none.
     pub fn digests(&self) -> Result<Vec<PyzorDigest>, Bad> {
         let all = lines(self.text).filter(|(_, name, _)| name.eq_ignore_ascii_case("op-digest"));
-        let all = all.map(|(_, _, value)| value.parse().map_err(|_| Bad::BadDigest));
-        let mut all = all.collect::<Result<Vec<PyzorDigest>, Bad>>()?;
-        let mut known = HashSet::new();
-        all.retain(|digest| known.insert(*digest));
-        Ok(all)
+        all.map(|(_, _, value)| value.parse().map_err(|_| Bad::BadDigest)).collect()
     }
 
     /// What is signed: all lines but the signature.
@@ -206,9 +201,9 @@ mod tests {
         assert_eq!([version("x"), version("nan"), version("")], [Err(Bad::BadVersion); 3]);
         let digest = |text: &str| Request::read(format!("Op-Digest: {text}").as_bytes()).digest();
         assert_eq!([digest("00"), digest(&"g".repeat(40)), digest("")], [Err(Bad::BadDigest); 3]);
-        // Each of them, once.
+        // Each of them, as often as it stands there.
         let many: String = (0..60).map(|n| format!("Op-Digest: {:040x}\n", n % 30)).collect();
-        assert_eq!(Request::read(many.as_bytes()).digests().map(|all| all.len()), Ok(30));
+        assert_eq!(Request::read(many.as_bytes()).digests().map(|all| all.len()), Ok(60));
         assert_eq!(Request::read(&many.as_bytes()[..many.len() - 1]).op, "");
         assert_eq!(Request::read(format!("Thread: {}", "9".repeat(99)).as_bytes()).thread, "");
     }

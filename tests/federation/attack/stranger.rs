@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 14 to 22: what anybody can do who sends mail, or is a user of the machine.
+//! Rows 14 to 20, and 22: what anybody can do who sends mail, or is a user of the machine.
 
 use super::{Outcome, Scale};
 use bulkmark_testing::clock::Clock;
@@ -7,7 +7,7 @@ use bulkmark_testing::milter::{Client, Mail, NOREPLY_CONNECT};
 use bulkmark_testing::page::{ask, port};
 use bulkmark_testing::{Daemon, Site, http, program, reports};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::net::{Shutdown, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -217,30 +217,6 @@ pub(crate) fn hidden_host(_: Scale) -> Outcome {
         format!("{told} of {} are answered", heads.len()),
         told == 0,
     )
-}
-
-/// A local user reports one digest a hundred times in one datagram, where each report counts.
-pub(crate) fn repeated_digest(_: Scale) -> Outcome {
-    let site = Site::new("[doors.pyzor]\nlisten = \"127.0.0.1:0\"\ncount = \"reports\"\n");
-    let daemon = site.start();
-    let line = daemon.log.wait_for(0, "the door pyzor is at ");
-    let at = line.split("the door pyzor is at ").nth(1).unwrap().split_whitespace().next().unwrap();
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(at.trim_end_matches([',', ';'])).unwrap();
-    socket.set_read_timeout(Some(bulkmark_testing::PATIENCE)).unwrap();
-    let digest = "Op-Digest: 0123456789abcdef0123456789abcdef01234567\n";
-    let ask = |op: &str, times: usize| {
-        let digests = digest.repeat(times);
-        let text = format!("Op: {op}\n{digests}Thread: 2000\nPV: 2.1\nUser: anonymous\nTime: 1\nSig: 0\n\n");
-        socket.send(text.as_bytes()).unwrap();
-        let mut answer = [0; 2000];
-        let read = socket.recv(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer[..read]).into_owned()
-    };
-    ask("report", 100);
-    let told = ask("check", 1);
-    let count = told.lines().find_map(|line| line.strip_prefix("Count: ")).unwrap_or_default();
-    Outcome::new("one datagram has a digest a hundred times", format!("it counts {count}"), count == "1")
 }
 
 /// What Sendmail writes of a client over IPv6, and other packets that a library may not take.
