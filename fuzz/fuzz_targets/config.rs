@@ -49,7 +49,8 @@ fuzz_target!(|data: &[u8]| {
         Ok(checked) => {
             assert_eq!(checked.file, parsed.unwrap());
             let actions = checked.file.actions;
-            for answer in [actions.reject_reply.text.fill(&FIELDS), actions.tempfail_reply.text.fill(&FIELDS)] {
+            for answer in [actions.reject_reply.text.fill(&FIELDS), actions.tempfail_reply.text.fill(&FIELDS)]
+            {
                 assert!(answer.chars().all(|c| matches!(c, ' '..='~') && c != '%'), "{answer:?}");
             }
         }
