@@ -18,7 +18,7 @@ const HOST: Origin<'_> = Origin { ip: "192.0.2.70", name: Some("mx1.friends.test
 const STRANGER: Origin<'_> = Origin { ip: "192.0.2.66", name: Some("mx.elsewhere.test"), login: None };
 
 fn start(extra: &str) -> Option<Rig> {
-    let site = Rig::tcp_site(&format!("{REFUSING}{extra}"));
+    let site = Rig::tcp_site(&format!("lookup-timeout = \"1m\"\n{REFUSING}{extra}"));
     Rig::start_with(Kind::Postfix, site, &["virtual_mailbox_domains=box.test, friends.test"])
 }
 
@@ -84,7 +84,7 @@ fn what_is_verified_is_from_whom_it_says() {
     dns.text("sel._domainkey.friends.test", &key.record);
     dns.text("friends.test", "v=spf1 ip4:192.0.2.71 -all");
     let extra = format!(
-        "lookup-timeout = \"1m\"\n[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\n",
+        "[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\n",
         dns.address
     );
     let Some(rig) = start(&extra) else { return };
