@@ -6,7 +6,7 @@ use bulkmark_samples::encode::{base64_lines, quoted_printable};
 
 const KEYS: &[&str] = &[
     ".x",
-    "div .x",
+    "div.o .x",
     ".o > .x",
     "h4 + .x",
     "h4 ~ .x",
