@@ -40,7 +40,7 @@ fn the_correspondents_of_one_user_are_erased() {
 /// The counts of one mailing start over, also after a restart, until that is taken back; others count as before.
 #[test]
 fn the_counts_of_a_mailing_start_over() {
-    let site = Site::new("exempt-loopback = false\n[thresholds]\nbody = 5\nnear = 5\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n[thresholds]\nbody = 5\nnear = 5\n");
     let mut daemon = site.start();
     let run = |words: &[&str]| {
         let output = Command::new(program())
