@@ -83,10 +83,7 @@ fn what_is_verified_is_from_whom_it_says() {
     let dns = Dns::start();
     dns.text("sel._domainkey.friends.test", &key.record);
     dns.text("friends.test", "v=spf1 ip4:192.0.2.71 -all");
-    let extra = format!(
-        "[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\n",
-        dns.address
-    );
+    let extra = format!("[authentication]\nauthenticate = \"self\"\nnameservers = [\"{}\"]\n", dns.address);
     let Some(rig) = start(&extra) else { return };
     write(&rig, "anna", "anna@box.test", &[BEN], "");
     let signed = key.sign(&letter(BEN), &Form { domain: "friends.test", ..Form::default() });

@@ -204,6 +204,8 @@ fn footers_and_quotes_do_not_tie() {
     apart(&html(TEXT), &html(&cited));
 }
 
+const OF_DAEMON: &str = "From: MAILER-DAEMON@mx.example.org\n";
+
 fn report(text: &str) -> String {
     format!(
         "Content-Type: multipart/report; report-type=delivery-status; boundary=r\n\n--r\n\n{text}\n--r\n\
@@ -213,9 +215,12 @@ fn report(text: &str) -> String {
 
 #[test]
 fn reports_of_programs_have_none() {
-    assert!(near(report(TEXT).as_bytes()).is_empty());
+    let near_of = |text: &str| near(format!("{OF_DAEMON}{}", report(text)).as_bytes());
+    assert!(near_of(TEXT).is_empty());
     let alternatives = "Content-Type: multipart/alternative; boundary=a\n\n--a\n\n";
-    assert!(near(report(&format!("{alternatives}{TEXT}\n--a--\n")).as_bytes()).is_empty());
+    assert!(near_of(&format!("{alternatives}{TEXT}\n--a--\n")).is_empty());
+    // A person's text is read, whatever it is called.
+    assert!(!near(report(TEXT).as_bytes()).is_empty());
 }
 
 /// Whatever else a message holds, a report in it takes no signature from the rest.
@@ -223,7 +228,7 @@ fn reports_of_programs_have_none() {
 fn of_a_message_with_a_report_only_the_report_is_left_out() {
     let mixed = |parts: &[&str]| {
         let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
-        format!("Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n").into_bytes()
+        format!("{OF_DAEMON}Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n").into_bytes()
     };
     let (text, other) = (format!("\n{TEXT}"), report(OTHER));
     let of_text = near(&plain(TEXT));
@@ -237,8 +242,9 @@ fn of_a_message_with_a_report_only_the_report_is_left_out() {
     // Below an enclosed message, and among alternatives.
     let enclosed = format!("Content-Type: message/rfc822\n\n{empty}");
     assert_eq!(near(&mixed(&[&*text, &*enclosed])), of_text);
-    let alternatives =
-        format!("Content-Type: multipart/alternative; boundary=a\n\n--a\n{text}\n--a\n{other}\n--a--\n");
+    let alternatives = format!(
+        "{OF_DAEMON}Content-Type: multipart/alternative; boundary=a\n\n--a\n{text}\n--a\n{other}\n--a--\n"
+    );
     assert_eq!(near(alternatives.as_bytes()), of_text);
     // What has no parts is no report; mail programs show it as text.
     let called = format!("Content-Type: multipart/report; boundary=r\n\n{TEXT}");
