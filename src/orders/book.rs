@@ -200,17 +200,7 @@ impl Orders {
     /// # Errors
     /// [`Failure::NoSignature`] and [`Failure::Full`]; [`Failure::NotKept`], and it is in force all the same.
     pub fn forget(&self, forgotten: Forgotten) -> Result<(), Failure> {
-        if forgotten.mailing.parsed().next().is_none() {
-            return Err(Failure::NoSignature);
-        }
-        self.change(forgotten.mailing.since, |all| {
-            all.forgotten.retain(|other| other.mailing.name() != forgotten.mailing.name());
-            if all.forgotten.len() >= MOST {
-                return Err(Failure::Full);
-            }
-            all.forgotten.push(forgotten);
-            Ok(())
-        })
+        self.change(forgotten.mailing.since, |all| put(&mut all.forgotten, forgotten))
     }
 
     /// Counts the mailing again whose name begins so, and all that was counted before.
@@ -218,18 +208,7 @@ impl Orders {
     /// # Errors
     /// As [`remove`](Self::remove).
     pub fn remember(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
-        let mut removed = None;
-        self.change(now, |all| {
-            let mut found =
-                (0..all.forgotten.len()).filter(|&i| all.forgotten[i].mailing.name().starts_with(prefix));
-            match (found.next(), found.next()) {
-                (Some(i), None) => removed = Some(all.forgotten.remove(i).mailing),
-                (Some(_), Some(_)) => return Err(Failure::Unclear(prefix.to_owned())),
-                (None, _) => return Err(Failure::Unknown(prefix.to_owned())),
-            }
-            Ok(())
-        })?;
-        removed.ok_or_else(|| Failure::Unknown(prefix.to_owned()))
+        self.change(now, |all| take(&mut all.forgotten, prefix)).map(|forgotten| forgotten.mailing)
     }
 
     /// Begins a pause, in the place of one that there is.
@@ -249,12 +228,7 @@ impl Orders {
     /// # Errors
     /// As [`pause`](Self::pause).
     pub fn resume(&self, now: u64) -> Result<Option<Pause>, Failure> {
-        let mut ended = None;
-        self.change(now, |all| {
-            ended = all.pause.take();
-            Ok(())
-        })?;
-        Ok(ended)
+        self.change(now, |all| Ok(all.pause.take()))
     }
 
     /// Allows a mailing, in the place of one of the same name.
@@ -262,17 +236,7 @@ impl Orders {
     /// # Errors
     /// [`Failure::Full`] and [`Failure::NoSignature`]; [`Failure::NotKept`], and it is in force all the same.
     pub fn allow(&self, allowance: Allowance) -> Result<(), Failure> {
-        if allowance.parsed().next().is_none() {
-            return Err(Failure::NoSignature);
-        }
-        self.change(allowance.since, |all| {
-            all.allowed.retain(|other| other.name() != allowance.name());
-            if all.allowed.len() >= MOST {
-                return Err(Failure::Full);
-            }
-            all.allowed.push(allowance);
-            Ok(())
-        })
+        self.change(allowance.since, |all| put(&mut all.allowed, allowance))
     }
 
     /// Allows the mailing no more whose name begins so, and tells of it.
@@ -280,28 +244,44 @@ impl Orders {
     /// # Errors
     /// [`Failure::Unknown`] and [`Failure::Unclear`]; [`Failure::NotKept`], and it is removed all the same.
     pub fn remove(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
-        let mut removed = None;
-        self.change(now, |all| {
-            let mut found = (0..all.allowed.len()).filter(|&i| all.allowed[i].name().starts_with(prefix));
-            match (found.next(), found.next()) {
-                (Some(i), None) => removed = Some(all.allowed.remove(i)),
-                (Some(_), Some(_)) => return Err(Failure::Unclear(prefix.to_owned())),
-                (None, _) => return Err(Failure::Unknown(prefix.to_owned())),
-            }
-            Ok(())
-        })?;
-        removed.ok_or_else(|| Failure::Unknown(prefix.to_owned()))
+        self.change(now, |all| take(&mut all.allowed, prefix))
     }
 
-    fn change(&self, now: u64, change: impl FnOnce(&mut All) -> Result<(), Failure>) -> Result<(), Failure> {
+    /// Changes the orders, here and in their file; what `change` refuses is not changed.
+    fn change<T>(&self, now: u64, change: impl FnOnce(&mut All) -> Result<T, Failure>) -> Result<T, Failure> {
         let _turn = self.changing.lock();
         let mut all = self.all(now);
-        change(&mut all)?;
+        let changed = change(&mut all)?;
         let json = serde_json::to_vec(&all).map_err(io::Error::from);
         self.in_force.store(Arc::new(InForce::new(all)));
         let write = |json: Vec<u8>| StateDirectory::open(&self.state_dir)?.replace(FILE, &json, MODE);
         let path = || self.state_dir.join(FILE).display().to_string();
-        json.and_then(write).map_err(|error| Failure::NotKept { path: path(), error })
+        json.and_then(write).map_err(|error| Failure::NotKept { path: path(), error })?;
+        Ok(changed)
+    }
+}
+
+/// Puts an order for a mailing into its list, in the place of one for the same mailing.
+fn put<T: AsRef<Allowance>>(list: &mut Vec<T>, order: T) -> Result<(), Failure> {
+    let mailing = order.as_ref();
+    if mailing.parsed().next().is_none() {
+        return Err(Failure::NoSignature);
+    }
+    list.retain(|other| other.as_ref().name() != mailing.name());
+    if list.len() >= MOST {
+        return Err(Failure::Full);
+    }
+    list.push(order);
+    Ok(())
+}
+
+/// Takes out the order for the one mailing whose name begins so.
+fn take<T: AsRef<Allowance>>(list: &mut Vec<T>, prefix: &str) -> Result<T, Failure> {
+    let mut found = (0..list.len()).filter(|&i| list[i].as_ref().name().starts_with(prefix));
+    match (found.next(), found.next()) {
+        (Some(i), None) => Ok(list.remove(i)),
+        (Some(_), Some(_)) => Err(Failure::Unclear(prefix.to_owned())),
+        (None, _) => Err(Failure::Unknown(prefix.to_owned())),
     }
 }
 

@@ -67,6 +67,18 @@ pub struct Forgotten {
     pub near: u32,
 }
 
+impl AsRef<Allowance> for Allowance {
+    fn as_ref(&self) -> &Allowance {
+        self
+    }
+}
+
+impl AsRef<Allowance> for Forgotten {
+    fn as_ref(&self) -> &Allowance {
+        &self.mailing
+    }
+}
+
 /// All orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]

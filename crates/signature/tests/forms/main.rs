@@ -2,4 +2,5 @@
 //! From which forms of a message the same signatures come.
 
 mod body;
+mod programs;
 mod reading;

@@ -6,32 +6,32 @@ use bulkmark_signature::near::{ContextKind, Near, Thing, traced};
 use bulkmark_signature::{Settings, Signatures, signatures};
 use bulkmark_types::FederationKey;
 
-const TEXT: &str = "Dear friend,\n\
+pub(crate) const TEXT: &str = "Dear friend,\n\
     the bakery by the old mill opens a second shop in spring, and everybody who comes on the first day gets a warm loaf.\n\
     We bake with flour from the valley, without hurry, and each bread rests for a night before it sees the oven.\n\
     Order cakes for birthdays by telephone, three days before; our confectioner makes them with the fruit of the season.\n\
     On Sundays there is breakfast at the long table, with eggs of our own hens and as much coffee as you can drink.\n\
     Please tell your neighbours, bring your children, and ask for the sweet rolls, for they never last until noon.\n";
 
-const OTHER: &str = "The harbour office has counted boats again, and there are fewer than ever before in these forty years.\n\
+pub(crate) const OTHER: &str = "The harbour office has counted boats again, and there are fewer than ever before in these forty years.\n\
     Fees were raised twice, and those who fish for a living moved to the next bay where the ice is still cheap.\n\
     A meeting about it will be held in the school, with the mayor, two biologists and whoever else wants to speak.\n";
 
-const LEGAL: &str = "This message is meant for the person named above and may hold matters that are not public. Whoever gets it\n\
+pub(crate) const LEGAL: &str = "This message is meant for the person named above and may hold matters that are not public. Whoever gets it\n\
     by mistake is asked to tell the sender and to remove all copies from his systems without reading or using them.\n";
 
-fn all(raw: &[u8]) -> Signatures {
+pub(crate) fn all(raw: &[u8]) -> Signatures {
     signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
 }
 
 /// But for the signature of its last words: they are among those of its text.
-fn near(raw: impl AsRef<[u8]>) -> Near {
+pub(crate) fn near(raw: impl AsRef<[u8]>) -> Near {
     let mut near = all(raw.as_ref()).near;
     near.contexts.retain(|context| context.kind != ContextKind::Last);
     near
 }
 
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     format!("Subject: x\n\n{text}")
 }
 
@@ -39,22 +39,22 @@ fn page(body: &str) -> String {
     format!("Content-Type: text/html; charset=utf-8\n\n<html><body>{body}</body></html>")
 }
 
-fn paragraphs(text: &str) -> String {
+pub(crate) fn paragraphs(text: &str) -> String {
     text.lines().map(|line| format!("<p>{line}</p>\n")).collect()
 }
 
 /// A multipart of parts, each with its header.
-fn multi(kind: &str, parts: &[&str]) -> String {
+pub(crate) fn multi(kind: &str, parts: &[&str]) -> String {
     let boundary = kind.split(';').next().unwrap_or_default().replace('/', "-");
     let parts: String = parts.iter().map(|part| format!("--{boundary}\n{part}\n")).collect();
     format!("Content-Type: {kind}; boundary=\"{boundary}\"\n\n{parts}--{boundary}--\n")
 }
 
-fn text_part(text: &str) -> String {
+pub(crate) fn text_part(text: &str) -> String {
     format!("Content-Type: text/plain\n\n{text}")
 }
 
-fn html_part(text: &str) -> String {
+pub(crate) fn html_part(text: &str) -> String {
     format!("Content-Type: text/html\n\n{}", paragraphs(text))
 }
 
@@ -63,7 +63,7 @@ fn quoted(text: &str, by: &str) -> String {
 }
 
 /// In how many slots one reports what the other one asks for.
-fn shared(a: &Near, b: &Near) -> usize {
+pub(crate) fn shared(a: &Near, b: &Near) -> usize {
     let slots = a.slots.iter().zip(&b.slots);
     slots.filter(|(a, b)| b.passages.iter().any(|(_, signature)| *signature == a.reported())).count()
 }
@@ -74,7 +74,7 @@ fn own(near: Near) -> Near {
 }
 
 #[track_caller]
-fn reads(raw: impl AsRef<[u8]>) {
+pub(crate) fn reads(raw: impl AsRef<[u8]>) {
     let raw = raw.as_ref();
     assert_eq!(own(near(raw)), near(plain(TEXT)), "{}", String::from_utf8_lossy(raw));
 }
@@ -223,122 +223,6 @@ fn an_alternative_may_have_parts() {
         &[&multi("multipart/mixed", &[&text_part("see"), &file]), short],
     ));
     assert!(matches!(with.things[..], [(Thing::File(0), _)]));
-}
-
-const STATUS: &str = "Content-Type: message/delivery-status\n\nAction: failed";
-
-/// A report as a mail server sends it, or a person.
-fn report(from: &str, parts: &[&str]) -> String {
-    format!("From: Mail <{from}>\n{}", multi("multipart/report", parts))
-}
-
-#[test]
-fn a_report_is_what_it_encloses() {
-    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
-    let words = text_part(OTHER);
-    for (from, status) in [
-        ("MAILER-DAEMON@mx.example", STATUS),
-        ("postmaster@mx.example", "Content-Type: message/disposition-notification\n\nDisposition: displayed"),
-    ] {
-        reads(report(from, &[&words, status, &message]));
-        let headers = format!("Content-Type: text/rfc822-headers\n\nSubject: {}", TEXT.replace('\n', " "));
-        for parts in [&[&*words, status][..], &[&words, status, &headers]] {
-            assert!(near(report(from, parts)).is_empty());
-        }
-    }
-    // A report of a report.
-    let inner = report("mailer-daemon@mx.example", &[&words, STATUS, &message]);
-    let inner = format!("Content-Type: message/rfc822\n\n{inner}");
-    reads(report("postmaster@mx.example", &[&html_part(OTHER), STATUS, &inner]));
-    // A receipt, which a mail program sends in the name of a person.
-    let receipt = "This receipt only says that the message was shown on the computer of the recipient. It does not say that anybody has \
-                   read or understood the message, nor when.";
-    reads(report("ann@example.org", &[&text_part(receipt), STATUS, &message]));
-}
-
-#[test]
-fn what_only_calls_itself_a_report_is_read() {
-    reads(multi("multipart/report", &[&html_part(TEXT)]));
-    reads(multi("multipart/report; report-type=delivery-status", &[&text_part(TEXT)]));
-    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
-    let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
-    let second = format!("Content-Type: message/rfc822\n\n{}", plain(second));
-    reads(multi("multipart/report", &[&text_part(first), &second]));
-    // With a status its own words are a mail server's only if that sent it; `body` counts all of it.
-    let disguised = all(report("postmaster@mx.example", &[&text_part(TEXT), STATUS]).as_bytes());
-    assert!(disguised.near.is_empty() && disguised.body.is_ok());
-    reads(report("offers@example.com", &[&text_part(TEXT), STATUS]));
-    reads(multi("multipart/report", &[&html_part(TEXT), STATUS]));
-    // Nor is a link in few words a receipt.
-    let short = "<p>Look at <a href='https://shop.example/offers'>these offers</a> of the week, which end on Sunday night at ten</p>";
-    assert!(!near(report("offers@example.com", &[&html_part(short), STATUS])).is_empty());
-    // A message beside a report is one of its own.
-    let report = multi("multipart/report", &[&text_part(OTHER), STATUS]);
-    let both = multi("multipart/mixed", &[&report, &message]);
-    reads(format!("From: mailer-daemon@mx.example\n{both}"));
-}
-
-/// A part that is attached.
-fn attached(kind: &str, text: &str) -> String {
-    format!("Content-Type: {kind}\nContent-Disposition: attachment; filename=x\n\n{text}")
-}
-
-#[test]
-fn attached_text_is_a_file() {
-    let mixed = |parts: &[&str]| multi("multipart/mixed", parts);
-    for kind in ["text/plain", "text/csv", "text/x-patch", "text/vcard", "text/calendar"] {
-        let file = attached(kind, OTHER);
-        reads(mixed(&[&text_part(TEXT), &file]));
-        reads(mixed(&[&file, &text_part(TEXT)]));
-        let file = attached(kind, TEXT);
-        for note in ["", "see attached"] {
-            assert!(shared(&near(mixed(&[&text_part(note), &file])), &near(plain(TEXT))) > 6, "{kind}");
-        }
-        // Beside a few words it is told by what these are.
-        let long = attached(kind, &format!("{TEXT}{OTHER}{LEGAL}"));
-        let beside = |note: &str| near(mixed(&[&text_part(note), &long]));
-        let (one, other) = (beside("Here is our list"), beside("As we said on Monday"));
-        assert!(matches!(one.things[..], [(Thing::File(0), _)]) && one.slots.is_empty(), "{kind}");
-        assert_eq!(one.things, other.things);
-        assert_ne!(one.rest, other.rest);
-    }
-    reads(mixed(&[&text_part(TEXT), &attached("text/html", &paragraphs(OTHER))]));
-    reads(mixed(&["Content-Type: text/plain\n\n", &attached("text/html", &paragraphs(TEXT))]));
-}
-
-#[test]
-fn a_calendar_is_what_somebody_wrote_in_it() {
-    let calendar = |method: &str| {
-        let text = TEXT.replace('\n', "\\n").replace(',', "\\,");
-        format!(
-            "Content-Type: text/calendar; method={method}\n\nBEGIN:VCALENDAR\nPRODID:A program of five words\nMETHOD:{method}\nBEGIN:VTIMEZONE\n\
-             TZID:Somewhere in the middle of Europe\nEND:VTIMEZONE\nBEGIN:VEVENT\nUID:x\nDESCRIPTION:{text}\nLOCATION:here\nEND:VEVENT\nEND:VCALENDAR\n"
-        )
-    };
-    let empty = "Content-Type: text/plain\n\n";
-    for kind in ["multipart/alternative", "multipart/mixed"] {
-        reads(multi(kind, &[empty, &calendar("REQUEST")]));
-        assert!(near(multi(kind, &[empty, &calendar("REPLY")])).is_empty());
-    }
-    reads(calendar("PUBLISH"));
-    assert!(near(calendar("reply")).is_empty());
-}
-
-#[test]
-fn encrypted_text_says_nothing() {
-    let lines: String = (0..40u64)
-        .map(|i| format!("{:0>60}\n", format!("{:X}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
-        .collect();
-    let block = |name: &str| {
-        format!(
-            "-----BEGIN {name}-----\nVersion: A program 1.2\nComment: that can be had from one of many places for no money\n\n{lines}-----END {name}-----\n"
-        )
-    };
-    for name in ["PGP MESSAGE", "PGP PUBLIC KEY BLOCK", "CERTIFICATE"] {
-        assert!(near(plain(&block(name))).is_empty());
-        assert!(near(plain(&format!("Here is my key.\n\n{}", block(name)))).is_empty());
-        reads(plain(&format!("{}{TEXT}", block(name))));
-    }
 }
 
 /// What differs by long numbers alone is one text, beside a file as well.

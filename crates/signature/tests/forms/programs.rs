@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Text of programs is no writer's text: reports, attached text, calendars, what is encrypted.
+
+use super::reading::{
+    LEGAL, OTHER, TEXT, all, html_part, multi, near, paragraphs, plain, reads, shared, text_part,
+};
+use bulkmark_signature::near::Thing;
+
+const STATUS: &str = "Content-Type: message/delivery-status\n\nAction: failed";
+
+/// A report as a mail server sends it, or a person.
+fn report(from: &str, parts: &[&str]) -> String {
+    format!("From: Mail <{from}>\n{}", multi("multipart/report", parts))
+}
+
+#[test]
+fn a_report_is_what_it_encloses() {
+    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
+    let words = text_part(OTHER);
+    for (from, status) in [
+        ("MAILER-DAEMON@mx.example", STATUS),
+        ("postmaster@mx.example", "Content-Type: message/disposition-notification\n\nDisposition: displayed"),
+    ] {
+        reads(report(from, &[&words, status, &message]));
+        let headers = format!("Content-Type: text/rfc822-headers\n\nSubject: {}", TEXT.replace('\n', " "));
+        for parts in [&[&*words, status][..], &[&words, status, &headers]] {
+            assert!(near(report(from, parts)).is_empty());
+        }
+    }
+    // A report of a report.
+    let inner = report("mailer-daemon@mx.example", &[&words, STATUS, &message]);
+    let inner = format!("Content-Type: message/rfc822\n\n{inner}");
+    reads(report("postmaster@mx.example", &[&html_part(OTHER), STATUS, &inner]));
+    // A receipt, which a mail program sends in the name of a person.
+    let receipt = "This receipt only says that the message was shown on the computer of the recipient. It does not say that anybody has \
+                   read or understood the message, nor when.";
+    reads(report("ann@example.org", &[&text_part(receipt), STATUS, &message]));
+}
+
+#[test]
+fn what_only_calls_itself_a_report_is_read() {
+    reads(multi("multipart/report", &[&html_part(TEXT)]));
+    reads(multi("multipart/report; report-type=delivery-status", &[&text_part(TEXT)]));
+    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
+    let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
+    let second = format!("Content-Type: message/rfc822\n\n{}", plain(second));
+    reads(multi("multipart/report", &[&text_part(first), &second]));
+    // With a status its own words are a mail server's only if that sent it; `body` counts all of it.
+    let disguised = all(report("postmaster@mx.example", &[&text_part(TEXT), STATUS]).as_bytes());
+    assert!(disguised.near.is_empty() && disguised.body.is_ok());
+    reads(report("offers@example.com", &[&text_part(TEXT), STATUS]));
+    reads(multi("multipart/report", &[&html_part(TEXT), STATUS]));
+    // Nor is a link in few words a receipt.
+    let short = "<p>Look at <a href='https://shop.example/offers'>these offers</a> of the week, which end on Sunday night at ten</p>";
+    assert!(!near(report("offers@example.com", &[&html_part(short), STATUS])).is_empty());
+    // A message beside a report is one of its own.
+    let report = multi("multipart/report", &[&text_part(OTHER), STATUS]);
+    let both = multi("multipart/mixed", &[&report, &message]);
+    reads(format!("From: mailer-daemon@mx.example\n{both}"));
+}
+
+/// A part that is attached.
+fn attached(kind: &str, text: &str) -> String {
+    format!("Content-Type: {kind}\nContent-Disposition: attachment; filename=x\n\n{text}")
+}
+
+#[test]
+fn attached_text_is_a_file() {
+    let mixed = |parts: &[&str]| multi("multipart/mixed", parts);
+    for kind in ["text/plain", "text/csv", "text/x-patch", "text/vcard", "text/calendar"] {
+        let file = attached(kind, OTHER);
+        reads(mixed(&[&text_part(TEXT), &file]));
+        reads(mixed(&[&file, &text_part(TEXT)]));
+        let file = attached(kind, TEXT);
+        for note in ["", "see attached"] {
+            assert!(shared(&near(mixed(&[&text_part(note), &file])), &near(plain(TEXT))) > 6, "{kind}");
+        }
+        // Beside a few words it is told by what these are.
+        let long = attached(kind, &format!("{TEXT}{OTHER}{LEGAL}"));
+        let beside = |note: &str| near(mixed(&[&text_part(note), &long]));
+        let (one, other) = (beside("Here is our list"), beside("As we said on Monday"));
+        assert!(matches!(one.things[..], [(Thing::File(0), _)]) && one.slots.is_empty(), "{kind}");
+        assert_eq!(one.things, other.things);
+        assert_ne!(one.rest, other.rest);
+    }
+    reads(mixed(&[&text_part(TEXT), &attached("text/html", &paragraphs(OTHER))]));
+    reads(mixed(&["Content-Type: text/plain\n\n", &attached("text/html", &paragraphs(TEXT))]));
+}
+
+#[test]
+fn a_calendar_is_what_somebody_wrote_in_it() {
+    let calendar = |method: &str| {
+        let text = TEXT.replace('\n', "\\n").replace(',', "\\,");
+        format!(
+            "Content-Type: text/calendar; method={method}\n\nBEGIN:VCALENDAR\nPRODID:A program of five words\nMETHOD:{method}\nBEGIN:VTIMEZONE\n\
+             TZID:Somewhere in the middle of Europe\nEND:VTIMEZONE\nBEGIN:VEVENT\nUID:x\nDESCRIPTION:{text}\nLOCATION:here\nEND:VEVENT\nEND:VCALENDAR\n"
+        )
+    };
+    let empty = "Content-Type: text/plain\n\n";
+    for kind in ["multipart/alternative", "multipart/mixed"] {
+        reads(multi(kind, &[empty, &calendar("REQUEST")]));
+        assert!(near(multi(kind, &[empty, &calendar("REPLY")])).is_empty());
+    }
+    reads(calendar("PUBLISH"));
+    assert!(near(calendar("reply")).is_empty());
+}
+
+#[test]
+fn encrypted_text_says_nothing() {
+    let lines: String = (0..40u64)
+        .map(|i| format!("{:0>60}\n", format!("{:X}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
+        .collect();
+    let block = |name: &str| {
+        format!(
+            "-----BEGIN {name}-----\nVersion: A program 1.2\nComment: that can be had from one of many places for no money\n\n{lines}-----END {name}-----\n"
+        )
+    };
+    for name in ["PGP MESSAGE", "PGP PUBLIC KEY BLOCK", "CERTIFICATE"] {
+        assert!(near(plain(&block(name))).is_empty());
+        assert!(near(plain(&format!("Here is my key.\n\n{}", block(name)))).is_empty());
+        reads(plain(&format!("{}{TEXT}", block(name))));
+    }
+}
