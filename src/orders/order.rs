@@ -67,8 +67,8 @@ pub struct Forgotten {
     pub near: u32,
 }
 
-impl AsRef<Allowance> for Allowance {
-    fn as_ref(&self) -> &Allowance {
+impl AsRef<Self> for Allowance {
+    fn as_ref(&self) -> &Self {
         self
     }
 }
