@@ -68,7 +68,7 @@ test:
 test-quick:
 	$(TEST) --lib --test pure --test command --test ledger --test milter
 
-# One campaign that comes by all doors at once, and what each client is told of it, as a table; see tests/interfaces/day.rs.
+# One campaign that comes by all interfaces at once, and what each client is told of it, as a table; see tests/interfaces/day.rs.
 day:
 	tests/mta/install
 	$(CARGO) test --locked --test interfaces day:: -- --nocapture
@@ -183,7 +183,7 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench server
-	$(CARGO) bench --locked --bench doors
+	$(CARGO) bench --locked --bench interfaces
 	$(CARGO) bench --locked --bench log_postgres
 	$(CARGO) bench --locked -p bulkmark-filter --bench accuracy
 	$(CARGO) bench --locked -p bulkmark-filter --bench delta

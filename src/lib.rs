@@ -8,7 +8,7 @@
 //!      -> bulkmark-verdict (by bulkmark-policy: white lists, thresholds) -> action to the MTA, header, log line
 //! ```
 //!
-//! `milter` and `doors` are the two edges at which messages come in; `judging` has each counted and judged, and explains it. `lookup` asks name servers
+//! `milter` and `interfaces` are the two edges at which messages come in; `judging` has each counted and judged, and explains it. `lookup` asks name servers
 //! for keys and records, and servers of tables, both for white lists. `server` hands counts out, and over the socket of `control`
 //! commands ask a daemon. `activity` has the numbers of a daemon since its start, `alerts` posts its problems to a webhook, and `page` shows them. `tune` judges the mail of an archive. `net` has
 //! sockets, HTTP and rates for all that listen, `telemetry` the log. `config` fills the settings of all rooms from a file; `command` puts
@@ -28,7 +28,7 @@ pub mod alerts;
 pub mod command;
 pub mod config;
 pub mod control;
-pub mod doors;
+pub mod interfaces;
 pub mod judging;
 pub mod lookup;
 pub mod milter;

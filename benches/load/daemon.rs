@@ -23,14 +23,14 @@ pub(crate) fn target_dir() -> &'static str {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) address: String,
-    /// Where its doors are, in the order in which it opened them.
-    pub(crate) doors: Vec<String>,
+    /// Where its interfaces are, in the order in which it opened them.
+    pub(crate) interfaces: Vec<String>,
     directory: tempfile::TempDir,
 }
 
 impl Daemon {
-    /// `listen` is `unix` or `inet`; `extra` is more of its configuration, in which `@` is its directory, and has so many doors.
-    pub(crate) fn start(listen: &str, extra: &str, doors: usize) -> Self {
+    /// `listen` is `unix` or `inet`; `extra` is more of its configuration, in which `@` is its directory, and has so many interfaces.
+    pub(crate) fn start(listen: &str, extra: &str, interfaces: usize) -> Self {
         let directory =
             tempfile::Builder::new().prefix("bulkmark-bench-").tempdir_in(target_dir()).expect("directory");
         let path = |name: &str| directory.path().join(name).display().to_string();
@@ -60,9 +60,9 @@ impl Daemon {
                 .to_owned()
         };
         let address = behind(" listens on ");
-        let doors = (0..doors).map(|_| behind(" is at ")).collect();
+        let interfaces = (0..interfaces).map(|_| behind(" is at ")).collect();
         std::thread::spawn(move || lines.count());
-        Self { child, address, doors, directory }
+        Self { child, address, interfaces, directory }
     }
 
     /// A file in its directory.

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::doors::dccifd::{Bad, Preamble, Request};
+use bulkmark::interfaces::dccifd::{Bad, Preamble, Request};
 use libfuzzer_sys::fuzz_target;
 
 /// What the bytes say, in pieces of this size, and how many bytes of a message follow.

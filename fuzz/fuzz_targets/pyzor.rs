@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A datagram for the Pyzor door: any bytes are read without a panic, and what is signed has no signature in it.
+//! A datagram for the Pyzor interface: any bytes are read without a panic, and what is signed has no signature in it.
 
 #![no_main]
 
-use bulkmark::doors::pyzor::Request;
+use bulkmark::interfaces::pyzor::Request;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::doors::razor::{Asked, Bad, Lines, Request};
+use bulkmark::interfaces::razor::{Asked, Bad, Lines, Request};
 use libfuzzer_sys::fuzz_target;
 
 /// What the bytes ask, in pieces of this size, and whether something is left that is not whole.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- Asks a bulkmark milter on this or another machine about each message, by its HTTP door. docs/doors.md tells how to set it up.
+-- Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md tells how to set it up.
 
 if confighelp then
   rspamd_config:add_example(nil, 'bulkmark', 'Asks bulkmark how often a message was seen', [[
@@ -21,7 +21,7 @@ local upstream_list = require "rspamd_upstream_list"
 
 local N = 'bulkmark'
 
--- A request has to fit into what the door takes of a head; recipients beyond that are not told.
+-- A request has to fit into what the interface takes of a head; recipients beyond that are not told.
 local LONGEST_QUERY = 60000
 local LONGEST_ANSWER = 1024 * 1024
 
@@ -64,7 +64,7 @@ local function encoded(text)
   end))
 end
 
--- The envelope, as the door wants it.
+-- The envelope, as the interface wants it.
 local function query(task, is_counted)
   local parts, length = {}, 0
   local function add(name, value)
@@ -151,7 +151,7 @@ local function show(task, answer)
   if not found then task:insert_result('BULKMARK_BULK', 1.0, answer.reason or because) end
 end
 
--- Sends the message to the door, and calls one of these with the answer or with what went wrong.
+-- Sends the message to the interface, and calls one of these with the answer or with what went wrong.
 local function ask(task, is_counted, answered, unanswered)
   local upstream = settings.upstreams:get_upstream_round_robin()
   local done = false

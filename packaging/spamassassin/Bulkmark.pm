@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Asks a bulkmark milter on this or another machine about each message, by its HTTP door. docs/doors.md tells how to set it up.
+# Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md tells how to set it up.
 
 package Mail::SpamAssassin::Plugin::Bulkmark;
 

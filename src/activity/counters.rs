@@ -2,8 +2,8 @@
 //! The counters of a daemon.
 
 use super::connections::Connections;
-use super::doors::Doors;
 use super::histogram::Histogram;
+use super::interfaces::Interfaces;
 use super::load::Load;
 use super::mailings::{Mailing, Seen, StoredMailing, Table};
 use super::policies::Policies;
@@ -64,7 +64,7 @@ pub struct Activity {
     /// Of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
     /// What others ask of a milter.
-    pub doors: Doors,
+    pub interfaces: Interfaces,
     /// What a server's readers take.
     pub load: Arc<Load>,
     /// What the daemon does all the time, and how often that ended.
@@ -113,7 +113,7 @@ impl Activity {
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
-            doors: Doors::default(),
+            interfaces: Interfaces::default(),
             load: Arc::default(),
             tasks: Arc::default(),
             judging: Histogram::default(),

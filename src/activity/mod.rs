@@ -6,8 +6,8 @@
 
 mod connections;
 mod counters;
-mod doors;
 mod histogram;
+mod interfaces;
 mod load;
 mod mailings;
 mod policies;
@@ -21,8 +21,8 @@ mod words;
 pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged, MessageCount};
-pub use doors::{Done, Door, DoorStatus, Doors};
 pub use histogram::Histogram;
+pub use interfaces::{Done, Interface, InterfaceStatus, Interfaces};
 pub use load::Load;
 pub use mailings::{Mailing, Seen, StoredMailing};
 pub use policies::{Policies, PolicyStatus};

@@ -3,8 +3,8 @@
 
 use super::output::failed;
 use super::{
-    allow, canary, check, client, completions, config, correspondents, digest, doctor, doors, explain, fleet,
-    join, ledger, milter, pause, refusals, report, server, signature, status, tune,
+    allow, canary, check, client, completions, config, correspondents, digest, doctor, explain, fleet,
+    interfaces, join, ledger, milter, pause, refusals, report, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ const TEMPLATE: &str =
 
 /// Commands by the question that an administrator has. A test holds that each is in one group.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Daemons", &["milter", "doors", "server"]),
+    ("Daemons", &["milter", "interfaces", "server"]),
     ("One message", &["check", "explain", "signature", "report"]),
     ("Refused mail", &["refusals", "allow", "pause", "resume"]),
     ("State and settings", &["doctor", "status", "digest", "tune", "canary", "config", "correspondents"]),
@@ -66,7 +66,7 @@ The configuration is described in bulkmark.toml(5), white lists in bulkmark-whit
 #[derive(Debug, Subcommand)]
 enum Command {
     Milter(milter::Args),
-    Doors(doors::Args),
+    Interfaces(interfaces::Args),
     Server(server::Args),
     Client(client::Args),
     Join(join::Args),
@@ -101,7 +101,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Milter(args) => Ok(milter::run(&args).unwrap_or_else(|e| failed(&e, 1))),
-            Command::Doors(args) => Ok(doors::run(&args).unwrap_or_else(|e| failed(&e, 1))),
+            Command::Interfaces(args) => Ok(interfaces::run(&args).unwrap_or_else(|e| failed(&e, 1))),
             Command::Server(args) => Ok(server::run(&args).unwrap_or_else(|e| failed(&e, 1))),
             Command::Client(args) => client::run(&args),
             Command::Join(args) => join::run(&args),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon that judges messages: with the listeners of a milter and doors beside them, or with doors alone.
+//! The daemon that judges messages: with the listeners of a milter and interfaces beside them, or with interfaces alone.
 
 use super::canary;
 use super::daemon::{alert, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::fleet_tasks::{self, Duty, Joined};
 use super::kept;
 use super::lists::look_after;
-use super::open_doors::{last_answers, open_doors};
+use super::open_interfaces::{last_answers, open_interfaces};
 use super::supervisor::Supervisor;
 use super::take_reports::{know_mailing, reporter, reports};
 use super::watch::watch;
@@ -36,7 +36,8 @@ use tokio::task::JoinSet;
 
 /// Runs the daemon that has the configuration at `path`.
 pub(super) fn run(kind: Kind, path: &Path) -> anyhow::Result<ExitCode> {
-    let passed = Activation::take(if kind == Kind::Doors { "bulkmark-doors" } else { "bulkmark-milter" });
+    let passed =
+        Activation::take(if kind == Kind::Interfaces { "bulkmark-interfaces" } else { "bulkmark-milter" });
     let checked = config::load_for(kind, path)?;
     super::daemon::run(&checked.file.log.clone(), daemon(kind, path, checked, passed))
 }
@@ -65,7 +66,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
         rules,
         (ledger.clone(), correspondents),
         (Arc::new(Orders::open(&file.state_dir)), Refusals::open(&file.state_dir, &file.refusals)),
-        file.doors.are_open(),
+        file.interfaces.are_open(),
         links,
         asks,
         Arc::clone(&activity),
@@ -102,7 +103,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     Ok(())
 }
 
-/// Opens the doors, and begins what else the daemon needs, once it serves.
+/// Opens the interfaces, and begins what else the daemon needs, once it serves.
 async fn begin(
     kind: Kind,
     file: &MilterFile,
@@ -112,15 +113,15 @@ async fn begin(
     tasks: &mut Supervisor,
 ) -> anyhow::Result<()> {
     let state_dir = &file.state_dir;
-    // Mail does not wait for the doors of others; where there is no mail server, they are what is waited for.
+    // Mail does not wait for the interfaces of others; where there is no mail server, they are what is waited for.
     if kind == Kind::Milter {
         log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
         look_after_all(ledger, service, state_dir, tasks);
     }
-    let open = open_doors(&file.doors, (service, state_dir), end, tasks).await;
-    if kind == Kind::Doors {
-        anyhow::ensure!(open > 0, "no door could be opened, and there is nothing else to do");
-        log::info!("bulkmark {} has opened its doors", env!("CARGO_PKG_VERSION"));
+    let open = open_interfaces(&file.interfaces, (service, state_dir), end, tasks).await;
+    if kind == Kind::Interfaces {
+        anyhow::ensure!(open > 0, "no interface could be opened, and there is nothing else to do");
+        log::info!("bulkmark {} has opened its interfaces", env!("CARGO_PKG_VERSION"));
         look_after_all(ledger, service, state_dir, tasks);
     }
     Ok(())
@@ -401,7 +402,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[refusals]": refusals;
         "[status]": status;
         "[alerts]": alerts;
-        "[doors]": doors;
+        "[interfaces]": interfaces;
         "log.target": log.target;
         "log.format": log.format;
         "log.facility": log.facility;

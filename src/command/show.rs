@@ -47,7 +47,7 @@ pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<Stri
 
 /// What a daemon of this name is called in a sentence.
 pub(super) fn called(daemon: &str) -> &str {
-    if daemon == "doors" { "doors daemon" } else { daemon }
+    if daemon == "interfaces" { "interfaces daemon" } else { daemon }
 }
 
 /// A time, of seconds since 1970. Others may name any.

@@ -5,7 +5,7 @@ use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
 use super::whose::Whose;
-use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
+use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus};
 use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use anyhow::anyhow;
@@ -60,7 +60,7 @@ fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
     let path = args.whose.path();
     let (daemon, socket, threshold) = match args.whose.kind(&path)? {
         Kind::Server => ("server", config::load_server(&path)?.0.control, THRESHOLD),
-        Kind::Milter | Kind::Doors => {
+        Kind::Milter | Kind::Interfaces => {
             let file = config::load(&path)?.file;
             (file.daemon(), file.control, file.thresholds.body.get())
         }
@@ -130,7 +130,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if let Some(traps) = &status.traps {
         print_traps(out, traps)?;
     }
-    print_doors(out, &status.doors)?;
+    print_interfaces(out, &status.interfaces)?;
     print_accounts(out, &status.accounts)?;
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;
@@ -167,12 +167,12 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
     Ok(())
 }
 
-/// What is asked at doors beside the mail server's.
-fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
-    if !doors.is_empty() {
-        writeln!(out, "\ndoors:")?;
+/// What is asked at interfaces beside the mail server's.
+fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io::Result<()> {
+    if !interfaces.is_empty() {
+        writeln!(out, "\ninterfaces:")?;
     }
-    for DoorStatus { name, address, error, open, connections, requests } in doors {
+    for InterfaceStatus { name, address, error, open, connections, requests } in interfaces {
         if let Some(error) = error {
             writeln!(out, "  {name} at {address} IS NOT OPEN: {}", told(error))?;
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon of this machine that a command is about.
 
-use crate::config::{ConfigError, DEFAULT_PATH, DOORS_PATH, Kind, SERVER_PATH};
+use crate::config::{ConfigError, DEFAULT_PATH, INTERFACES_PATH, Kind, SERVER_PATH};
 use std::path::{Path, PathBuf};
 
 // No docstring: clap would take it for that of the command.
@@ -10,10 +10,10 @@ pub(super) struct Whose {
     /// The server instead of the milter. With --config, the content of the file tells.
     #[arg(long)]
     server: bool,
-    /// The doors instead of the milter. Without this they are meant where there is no milter.toml, but a doors.toml.
+    /// The interfaces instead of the milter. Without this they are meant where there is no milter.toml, but an interfaces.toml.
     #[arg(long, conflicts_with = "server")]
-    doors: bool,
-    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server server.toml, with --doors doors.toml]
+    interfaces: bool,
+    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server server.toml, with --interfaces interfaces.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -21,9 +21,9 @@ pub(super) struct Whose {
 impl Whose {
     /// Where the packages have the configuration.
     pub(super) fn default_path(&self) -> &'static str {
-        match (self.server, self.doors) {
+        match (self.server, self.interfaces) {
             (true, _) => SERVER_PATH,
-            (_, true) => DOORS_PATH,
+            (_, true) => INTERFACES_PATH,
             _ => of_messages(),
         }
     }
@@ -39,8 +39,8 @@ impl Whose {
     }
 }
 
-/// The configuration of the daemon that judges mail on this machine: the milter's, or that of doors alone.
+/// The configuration of the daemon that judges mail on this machine: the milter's, or that of interfaces alone.
 pub(super) fn of_messages() -> &'static str {
     let is_there = |path: &str| Path::new(path).exists();
-    if !is_there(DEFAULT_PATH) && is_there(DOORS_PATH) { DOORS_PATH } else { DEFAULT_PATH }
+    if !is_there(DEFAULT_PATH) && is_there(INTERFACES_PATH) { INTERFACES_PATH } else { DEFAULT_PATH }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whose configuration a file is.
 
-use super::doors::{self, DOORS_PATH};
 use super::error::ConfigError;
 use super::in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE};
+use super::interfaces::{self, INTERFACES_PATH};
 use super::milter::{Checked, DEFAULT_PATH, load};
 use super::server::SERVER_PATH;
 use super::source::Source;
@@ -17,8 +17,8 @@ use std::path::Path;
 pub enum Kind {
     /// `bulkmark milter`
     Milter,
-    /// `bulkmark doors`: a milter's daemon without its listener
-    Doors,
+    /// `bulkmark interfaces`: a milter's daemon without its listener
+    Interfaces,
     /// `bulkmark server`
     Server,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Kind {
 const SERVER_ONLY: [&str; 1] = ["tls"];
 
 impl Kind {
-    /// Whose file this is, by its content: doors have listen = "none", and a server and a milter have keys that the other has not. Where
+    /// Whose file this is, by its content: interfaces have listen = "none", and a server and a milter have keys that the other has not. Where
     /// these do not say it, its name does.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Kind {
     pub fn of(path: &Path) -> Result<Self, ConfigError> {
         let table = Source::read(path)?.parse::<toml::Table>()?;
         if table.get("listen").and_then(toml::Value::as_str) == Some(NONE) {
-            return Ok(Self::Doors);
+            return Ok(Self::Interfaces);
         }
         let keys = |example: &str| example.parse::<toml::Table>().unwrap_or_default();
         let (milter, server) = (keys(MILTER_EXAMPLE), keys(SERVER_EXAMPLE));
@@ -61,7 +61,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Milter => "milter",
-            Self::Doors => "doors",
+            Self::Interfaces => "interfaces",
             Self::Server => "server",
         }
     }
@@ -71,7 +71,7 @@ impl Kind {
     pub const fn default_path(self) -> &'static str {
         match self {
             Self::Milter => DEFAULT_PATH,
-            Self::Doors => DOORS_PATH,
+            Self::Interfaces => INTERFACES_PATH,
             Self::Server => SERVER_PATH,
         }
     }
@@ -81,25 +81,25 @@ impl Kind {
     pub fn example(self) -> &'static str {
         match self {
             Self::Milter => MILTER_EXAMPLE,
-            Self::Doors => doors::example(),
+            Self::Interfaces => interfaces::example(),
             Self::Server => SERVER_EXAMPLE,
         }
     }
 }
 
 /// Reads and checks the file at `path` and the files that it names, for a daemon of this kind, which takes no file of the other one: a
-/// milter, or doors alone.
+/// milter, or interfaces alone.
 ///
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
     let checked = load(path)?;
     let what = match (kind, checked.file.has_milter()) {
-        (Kind::Doors, true) => {
+        (Kind::Interfaces, true) => {
             "expected listen = \"none\" before the first table, by which all commands know that no mail server asks this daemon"
         }
         (Kind::Milter, false) => {
-            "found listen = \"none\", which is for `bulkmark doors`; expected an address for a mail server"
+            "found listen = \"none\", which is for `bulkmark interfaces`; expected an address for a mail server"
         }
         _ => return Ok(checked),
     };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `milter.toml`: every key, and what it becomes.
 
-use super::doors;
 use super::error::ConfigError;
+use super::interfaces;
 use super::policies::{self, read_bounded};
 use super::source::Source;
-use crate::doors::Settings as DoorSettings;
+use crate::interfaces::Settings as InterfaceSettings;
 use crate::milter::Listeners;
 use crate::net::Mode;
 use crate::{alerts, page, refusals, telemetry};
@@ -89,7 +89,7 @@ pub struct MilterFile {
     pub refusals: refusals::Settings,
     pub status: page::Settings,
     pub alerts: alerts::Settings,
-    pub doors: DoorSettings,
+    pub interfaces: InterfaceSettings,
     pub log: telemetry::Settings,
 }
 
@@ -129,14 +129,14 @@ impl Default for MilterFile {
             refusals: refusals::Settings::default(),
             status: page::Settings::default(),
             alerts: alerts::Settings::default(),
-            doors: DoorSettings::default(),
+            interfaces: InterfaceSettings::default(),
             log: telemetry::Settings::default(),
         }
     }
 }
 
 impl MilterFile {
-    /// Whether a mail server asks the daemon; else it has doors alone.
+    /// Whether a mail server asks the daemon; else it has interfaces alone.
     #[must_use]
     pub const fn has_milter(&self) -> bool {
         !self.listen.0.is_empty()
@@ -145,7 +145,7 @@ impl MilterFile {
     /// The name of the daemon whose it is.
     #[must_use]
     pub const fn daemon(&self) -> &'static str {
-        if self.has_milter() { "milter" } else { "doors" }
+        if self.has_milter() { "milter" } else { "interfaces" }
     }
 }
 
@@ -218,12 +218,12 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
 
 fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
-    file.doors.share(file.listen_mode);
+    file.interfaces.share(file.listen_mode);
     if !file.has_milter() {
-        doors::check(source, &file.doors)?;
+        interfaces::check(source, &file.interfaces)?;
         let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
-        file.control = place("control", doors::CONTROL, file.control);
-        file.state_dir = place("state-dir", doors::STATE_DIR, file.state_dir);
+        file.control = place("control", interfaces::CONTROL, file.control);
+        file.state_dir = place("state-dir", interfaces::STATE_DIR, file.state_dir);
     }
     file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
     if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
@@ -260,7 +260,7 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     file.refusals.check().map_err(|(key, message)| source.error(&format!("refusals.{key}"), message))?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     file.alerts.url().map_err(|message| source.error("alerts.webhook", message))?;
-    file.doors.check().map_err(|(key, message)| source.error(&format!("doors.{key}"), message))?;
+    file.interfaces.check().map_err(|(key, message)| source.error(&format!("interfaces.{key}"), message))?;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
     file.ledger.federation.hold = file.sync.hold;

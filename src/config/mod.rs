@@ -3,9 +3,9 @@
 //!
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
-mod doors;
 mod error;
 mod in_force;
+mod interfaces;
 mod kind;
 mod members;
 mod merge;
@@ -17,9 +17,9 @@ mod settings;
 mod source;
 mod warnings;
 
-pub use doors::DOORS_PATH;
 pub use error::ConfigError;
 pub use in_force::{SERVER_EXAMPLE, in_force, keep};
+pub use interfaces::INTERFACES_PATH;
 pub use kind::{Kind, load_for};
 pub use members::load_members;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};

@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::pieces::pieces_directory;
 use super::server::ServerFile;
 use super::source::Source;
-use crate::doors;
+use crate::interfaces;
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User};
 use bulkmark_policy::{OutboundSettings, PeopleSettings, Thresholds, doubts, host_bits};
@@ -59,9 +59,9 @@ struct Fleet {
 
 /// What only a milter's has.
 #[derive(serde::Deserialize)]
-struct Doors {
+struct Interfaces {
     #[serde(default)]
-    doors: doors::Settings,
+    interfaces: interfaces::Settings,
 }
 
 /// What it has of what people say.
@@ -120,7 +120,7 @@ pub fn warnings(
         found.push(source.error("fleet.tls", what.to_owned()));
     }
     if kind == Kind::Milter {
-        found.extend(of_pyzor(&source, &source.parse::<Doors>()?.doors.pyzor));
+        found.extend(of_pyzor(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
         found.extend(of_people(&source, &source.parse()?));
     }
     if kind == Kind::Server {
@@ -304,17 +304,17 @@ fn of_list(path: PathBuf, user: &User) -> Vec<ConfigError> {
 }
 
 /// What is to be said of the accounts of Pyzor's users, and of what they may do. That a file cannot be read was said before.
-fn of_pyzor(source: &Source, settings: &doors::PyzorSettings) -> Vec<ConfigError> {
-    let doors::PyzorSettings { accounts_file, access_file, .. } = settings;
-    let examined = doors::pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
+fn of_pyzor(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<ConfigError> {
+    let interfaces::PyzorSettings { accounts_file, access_file, .. } = settings;
+    let examined = interfaces::pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
     let Ok((faults, has_keys)) = examined else { return Vec::new() };
     let mut found = Vec::new();
     let is_everybodys = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o004 != 0);
     if let Some(path) = accounts_file.as_ref().filter(|path| has_keys && is_everybodys(path)) {
         let what = format!("everybody on this machine can read the keys in {}", path.display());
-        found.push(source.error("doors.pyzor.accounts-file", what));
+        found.push(source.error("interfaces.pyzor.accounts-file", what));
     }
-    let faults = faults.into_iter().map(|doors::pyzor::Fault { path, line, what }| {
+    let faults = faults.into_iter().map(|interfaces::pyzor::Fault { path, line, what }| {
         ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
     });
     found.extend(faults);

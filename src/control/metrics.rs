@@ -2,9 +2,9 @@
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
 use super::decision_metrics::decision_metrics;
-use super::door_metrics::door_metrics;
 use super::exposition::Text;
 use super::fleet_metrics::fleet_metrics;
+use super::interface_metrics::interface_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::{Activity, MessageCount};
@@ -122,12 +122,12 @@ impl Daemon {
         if self.is_server() {
             return;
         }
-        let Rows { users, traps, doors } = status.ledger.people;
+        let Rows { users, traps, interfaces } = status.ledger.people;
         text.family(
             "bulkmark_people_rows",
             "gauge",
             "Words of which it is remembered who said them, by user, trap or client of another protocol, and signature.",
-            [("users", users), ("traps", traps), ("doors", doors)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
+            [("users", users), ("traps", traps), ("interfaces", interfaces)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
         );
         text.one(
             "bulkmark_spool_reports",
@@ -243,7 +243,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     );
     decision_metrics(activity, text);
     people_metrics(activity, text);
-    door_metrics(activity, text);
+    interface_metrics(activity, text);
     let (accounts, over) = activity.accounts(bulkmark_ledger::now());
     text.one(
         "bulkmark_outbound_accounts",

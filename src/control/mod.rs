@@ -7,9 +7,9 @@
 mod ask;
 mod backup;
 mod decision_metrics;
-mod door_metrics;
 mod exposition;
 mod fleet_metrics;
+mod interface_metrics;
 mod metrics;
 mod ordered;
 mod orders;

@@ -4,7 +4,7 @@
 use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
-use crate::activity::{AccountStatus, Activity, DoorStatus, LikelyRelay, TrapStatus};
+use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus};
 use crate::orders::{All, Orders, Pause};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
@@ -77,7 +77,7 @@ pub struct RefusedStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DaemonStatus {
-    /// "milter", "doors" or "server".
+    /// "milter", "interfaces" or "server".
     pub role: String,
     /// Of the program.
     pub version: String,
@@ -121,9 +121,9 @@ pub struct DaemonStatus {
     /// Clients that may be mail servers of one's own in front of this one, and are not in `relays`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub likely_relays: Vec<LikelyRelay>,
-    /// Doors of a milter beside the mail server's.
+    /// Interfaces of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doors: Vec<DoorStatus>,
+    pub interfaces: Vec<InterfaceStatus>,
     /// Whether nothing is refused for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
@@ -134,7 +134,7 @@ pub struct DaemonStatus {
 
 /// What a daemon is made of, as far as it can tell of it.
 pub struct Parts {
-    /// The name of its command: "milter", "doors" or "server".
+    /// The name of its command: "milter", "interfaces" or "server".
     pub name: &'static str,
     /// What its ledger is for.
     pub role: Role,
@@ -195,7 +195,7 @@ impl Daemon {
         Self { started: Instant::now(), started_at: bulkmark_ledger::now(), parts }
     }
 
-    /// Whether it is a server; else it is a milter, or has doors alone.
+    /// Whether it is a server; else it is a milter, or has interfaces alone.
     #[must_use]
     pub fn is_server(&self) -> bool {
         self.role == Role::Server
@@ -247,7 +247,7 @@ impl Daemon {
             correspondents: self.correspondents.as_ref().map(|pairs| pairs.len()),
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             likely_relays: self.activity.likely_relays(),
-            doors: self.activity.doors.status(),
+            interfaces: self.activity.interfaces.status(),
             pause: orders.pause,
             allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
             ..self.outline(ledger)
@@ -320,7 +320,7 @@ impl Daemon {
             correspondents: None,
             traps: None,
             likely_relays: Vec::new(),
-            doors: Vec::new(),
+            interfaces: Vec::new(),
             pause: None,
             allowed: None,
         }

@@ -37,7 +37,7 @@ struct Said {
     is_crowded: bool,
 }
 
-/// How much each reporter said on the day with this number. Each kind has room of its own, so that names made up at a door take none from
+/// How much each reporter said on the day with this number. Each kind has room of its own, so that names made up at an interface take none from
 /// users.
 #[derive(Default)]
 pub(super) struct Daily(Mutex<(u64, HashMap<ReporterKind, Said>)>);
@@ -118,17 +118,17 @@ mod tests {
     fn made_up_names_silence_nobody_and_free_nobody() {
         let daily = Daily::default();
         let admits = |name: &str| daily.admits(of(name), Side::Spam, 7 * DAY);
-        for name in ["user:anna", "door:first"] {
+        for name in ["user:anna", "interface:first"] {
             (0..=MOST_A_DAY).for_each(|_| _ = admits(name));
             assert_eq!(admits(name), Admitted::No { is_news: false });
         }
         for n in 0..2 * MOST_REPORTERS + 10 {
-            assert_eq!(admits(&format!("door:made-up-{n}")), Admitted::Yes);
+            assert_eq!(admits(&format!("interface:made-up-{n}")), Admitted::Yes);
         }
-        for name in ["user:new", "door:new"] {
+        for name in ["user:new", "interface:new"] {
             assert_eq!(admits(name), Admitted::Yes);
         }
-        for name in ["user:anna", "door:first"] {
+        for name in ["user:anna", "interface:first"] {
             assert_eq!(admits(name), Admitted::No { is_news: false }, "{name}");
         }
         let daily = daily.0.lock();

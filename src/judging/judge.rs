@@ -15,7 +15,7 @@ use super::service::Service;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
 use super::twice::{Names, Of};
-use crate::activity::Door;
+use crate::activity::Interface;
 use crate::lookup::Evidence;
 use bulkmark_counts::{Report, RetryKey, Shared};
 use bulkmark_ledger::{Ledger, LedgerError};
@@ -46,7 +46,7 @@ struct Case<'a> {
     /// Whether it is only asked about.
     is_asked: bool,
     /// By which way it came.
-    door: Door,
+    interface: Interface,
     /// The time at its end, in seconds since 1970.
     now: u64,
     /// When there must be a verdict.
@@ -90,7 +90,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         service,
         subject,
         is_asked,
-        door: message.door,
+        interface: message.interface,
         now,
         deadline,
         traps,
@@ -113,14 +113,14 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
             Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
             _ => Sprung::Refused,
         };
-        if service.twice.left(case.door, (Of::Traps, names), 1, now) > 0 {
+        if service.twice.left(case.interface, (Of::Traps, names), 1, now) > 0 {
             service.activity.trap_sprung(sprung);
         }
         outcome = outcome.of_traps(&rules, &message.envelope, &case.traps, sprung);
     }
     remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
-    // What was counted as it came through another door is recorded there, and told here only if more is done with it.
+    // What was counted as it came through another interface is recorded there, and told here only if more is done with it.
     let is_copy = reported == 0 && matches!(judgement.finding, Finding::Counted(_));
     let Outcome { verdict, action, account, .. } = judgement.outcome;
     if is_copy && action == Action::Mark && account.is_none() && case.traps.is_empty() {
@@ -267,16 +267,16 @@ impl Case<'_> {
         (Finding::Counted(counted), reported)
     }
 
-    /// How often it is reported: not at all if it is only asked about, or was counted as it came through another door.
+    /// How often it is reported: not at all if it is only asked about, or was counted as it came through another interface.
     fn times(&self, content: &Content) -> u32 {
         if self.is_asked {
             return 0;
         }
         let (of, times) = ((Of::Signatures, self.names(Some(content))), self.rules.times(&self.parties));
-        self.service.twice.left(self.door, of, times, self.now)
+        self.service.twice.left(self.interface, of, times, self.now)
     }
 
-    /// What names the message, so that it is known again as it comes through another door.
+    /// What names the message, so that it is known again as it comes through another interface.
     fn names(&self, content: Option<&Content>) -> Names<'_> {
         let signatures = content.map(|content| &content.signatures);
         Names {
@@ -431,7 +431,7 @@ impl Case<'_> {
     }
 
     /// How the account stands whose message that is, where it is outbound. What is exempt or wanted is not added up, and what came through
-    /// several doors once.
+    /// several interfaces once.
     fn account(&self, finding: &Finding, verdict: Verdict, names: Names<'_>) -> Option<Standing> {
         let Self { rules, envelope, now, .. } = self;
         let is_added = match finding {
@@ -443,7 +443,7 @@ impl Case<'_> {
             return None;
         }
         let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
-        let recipients = self.service.twice.left(self.door, (Of::Account, names), recipients, *now);
+        let recipients = self.service.twice.left(self.interface, (Of::Account, names), recipients, *now);
         let bulk = if verdict.is_unwanted() { recipients } else { 0 };
         let account = envelope.account();
         let limits = rules.outbound.limits(&account);

@@ -3,7 +3,7 @@
 
 use super::judgement::Judgement;
 use super::message::Message;
-use crate::activity::Door;
+use crate::activity::Interface;
 use bulkmark_policy::Verdict;
 use bulkmark_verdict::{Rules, fields, log_line};
 use log::Level;
@@ -35,9 +35,9 @@ pub(super) fn tell(
     }
     let Judgement { finding, outcome, .. } = judgement;
     let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
-    if message.door != Door::Milter {
+    if message.interface != Interface::Milter {
         let at = fields.iter().position(|(name, _)| *name == "ms").unwrap_or(fields.len());
-        fields.insert(at, ("door", message.door.as_str().to_owned()));
+        fields.insert(at, ("interface", message.interface.as_str().to_owned()));
     }
     let line = log_line(&message.envelope, &fields);
     log::log!(target: target, level, "{line}");

@@ -3,7 +3,7 @@
 
 use super::budget::Account;
 use super::service::{InFlight, Service};
-use crate::activity::Door;
+use crate::activity::Interface;
 use bulkmark_mail::{RawMessage, Received};
 use bulkmark_verdict::{Envelope, Exempt, Rules, Unknown};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Message {
     /// Who sends it to whom.
     pub envelope: Envelope,
     /// By which way it comes.
-    pub(super) door: Door,
+    pub(super) interface: Interface,
     /// Whether it is only asked about.
     pub(super) is_asked: bool,
     /// Whether it is kept even where it is not judged.
@@ -63,18 +63,20 @@ impl Message {
     /// One with this envelope, without recipients yet. What comes from the mail server is told whole; what another program does not tell
     /// of a client is not known.
     #[must_use]
-    pub fn new(service: &Arc<Service>, envelope: Envelope, door: Door) -> Self {
+    pub fn new(service: &Arc<Service>, envelope: Envelope, interface: Interface) -> Self {
         let rules = service.rules.load_full();
-        let exempt = match door {
-            Door::Milter => rules.exempt(&envelope),
-            Door::Http | Door::Dccifd | Door::Razor | Door::Pyzor => rules.exempt_as_told(&envelope),
+        let exempt = match interface {
+            Interface::Milter => rules.exempt(&envelope),
+            Interface::Http | Interface::Dccifd | Interface::Razor | Interface::Pyzor => {
+                rules.exempt_as_told(&envelope)
+            }
         };
         let is_relayed = exempt.is_none() && rules.is_relay(envelope.client);
         let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         Self {
             rules,
             envelope,
-            door,
+            interface,
             is_asked: false,
             is_explained: false,
             exempt,

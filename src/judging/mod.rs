@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The one way of a message to its verdict, whoever brings it: the milter, or another door.
+//! The one way of a message to its verdict, whoever brings it: the milter, or another interface.
 //!
-//! A door collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
+//! An interface collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
 //! `bulkmark-verdict` says, and tells log, metrics and page of it; [`explain`] says why, to whoever asks for that. What people and traps say of mail goes by
 //! [`take_report`]. [`Service`] is what all have in common.
 

@@ -32,7 +32,7 @@ static SAY_NOTHING: LazyLock<[[u8; 20]; 16]> =
 
 /// Those who say something and have no account are together one more reporter, which says no more in a day than others do: addresses can be
 /// made up.
-const STRANGERS: &[u8] = b"door:pyzor:strangers";
+const STRANGERS: &[u8] = b"interface:pyzor:strangers";
 
 /// A digest of Pyzor: SHA-1 of some lines of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -104,8 +104,8 @@ pub enum Teller {
 impl Teller {
     fn name(&self) -> Vec<u8> {
         match self {
-            Self::Account(name) => format!("door:pyzor:account:{name}").into_bytes(),
-            Self::Network { network, .. } => format!("door:pyzor:network:{network}").into_bytes(),
+            Self::Account(name) => format!("interface:pyzor:account:{name}").into_bytes(),
+            Self::Network { network, .. } => format!("interface:pyzor:network:{network}").into_bytes(),
         }
     }
 

@@ -56,7 +56,7 @@ pub struct Service {
     pub(super) settled: Settled,
     /// From which networks traps were told of mailings.
     pub(super) trap_networks: TrapNetworks,
-    /// What came through several doors.
+    /// What came through several interfaces.
     pub(super) twice: Twice,
     /// Tells that the configuration was read again.
     reloads: watch::Sender<()>,
@@ -65,13 +65,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger, with these correspondents, and with orders and refusals of its state directory, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules on this ledger, with these correspondents, and with orders and refusals of its state directory, which tells what it does to `activity`. Messages may come through several interfaces where it `has_interfaces`. With `asks` it holds only bulk of others' counts.
     #[must_use]
     pub fn new(
         rules: Rules,
         (ledger, correspondents): (Ledger, Arc<Correspondents>),
         (orders, refusals): (Arc<Orders>, Refusals),
-        has_doors: bool,
+        has_interfaces: bool,
         links: Arc<Links>,
         asks: Option<Arc<Asks>>,
         activity: Arc<Activity>,
@@ -95,7 +95,7 @@ impl Service {
             turns: Turns::default(),
             settled: Settled::default(),
             trap_networks: TrapNetworks::default(),
-            twice: if has_doors { Twice::watching() } else { Twice::default() },
+            twice: if has_interfaces { Twice::watching() } else { Twice::default() },
             reloads: watch::Sender::new(()),
             in_flight: watch::Sender::new(0),
         })

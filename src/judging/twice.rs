@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A message that comes through several doors is counted once.
+//! A message that comes through several interfaces is counted once.
 //!
-//! A mail server may ask by the milter protocol, and its content filter by another door a moment later. Of copies of one message, as many
-//! are counted as came through the door that saw most of them; so what comes through one door alone counts in full, whatever
+//! A mail server may ask by the milter protocol, and its content filter by another interface a moment later. Of copies of one message, as many
+//! are counted as came through the interface that saw most of them; so what comes through one interface alone counts in full, whatever
 //! Message-ID it has. It is the same with what else is added up: what an account sent, and what traps got.
 
-use crate::activity::Door;
+use crate::activity::Interface;
 use bulkmark_types::Signature;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -18,13 +18,13 @@ const WINDOW: u64 = 60;
 /// Messages that are remembered, in some 10 MB a minute. Of more, those beyond may be counted twice.
 const MOST: usize = 1 << 16;
 
-/// Doors that there may be.
-const DOORS: usize = 3;
+/// Interfaces that there may be.
+const INTERFACES: usize = 3;
 
 /// Messages of the last minute, by what names them.
 #[derive(Default)]
 pub(super) struct Twice {
-    /// None where all messages come through one door.
+    /// None where all messages come through one interface.
     seen: Option<Mutex<Seen>>,
     hasher: RandomState,
 }
@@ -43,14 +43,14 @@ struct Seen {
 /// Copies of one message.
 #[derive(Debug, Clone, Copy, Default)]
 struct Copies {
-    /// Those that came through each door.
-    of: [u32; DOORS],
+    /// Those that came through each interface.
+    of: [u32; INTERFACES],
     counted: u32,
     /// When the last one came, in seconds since 1970.
     at: u64,
 }
 
-/// What is counted of a message. A door may know of a login or of a trap where another does not, so each is counted by itself.
+/// What is counted of a message. An interface may know of a login or of a trap where another does not, so each is counted by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Of {
     /// Its signatures.
@@ -62,7 +62,7 @@ pub(super) enum Of {
 }
 
 /// The names of a message: the mail server's queue id, and the Message-ID, each with the content. Neither id suffices alone: a sender chooses
-/// the Message-ID, and programs at a door may send one queue id for all messages.
+/// the Message-ID, and programs at an interface may send one queue id for all messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) queue_id: Option<&'a str>,
@@ -72,19 +72,25 @@ pub(super) struct Names<'a> {
 }
 
 impl Twice {
-    /// For a daemon with several doors.
+    /// For a daemon with several interfaces.
     pub(super) fn watching() -> Self {
         Self { seen: Some(Mutex::default()), hasher: RandomState::new() }
     }
 
-    /// How many of `times` that came through a door are still to be counted.
-    pub(super) fn left(&self, door: Door, (of, names): (Of, Names<'_>), times: u32, now: u64) -> u32 {
+    /// How many of `times` that came through an interface are still to be counted.
+    pub(super) fn left(
+        &self,
+        interface: Interface,
+        (of, names): (Of, Names<'_>),
+        times: u32,
+        now: u64,
+    ) -> u32 {
         let Some(seen) = &self.seen else { return times };
         let names = self.names(of, names);
         if names.is_empty() {
             return times;
         }
-        seen.lock().left(door, &names, times, now)
+        seen.lock().left(interface, &names, times, now)
     }
 
     /// Numbers of what names a message; nobody outside can make two that are equal.
@@ -101,7 +107,7 @@ impl Twice {
 }
 
 impl Seen {
-    fn left(&mut self, door: Door, names: &[u64], times: u32, now: u64) -> u32 {
+    fn left(&mut self, interface: Interface, names: &[u64], times: u32, now: u64) -> u32 {
         self.turn(now);
         let known = names.iter().find_map(|name| self.numbers.iter().find_map(|of| of.get(name)).copied());
         let is_full = self.numbers[0].len() + names.len() > MOST;
@@ -118,9 +124,9 @@ impl Seen {
             copies = Copies::default();
         }
         copies.at = now;
-        let of_door = &mut copies.of[door as usize];
-        *of_door = of_door.saturating_add(times);
-        let left = of_door.saturating_sub(copies.counted);
+        let of_interface = &mut copies.of[interface as usize];
+        *of_interface = of_interface.saturating_add(times);
+        let left = of_interface.saturating_sub(copies.counted);
         copies.counted += left;
         self.messages[0].insert(number, copies);
         left
@@ -146,20 +152,24 @@ mod tests {
         Names { queue_id: None, message_id: Some(message_id), content: None }
     }
 
-    /// As many copies count as the door saw through which most came, in whatever order they come.
+    /// As many copies count as the interface saw through which most came, in whatever order they come.
     #[test]
-    fn a_message_counts_once_however_many_doors_it_comes_through() {
+    fn a_message_counts_once_however_many_interfaces_it_comes_through() {
         let twice = Twice::watching();
-        let left = |door, id, times| twice.left(door, (Of::Signatures, names(id)), times, 1000);
-        assert_eq!(left(Door::Milter, "<a>", 3), 3);
-        assert_eq!([left(Door::Dccifd, "<a>", 1), left(Door::Dccifd, "<a>", 1)], [0, 0]);
-        assert_eq!(left(Door::Http, "<a>", 5), 2, "two more recipients than before");
-        assert_eq!(left(Door::Milter, "<b>", 1), 1, "another message");
+        let left = |interface, id, times| twice.left(interface, (Of::Signatures, names(id)), times, 1000);
+        assert_eq!(left(Interface::Milter, "<a>", 3), 3);
+        assert_eq!([left(Interface::Dccifd, "<a>", 1), left(Interface::Dccifd, "<a>", 1)], [0, 0]);
+        assert_eq!(left(Interface::Http, "<a>", 5), 2, "two more recipients than before");
+        assert_eq!(left(Interface::Milter, "<b>", 1), 1, "another message");
         for _ in 0..100 {
-            assert_eq!(left(Door::Milter, "<c>", 1), 1, "what comes through one door counts in full");
+            assert_eq!(
+                left(Interface::Milter, "<c>", 1),
+                1,
+                "what comes through one interface counts in full"
+            );
         }
-        assert_eq!(left(Door::Dccifd, "", 1), 1, "nothing names it");
-        assert_eq!(Twice::default().left(Door::Milter, (Of::Signatures, names("<a>")), 2, 1000), 2);
+        assert_eq!(left(Interface::Dccifd, "", 1), 1, "nothing names it");
+        assert_eq!(Twice::default().left(Interface::Milter, (Of::Signatures, names("<a>")), 2, 1000), 2);
     }
 
     #[test]
@@ -167,14 +177,14 @@ mod tests {
         let twice = Twice::watching();
         let content = Some(Signature::from_bytes([1; 16]));
         let of = |queue_id, message_id| Names { queue_id, message_id, content };
-        assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(Some("4A"), Some("<a>"))), 1, 1000), 1);
-        assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(None, Some("<a>"))), 1, 1010), 0);
-        assert_eq!(twice.left(Door::Http, (Of::Signatures, of(Some("4A"), None)), 1, 1059), 0);
-        assert_eq!(twice.left(Door::Http, (Of::Signatures, of(Some("4B"), Some("<b>"))), 1, 1059), 1);
-        for door in [Door::Dccifd, Door::Milter] {
-            let at = 1120 + u64::from(door == Door::Milter) * 61;
+        assert_eq!(twice.left(Interface::Milter, (Of::Signatures, of(Some("4A"), Some("<a>"))), 1, 1000), 1);
+        assert_eq!(twice.left(Interface::Dccifd, (Of::Signatures, of(None, Some("<a>"))), 1, 1010), 0);
+        assert_eq!(twice.left(Interface::Http, (Of::Signatures, of(Some("4A"), None)), 1, 1059), 0);
+        assert_eq!(twice.left(Interface::Http, (Of::Signatures, of(Some("4B"), Some("<b>"))), 1, 1059), 1);
+        for interface in [Interface::Dccifd, Interface::Milter] {
+            let at = 1120 + u64::from(interface == Interface::Milter) * 61;
             assert_eq!(
-                twice.left(door, (Of::Signatures, of(None, Some("<a>"))), 1, at),
+                twice.left(interface, (Of::Signatures, of(None, Some("<a>"))), 1, at),
                 1,
                 "a minute later it is another"
             );
@@ -187,44 +197,45 @@ mod tests {
         let twice = Twice::watching();
         let body = |n| Some(Signature::from_bytes([n; 16]));
         let of = |n| Names { queue_id: None, message_id: Some("<a>"), content: body(n) };
-        assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(1)), 1, 1000), 1);
-        assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(2)), 1, 1000), 1);
+        assert_eq!(twice.left(Interface::Milter, (Of::Signatures, of(1)), 1, 1000), 1);
+        assert_eq!(twice.left(Interface::Dccifd, (Of::Signatures, of(2)), 1, 1000), 1);
     }
 
-    /// A program at a door may send one queue id for all messages, or the one of another message.
+    /// A program at an interface may send one queue id for all messages, or the one of another message.
     #[test]
     fn a_queue_id_alone_names_nothing() {
         let twice = Twice::watching();
-        let left = |door, queue_id: &str, message_id: &str, n: Option<u8>| {
+        let left = |interface, queue_id: &str, message_id: &str, n: Option<u8>| {
             let content = n.map(|n| Signature::from_bytes([n; 16]));
             let names = Names { queue_id: Some(queue_id), message_id: Some(message_id), content };
-            twice.left(door, (Of::Signatures, names), 1, 1000)
+            twice.left(interface, (Of::Signatures, names), 1, 1000)
         };
-        assert_eq!(left(Door::Milter, "4A", "<a>", Some(1)), 1);
-        assert_eq!(left(Door::Http, "4A", "<b>", Some(2)), 1, "another message with the same id");
+        assert_eq!(left(Interface::Milter, "4A", "<a>", Some(1)), 1);
+        assert_eq!(left(Interface::Http, "4A", "<b>", Some(2)), 1, "another message with the same id");
         for n in 0..20 {
             let id = format!("<{n}@constant>");
             let content = (n % 2 == 0).then_some(10 + n);
-            assert_eq!(left(Door::Milter, &format!("4B{n}"), &id, content), 1);
-            assert_eq!(left(Door::Http, "NOQUEUE", &id, content), 0, "{n}: it came through the milter");
+            assert_eq!(left(Interface::Milter, &format!("4B{n}"), &id, content), 1);
+            assert_eq!(left(Interface::Http, "NOQUEUE", &id, content), 0, "{n}: it came through the milter");
         }
     }
 
-    /// What one door counts of a message says nothing of what another one knows besides.
+    /// What one interface counts of a message says nothing of what another one knows besides.
     #[test]
     fn each_thing_is_counted_by_itself() {
         let twice = Twice::watching();
-        let left = |door, of, times| twice.left(door, (of, names("<a>")), times, 1000);
-        assert_eq!(left(Door::Http, Of::Signatures, 1), 1);
-        assert_eq!([Of::Signatures, Of::Account].map(|of| left(Door::Milter, of, 3)), [2, 3]);
-        assert_eq!([Of::Account, Of::Traps].map(|of| left(Door::Http, of, 3)), [0, 3]);
+        let left = |interface, of, times| twice.left(interface, (of, names("<a>")), times, 1000);
+        assert_eq!(left(Interface::Http, Of::Signatures, 1), 1);
+        assert_eq!([Of::Signatures, Of::Account].map(|of| left(Interface::Milter, of, 3)), [2, 3]);
+        assert_eq!([Of::Account, Of::Traps].map(|of| left(Interface::Http, of, 3)), [0, 3]);
     }
 
     #[test]
     fn more_messages_take_no_more_memory() {
         let twice = Twice::watching();
-        (0..3 * MOST)
-            .for_each(|n| _ = twice.left(Door::Milter, (Of::Signatures, names(&n.to_string())), 1, 1000));
+        (0..3 * MOST).for_each(|n| {
+            _ = twice.left(Interface::Milter, (Of::Signatures, names(&n.to_string())), 1, 1000)
+        });
         let seen = twice.seen.as_ref().unwrap().lock();
         assert!(seen.numbers[0].len() <= MOST && seen.messages[0].len() <= MOST);
     }

@@ -20,7 +20,7 @@ pub struct ListenerSettings {
     pub at: Endpoint,
 }
 
-/// All of them: one at least, but where only doors are served.
+/// All of them: one at least, but where only interfaces are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners(pub Vec<ListenerSettings>);
 

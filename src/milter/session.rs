@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One connection of the MTA, and the message that is on its way through it. Knows nothing of the milter protocol.
 
-use crate::activity::Door;
+use crate::activity::Interface;
 use crate::judging::{Message, Service, address};
 use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
@@ -83,7 +83,7 @@ impl Session {
             login
         });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
-        let mut message = Message::new(&self.service, envelope, Door::Milter);
+        let mut message = Message::new(&self.service, envelope, Interface::Milter);
         if self.is_unknown {
             message.client_is_unknown();
         }

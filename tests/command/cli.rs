@@ -272,8 +272,8 @@ fn json_is_always_one_object() {
 fn a_file_is_known_by_its_content() {
     let site = Site::new("");
     for (name, content, kind) in [
-        ("milter.toml", "listen = \"none\"\n[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n", "doors"),
-        ("doors.toml", "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n", "milter"),
+        ("milter.toml", "listen = \"none\"\n[interfaces.dccifd]\nlisten = \"127.0.0.1:1\"\n", "interfaces"),
+        ("interfaces.toml", "[interfaces.dccifd]\nlisten = \"127.0.0.1:1\"\n", "milter"),
         ("milter.toml", "anonymous-reading = true\n", "server"),
         ("server.toml", "[thresholds]\nbody = 3\n", "milter"),
         ("my-server.toml", "state-dir = \"/tmp\"\n", "server"),
@@ -340,7 +340,10 @@ fn help_tells_what_is_needed() {
             ][..],
         ),
         (&["milter", "--help"], &["--config", "/etc/bulkmark/milter.toml", "SIGHUP", "SIGTERM", "78"]),
-        (&["doors", "--help"], &["--config", "/etc/bulkmark/doors.toml", "SIGHUP", "SIGTERM", "78"]),
+        (
+            &["interfaces", "--help"],
+            &["--config", "/etc/bulkmark/interfaces.toml", "SIGHUP", "SIGTERM", "78"],
+        ),
         (&["check", "--help"], &["--config", "--json", "Exit code 0: not bulk", "standard input"]),
         (&["signature", "--help"], &["--config", "tabs", "none", "standard input"]),
         (&["config", "check", "--help"], &["/etc/bulkmark/milter.toml", "78"]),

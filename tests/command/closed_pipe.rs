@@ -130,7 +130,7 @@ fn every_one_is_tried(lines: &[String]) {
         "fleet import",
         "fleet export",
         "milter",
-        "doors",
+        "interfaces",
         "server",
     ];
     let missing: Vec<_> =
@@ -150,7 +150,7 @@ fn complaints_to_nobody_are_no_panic() {
         (&["client", config[0], "/nowhere/server.toml", "list"], 78),
         (&["canary", "--config", "/nowhere/milter.toml", "--to", "a@example.org"], 78),
         (&["config", "check", "/nowhere/milter.toml"], 78),
-        (&["doors", "--config", "/nowhere/doors.toml"], 78),
+        (&["interfaces", "--config", "/nowhere/interfaces.toml"], 78),
         (&["explain", "/nowhere/a.eml"], 78),
         (&["ledger", "info", "/nowhere"], 2),
         (&["milter", "--config", "/nowhere/milter.toml"], 78),

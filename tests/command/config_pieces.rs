@@ -112,7 +112,7 @@ fn what_is_shown_is_what_is_in_force() {
         let shown = case.directory.path().join(format!("shown-{}", case.name));
         fs::write(&shown, &told).unwrap();
         match case.kind {
-            Kind::Milter | Kind::Doors => {
+            Kind::Milter | Kind::Interfaces => {
                 assert_eq!(config::load(&shown).unwrap().file, config::load(&path).unwrap().file);
             }
             Kind::Server => {
@@ -129,7 +129,7 @@ fn only_what_was_changed_is_shown() {
         let lines = told.lines().filter(|line| !line.starts_with('#'));
         let keys: Vec<_> = lines.filter_map(|line| line.split_once(" = ")).map(|(key, _)| key).collect();
         let expected = match case.kind {
-            Kind::Milter | Kind::Doors => &["hostname", "window", "level"][..],
+            Kind::Milter | Kind::Interfaces => &["hostname", "window", "level"][..],
             Kind::Server => &["window", "level"],
         };
         assert_eq!(keys, expected, "{told}");

@@ -50,8 +50,8 @@ fn only_root_and_the_daemons_read_the_configuration() {
     for name in [
         "etc/bulkmark/milter.toml",
         "etc/systemd/system/bulkmark-milter.service",
-        "etc/bulkmark/doors.toml",
-        "etc/systemd/system/bulkmark-doors.service",
+        "etc/bulkmark/interfaces.toml",
+        "etc/systemd/system/bulkmark-interfaces.service",
         "etc/systemd/system/bulkmark-milter-doctor.timer",
         "usr/share/bulkmark/rspamd/bulkmark.lua",
         "usr/share/bulkmark/spamassassin/Bulkmark.pm",

@@ -178,17 +178,17 @@ fn metrics_are_told() {
     assert!(ask("/v1/status", &tokens[1]).starts_with("HTTP/1.1 200 "));
 }
 
-/// Each configured door is shown with what was asked there, or with the reason why it is not open.
+/// Each configured interface is shown with what was asked there, or with the reason why it is not open.
 #[test]
-fn doors_are_shown() {
+fn interfaces_are_shown() {
     let mut site = bulkmark_testing::Site::new("");
     let socket = site.path("http.sock");
     site.extra = format!(
-        "[doors.http]\nlisten = \"unix:{0}\"\n[doors.dccifd]\nlisten = \"unix:{0}2\"\n",
+        "[interfaces.http]\nlisten = \"unix:{0}\"\n[interfaces.dccifd]\nlisten = \"unix:{0}2\"\n",
         socket.display()
     );
     let daemon = site.start();
-    daemon.log.wait_for(0, "the door dccifd is at");
+    daemon.log.wait_for(0, "the interface dccifd is at");
     let ask = |kind: &str| {
         let mut stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
         let head = format!(
@@ -204,17 +204,17 @@ fn doors_are_shown() {
     wait_until(
         || json(&[], &site.config()),
         |found| {
-            let door = &found["doors"][0];
-            let requests = &door["requests"];
-            door["name"] == "http"
-                && door["error"].is_null()
-                && (&door["open"], &door["connections"]) == (&0.into(), &2.into())
+            let interface = &found["interfaces"][0];
+            let requests = &interface["requests"];
+            interface["name"] == "http"
+                && interface["error"].is_null()
+                && (&interface["open"], &interface["connections"]) == (&0.into(), &2.into())
                 && requests["refused"] == 1
                 && requests["asked"]
                     .as_u64()
                     .zip(requests["counted"].as_u64())
                     .is_some_and(|(a, c)| a + c == 1)
-                && found["doors"][1]["connections"] == 0
+                && found["interfaces"][1]["connections"] == 0
         },
     );
     let (_, out, _) = status(&[], &site.config());
@@ -230,7 +230,7 @@ fn doors_are_shown() {
     daemon.terminate();
     site.extra = site.extra.replace("http.sock2", "missing/dccifd.sock");
     let daemon = site.start();
-    daemon.log.wait_for(0, "the door dccifd is not open: cannot listen on unix:");
+    daemon.log.wait_for(0, "the interface dccifd is not open: cannot listen on unix:");
     let (code, out, _) = status(&[], &site.config());
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("  dccifd at unix:") && out.contains("IS NOT OPEN: cannot listen on "), "{out}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A site with both doors, and who asks there.
+//! A site with both interfaces, and who asks there.
 
 use bulkmark_testing::standin::{StandIn, answer};
 use bulkmark_testing::{Daemon, PATIENCE, Site};
@@ -12,13 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A site whose doors are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs, or bounds of both.
+/// A site whose interfaces are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs, or bounds of both.
 pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
     let mut site = Site::new("");
     // For clients that run as users of their own.
     fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| format!("listen = \"unix:{}\"\n", site.path(name).display());
-    // Bounds are those of all doors.
+    // Bounds are those of all interfaces.
     let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
     let [bounds, http, dccifd] = [
         http.lines()
@@ -31,19 +31,19 @@ pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
         http.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
         dccifd.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
     ];
-    let bounds = if bounds.is_empty() { bounds } else { format!("[doors]\n{bounds}") };
+    let bounds = if bounds.is_empty() { bounds } else { format!("[interfaces]\n{bounds}") };
     site.extra = format!(
-        "{keys}\n{bounds}\n[doors.http]\n{}{http}\n[doors.dccifd]\n{}{dccifd}\n",
+        "{keys}\n{bounds}\n[interfaces.http]\n{}{http}\n[interfaces.dccifd]\n{}{dccifd}\n",
         at("http.sock"),
         at("dccifd.sock")
     );
     site
 }
 
-/// Starts it, and waits until both doors are there.
+/// Starts it, and waits until both interfaces are there.
 pub(crate) fn start(site: &Site) -> Daemon {
     let daemon = site.start();
-    daemon.log.wait_for(0, "the door dccifd is at");
+    daemon.log.wait_for(0, "the interface dccifd is at");
     daemon
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn counts(line: &str) -> &str {
 /// Of an answer: it is only marked, since a recipient wrote to its sender.
 pub(crate) const HELD: &str = "\"held\":\"correspondent\",";
 
-/// A door by HTTP that says of every message that people call it spam, and `more`.
+/// An interface by HTTP that says of every message that people call it spam, and `more`.
 pub(crate) fn called_spam(more: &'static str) -> StandIn {
     StandIn::new(0, move |_| {
         let body = format!(

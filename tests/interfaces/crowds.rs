@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! More clients than a door has places: those who send nothing, or hardly anything, make room for others, and nobody is sent away in the
+//! More clients than an interface has places: those who send nothing, or hardly anything, make room for others, and nobody is sent away in the
 //! midst of what is sent.
 
 use crate::asking::{connect, counts, judge, metrics, rest, site, start};
@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Places of a door that nobody is to hold for others, however long it would wait.
+/// Places of an interface that nobody is to hold for others, however long it would wait.
 const FEW: &str = "timeout = \"10m\"\nmax-connections = 10\n";
 
 const LINES: &str = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark doors`: the daemon of a machine whose mail server asks no milter.
+//! `bulkmark interfaces`: the daemon of a machine whose mail server asks no milter.
 
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::page::{STATUS, metrics};
@@ -12,35 +12,35 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-/// A site with a page and these doors, of which `PLACE` stands for its directory.
-fn site(doors: &str) -> Site {
+/// A site with a page and these interfaces, of which `PLACE` stands for its directory.
+fn site(interfaces: &str) -> Site {
     let mut site = Site::new("");
     let place = site.directory.path().display().to_string();
-    site.extra = format!("{STATUS}{}", doors.replace("PLACE", &place));
+    site.extra = format!("{STATUS}{}", interfaces.replace("PLACE", &place));
     site
 }
 
-const DCCIFD: &str = "[doors.dccifd]\nlisten = \"unix:PLACE/dccifd.sock\"\n";
+const DCCIFD: &str = "[interfaces.dccifd]\nlisten = \"unix:PLACE/dccifd.sock\"\n";
 
 /// All four; those that are no Unix sockets on a loopback address of this process alone.
 fn all_four() -> String {
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let own = format!("127.249.{high}.{low}");
     format!(
-        "{DCCIFD}[doors.http]\nlisten = \"unix:PLACE/http.sock\"\n[doors.razor]\nlisten = \"{own}:2703\"\n\
-         [doors.pyzor]\nlisten = \"{own}:24441\"\n"
+        "{DCCIFD}[interfaces.http]\nlisten = \"unix:PLACE/http.sock\"\n[interfaces.razor]\nlisten = \"{own}:2703\"\n\
+         [interfaces.pyzor]\nlisten = \"{own}:24441\"\n"
     )
 }
 
 /// Starts it without waiting.
 fn spawn(site: &Site) -> Daemon {
-    site.spawn_by(Command::new(program()).args(["doors", "--config"]).arg(site.doors()))
+    site.spawn_by(Command::new(program()).args(["interfaces", "--config"]).arg(site.interfaces()))
 }
 
-/// Starts it and waits until its doors are open.
+/// Starts it and waits until its interfaces are open.
 fn start(site: &Site) -> Daemon {
     let daemon = spawn(site);
-    daemon.log.wait_for(0, "has opened its doors");
+    daemon.log.wait_for(0, "has opened its interfaces");
     daemon
 }
 
@@ -51,7 +51,7 @@ fn run(arguments: &[&str], config: &Path) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Begins to ask at dccifd's door.
+/// Begins to ask at dccifd's interface.
 fn begin(site: &Site) -> UnixStream {
     let stream = UnixStream::connect(site.path("dccifd.sock")).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -85,15 +85,18 @@ fn counts_last_and_commands_ask_it() {
     let answer = end(begin(&site), &letter(1));
     assert!(answer.contains(" Body=4 "), "{answer}");
     let found = metrics(&daemon);
-    assert_eq!(found["bulkmark_door_requests_total{door=\"dccifd\",result=\"counted\"}"], 1.0);
-    assert_eq!(found["bulkmark_door_open{door=\"dccifd\"}"], 1.0);
-    assert!(!found.contains_key("bulkmark_door_open{door=\"http\"}"), "it is not configured");
-    assert!(found.keys().any(|name| name.starts_with("bulkmark_build_info{role=\"doors\",")), "{found:?}");
+    assert_eq!(found["bulkmark_interface_requests_total{interface=\"dccifd\",result=\"counted\"}"], 1.0);
+    assert_eq!(found["bulkmark_interface_open{interface=\"dccifd\"}"], 1.0);
+    assert!(!found.contains_key("bulkmark_interface_open{interface=\"http\"}"), "it is not configured");
+    assert!(
+        found.keys().any(|name| name.starts_with("bulkmark_build_info{role=\"interfaces\",")),
+        "{found:?}"
+    );
 
-    let config = site.doors();
+    let config = site.interfaces();
     let (code, told) = run(&["status"], &config);
     assert_eq!(code, 0, "{told}");
-    assert!(told.starts_with("bulkmark doors ") && !told.contains("listens on"), "{told}");
+    assert!(told.starts_with("bulkmark interfaces ") && !told.contains("listens on"), "{told}");
     assert!(
         told.contains("  dccifd at unix:") && told.contains("requests since the start: 1 counted; "),
         "{told}"
@@ -104,13 +107,13 @@ fn counts_last_and_commands_ask_it() {
     assert_eq!(bulkmark_testing::first_message(told.as_bytes())["body"]["count"], 4, "{told}");
     let (code, told) = run(&["report", "add", "--spam", "--user", "anna", file.to_str().unwrap()], &config);
     assert_eq!(code, 0, "{told}");
-    assert!(daemon.reload().ends_with("doors.toml: read again"));
+    assert!(daemon.reload().ends_with("interfaces.toml: read again"));
     assert!(daemon.terminate().success());
     let (code, told) = run(&["status"], &config);
-    assert!(code == 75 && told.contains("no doors daemon answers at "), "{told}");
+    assert!(code == 75 && told.contains("no interfaces daemon answers at "), "{told}");
 
     let milter = site.start();
-    milter.log.wait_for(0, "the door dccifd is at");
+    milter.log.wait_for(0, "the interface dccifd is at");
     assert!(end(begin(&site), &letter(1)).contains(" Body=5 "));
 }
 
@@ -120,7 +123,7 @@ fn it_ends_when_it_has_answered() {
     let site = site(DCCIFD);
     let daemon = start(&site);
     let stream = begin(&site);
-    let is_open = || match metrics(&daemon)["bulkmark_door_connections{door=\"dccifd\"}"] {
+    let is_open = || match metrics(&daemon)["bulkmark_interface_connections{interface=\"dccifd\"}"] {
         1.0 => Ok(()),
         n => Err(format!("{n} connections")),
     };
@@ -133,49 +136,50 @@ fn it_ends_when_it_has_answered() {
     assert!(end(begin(&site), &letter(1)).contains(" Body=2 "), "the one at the end was counted");
 }
 
-/// Each door is asked, and nothing is said of Postfix and a milter's listener.
+/// Each interface is asked, and nothing is said of Postfix and a milter's listener.
 #[test]
-fn doctor_asks_each_door() {
+fn doctor_asks_each_interface() {
     let site = site(&all_four());
     let _daemon = start(&site);
-    let (_, told) = run(&["doctor"], &site.doors());
-    for door in ["http", "dccifd", "razor", "pyzor"] {
-        assert!(told.contains(&format!("ok       doors: {door} answers at ")), "{told}");
+    let (_, told) = run(&["doctor"], &site.interfaces());
+    for interface in ["http", "dccifd", "razor", "pyzor"] {
+        assert!(told.contains(&format!("ok       interfaces: {interface} answers at ")), "{told}");
     }
-    assert!(told.contains("ok       daemon: the doors daemon answers, up for "), "{told}");
+    assert!(told.contains("ok       daemon: the interfaces daemon answers, up for "), "{told}");
     assert!(!told.contains("postfix") && !told.contains("listener") && !told.contains("error "), "{told}");
 }
 
-/// A door whose address somebody has leaves the others open, and all say which and why. Without any it ends.
+/// An interface whose address somebody has leaves the others open, and all say which and why. Without any it ends.
 #[test]
-fn a_door_whose_address_is_taken() {
+fn an_interface_whose_address_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    let http = format!("[doors.http]\nlisten = \"{at}\"\n");
+    let http = format!("[interfaces.http]\nlisten = \"{at}\"\n");
     let mut site = site(&format!("{DCCIFD}{http}"));
     let daemon = start(&site);
-    let why = format!("cannot listen on {at} (doors.http.listen): Address already in use");
-    daemon.log.wait_for(0, &format!("the door http is not open: {why}"));
+    let why = format!("cannot listen on {at} (interfaces.http.listen): Address already in use");
+    daemon.log.wait_for(0, &format!("the interface http is not open: {why}"));
     assert!(end(begin(&site), &letter(1)).contains(" Body=1 "));
     let found = metrics(&daemon);
-    let open = ["http", "dccifd"].map(|door| found[&format!("bulkmark_door_open{{door=\"{door}\"}}")]);
+    let open = ["http", "dccifd"]
+        .map(|interface| found[&format!("bulkmark_interface_open{{interface=\"{interface}\"}}")]);
     assert_eq!(open, [0.0, 1.0]);
-    let (_, told) = run(&["status"], &site.doors());
+    let (_, told) = run(&["status"], &site.interfaces());
     assert!(told.contains(&format!("  http at {at} IS NOT OPEN: {why}")), "{told}");
     assert!(told.contains("  dccifd at unix:") && told.contains("1 counted; "), "{told}");
     drop(daemon);
     site.extra = format!("{STATUS}{http}");
     let daemon = spawn(&site);
     daemon.log.wait_for(0, &why);
-    daemon.log.wait_for(0, "no door could be opened");
+    daemon.log.wait_for(0, "no interface could be opened");
     assert_eq!(daemon.wait().code(), Some(1));
 }
 
-/// What is no configuration of doors is refused with code 78, and says what is missing, or which key is too much; nor does a milter take one.
+/// What is no configuration of interfaces is refused with code 78, and says what is missing, or which key is too much; nor does a milter take one.
 #[test]
-fn files_that_are_no_doors() {
+fn files_that_are_no_interfaces() {
     let site = site(DCCIFD);
-    let right = fs::read_to_string(site.doors()).unwrap();
+    let right = fs::read_to_string(site.interfaces()).unwrap();
     let refused = |command: &str, name: &str, text: &str| {
         let path = site.path(name);
         fs::write(&path, text).unwrap();
@@ -184,40 +188,44 @@ fn files_that_are_no_doors() {
         told.replace(&format!("{}/", site.directory.path().display()), "")
     };
     let none = right.replace(&format!("unix:{}", site.path("dccifd.sock").display()), "");
-    let told = refused("doors", "doors.toml", &none);
+    let told = refused("interfaces", "interfaces.toml", &none);
     assert!(
-        told.contains("doors: no door is configured, so there is nothing to do; expected listen in "),
+        told.contains(
+            "interfaces: no interface is configured, so there is nothing to do; expected listen in "
+        ),
         "{told}"
     );
-    let told = refused("doors", "doors.toml", &right.replace("\"none\"", "\"inet:127.0.0.1:0\""));
+    let told = refused("interfaces", "interfaces.toml", &right.replace("\"none\"", "\"inet:127.0.0.1:0\""));
     assert!(
-        told.starts_with("bulkmark: doors.toml: expected listen = \"none\" before the first table"),
+        told.starts_with("bulkmark: interfaces.toml: expected listen = \"none\" before the first table"),
         "{told}"
     );
-    let told = refused("milter", "doors.toml", &right);
+    let told = refused("milter", "interfaces.toml", &right);
     assert!(
-        told.starts_with("bulkmark: doors.toml: found listen = \"none\", which is for `bulkmark doors`"),
+        told.starts_with(
+            "bulkmark: interfaces.toml: found listen = \"none\", which is for `bulkmark interfaces`"
+        ),
         "{told}"
     );
-    let told = refused("doors", "other.toml", &format!("max-connections = 5\n{right}"));
+    let told = refused("interfaces", "other.toml", &format!("max-connections = 5\n{right}"));
     assert!(told.contains("other.toml:1:19: max-connections: found a key of the milter's"), "{told}");
     let check =
         |path: &Path| Command::new(program()).args(["config", "check"]).arg(path).output().unwrap().status;
-    fs::write(site.path("my-doors.toml"), &right).unwrap();
-    assert_eq!(check(&site.path("my-doors.toml")).code(), Some(0));
-    fs::write(site.path("my-doors.toml"), none).unwrap();
-    assert_eq!(check(&site.path("my-doors.toml")).code(), Some(78));
+    fs::write(site.path("my-interfaces.toml"), &right).unwrap();
+    assert_eq!(check(&site.path("my-interfaces.toml")).code(), Some(0));
+    fs::write(site.path("my-interfaces.toml"), none).unwrap();
+    assert_eq!(check(&site.path("my-interfaces.toml")).code(), Some(78));
 }
 
-/// What is reloaded takes effect, and doors stay as they were opened.
+/// What is reloaded takes effect, and interfaces stay as they were opened.
 #[test]
-fn a_reload_leaves_the_doors_as_they_are() {
+fn a_reload_leaves_the_interfaces_as_they_are() {
     let mut site = site(DCCIFD);
     let daemon = start(&site);
     site.extra += "many = \"bulk\"\n[thresholds]\nbody = 1\nmin-sources = 1\n";
-    site.doors();
-    assert!(daemon.reload().ends_with("doors.toml: read again"));
-    daemon.log.wait_for(0, "doors.toml: [doors] was changed, which takes effect at the next start");
+    site.interfaces();
+    assert!(daemon.reload().ends_with("interfaces.toml: read again"));
+    daemon.log.wait_for(0, "interfaces.toml: [interfaces] was changed, which takes effect at the next start");
     let answer = end(begin(&site), &letter(1));
     assert!(answer.contains("; bulk Body=1 "), "{answer}");
 }
@@ -229,19 +237,19 @@ fn sockets(daemon: &Daemon) -> usize {
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
-/// A milter opens no door that is not configured, and what all four take while nobody asks is little.
+/// A milter opens no interface that is not configured, and what all four take while nobody asks is little.
 #[test]
-fn doors_take_little_memory_and_none_by_themselves() {
+fn interfaces_take_little_memory_and_none_by_themselves() {
     const MOST: u64 = 5 << 10;
     let sites = [site(""), site(&all_four())];
     let [without, with] = sites.each_ref().map(Site::start);
-    with.log.wait_for(0, "the door pyzor is at");
+    with.log.wait_for(0, "the interface pyzor is at");
     // Once it has answered it has begun all of its tasks.
     for daemon in [&without, &with] {
         assert_eq!(metrics(daemon)["bulkmark_ledger_available"], 1.0);
     }
     let told = sites.each_ref().map(|site| run(&["status"], &site.config()).1);
-    assert_eq!(told.each_ref().map(|told| told.contains("\ndoors:\n")), [false, true], "{told:?}");
+    assert_eq!(told.each_ref().map(|told| told.contains("\ninterfaces:\n")), [false, true], "{told:?}");
     // The connections of those who asked are closed a moment later.
     wait_until("there are four sockets more", || {
         let found = [&without, &with].map(sockets);
@@ -249,6 +257,6 @@ fn doors_take_little_memory_and_none_by_themselves() {
     });
     let [without, with] = [resident(&without), resident(&with)];
     let more = with.saturating_sub(without);
-    println!("without doors {without} kB, with all four {with} kB: {more} kB more");
+    println!("without interfaces {without} kB, with all four {with} kB: {more} kB more");
     assert!(more <= MOST, "{more} kB");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A day in the life of a daemon with all its doors: one campaign comes by a real Postfix, by SpamAssassin and by rspamd at once, while
+//! A day in the life of a daemon with all its interfaces: one campaign comes by a real Postfix, by SpamAssassin and by rspamd at once, while
 //! people report it by Pyzor and Razor. `make day` shows it as a table.
 
 use crate::asking::site;
@@ -67,11 +67,11 @@ impl Day {
         let keys = "[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
         let mut site = site(keys, "", "");
         site.listen = Rig::tcp_site("").listen;
-        site.extra += "\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n";
+        site.extra += "\n[interfaces.pyzor]\nlisten = \"127.0.0.1:0\"\n";
         let (site, razor) = crate::razor::open(site, "");
         let rig = Rig::start_with(Kind::Postfix, site, &[])?;
-        for door in ["http", "dccifd", "razor"] {
-            rig.daemon.log.wait_for(0, &format!("the door {door} is at"));
+        for interface in ["http", "dccifd", "razor"] {
+            rig.daemon.log.wait_for(0, &format!("the interface {interface} is at"));
         }
         let at = address(&rig.daemon);
         let homes = ["anna-pyzor", "bert-pyzor"].map(|name| rig.site.path(name));
@@ -96,7 +96,7 @@ impl Day {
         (told, mail.0.into_bytes())
     }
 
-    /// By SpamAssassin, which looks at a whole mailbox, and asks dccifd's door of each message.
+    /// By SpamAssassin, which looks at a whole mailbox, and asks dccifd's interface of each message.
     fn by_spamassassin(&self, messages: &[Vec<u8>]) -> Vec<Told> {
         let lines = messages.iter().flat_map(|message| {
             [b"From offers@shop.test Mon Nov 23 12:00:00 2026\n", &message[..], b"\n"].concat()
@@ -110,7 +110,7 @@ impl Day {
         told
     }
 
-    /// By rspamd, whose module asks the HTTP door.
+    /// By rspamd, whose module asks the HTTP interface.
     fn by_rspamd(&self, queue_id: &str, message: &[u8]) -> Told {
         let fields = format!("\r\nRcpt: reader@box.test\r\nQueue-ID: {queue_id}");
         let answer = self.rspamd.check(&fields, message);
@@ -180,7 +180,7 @@ fn one_campaign_has_one_count() {
         let reports = day.reports();
         (postfix.join().unwrap(), spamassassin.join().unwrap(), rspamd.join().unwrap(), reports)
     });
-    row("who", "door", "copies", "counts told", "verdict");
+    row("who", "interface", "copies", "counts told", "verdict");
     show("Postfix", "milter", &postfix);
     show("SpamAssassin", "dccifd", &spamassassin);
     show("rspamd", "http", &rspamd);

@@ -59,9 +59,9 @@ fn what_counts() {
     assert_eq!(count(&site, &letter(1)), 4);
 }
 
-/// Where the milter counts, the door can be one that only asks, whatever its clients say.
+/// Where the milter counts, the interface can be one that only asks, whatever its clients say.
 #[test]
-fn a_door_that_only_asks() {
+fn an_interface_that_only_asks() {
     let site = site("", "", "count = false\n");
     let daemon = start(&site);
     for _ in 0..2 {
@@ -71,22 +71,22 @@ fn a_door_that_only_asks() {
     assert_eq!(counts(&metrics(&site, "", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
 }
 
-/// Every message has, by the milter of one site and by this door of another, the same counts and the same letter.
+/// Every message has, by the milter of one site and by this interface of another, the same counts and the same letter.
 #[test]
 fn the_same_as_by_the_milter_line_by_line() {
     const REFUSING: &str = "[actions]\nbulk = \"reject\"\n[thresholds]\nmin-sources = 1\n";
     let sites = [site(REFUSING, "", ""), site(REFUSING, "", "")];
-    let [of_milter, _of_door] = sites.each_ref().map(start);
+    let [of_milter, _of_interface] = sites.each_ref().map(start);
     let (mut session, mut refused) = (session(&of_milter), 0);
     for n in 0..120 {
         let message = letter(n % 4);
         let by_milter = session.message(&Mail::raw(&message));
         let envelope = "header\n192.0.2.7\rh\nh\nsender@example.org\nrecipient@example.net\n\n";
-        let by_door = dccifd(&sites[1], envelope, &message);
-        let told = counts(by_door.lines().nth(2).unwrap());
+        let by_interface = dccifd(&sites[1], envelope, &message);
+        let told = counts(by_interface.lines().nth(2).unwrap());
         if by_milter.reply.starts_with("550 ") {
             refused += 1;
-            assert!(by_door.starts_with("R\nR\n") && told.starts_with("bulk Body="), "{by_door}");
+            assert!(by_interface.starts_with("R\nR\n") && told.starts_with("bulk Body="), "{by_interface}");
             // The log may be behind the answer.
             let mut line = None;
             wait_until("the line of the message is in the log", || {
@@ -101,7 +101,7 @@ fn the_same_as_by_the_milter_line_by_line() {
             assert_eq!(told, format!("bulk Body={body} Fuz1={near} Fuz2={near}"));
             continue;
         }
-        assert!(by_door.starts_with("A\nA\n"), "{by_door}");
+        assert!(by_interface.starts_with("A\nA\n"), "{by_interface}");
         let of = |name: &str| {
             by_milter.header().split("; ").find_map(|field| field.strip_prefix(name)).unwrap().to_owned()
         };
@@ -176,13 +176,16 @@ fn the_client_of_a_received_field() {
 #[test]
 fn names_that_a_client_makes_up_are_nobody() {
     for by_tcp in [false, true] {
-        let site =
-            if by_tcp { Site::new("[doors.dccifd]\nlisten = \"127.0.0.1:0\"\n") } else { site("", "", "") };
+        let site = if by_tcp {
+            Site::new("[interfaces.dccifd]\nlisten = \"127.0.0.1:0\"\n")
+        } else {
+            site("", "", "")
+        };
         let daemon = start(&site);
         for n in 0..12 {
             let lines = format!("header spam\n192.0.2.7\nh\ns@example.org\nu@box.test\rname{n}\n\n");
             if by_tcp {
-                let at = daemon.log.wait_for(0, "the door dccifd is at ");
+                let at = daemon.log.wait_for(0, "the interface dccifd is at ");
                 let port = at.rsplit("127.0.0.1:").next().unwrap();
                 let port: String = port.chars().take_while(char::is_ascii_digit).collect();
                 let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
@@ -218,14 +221,14 @@ fn spam_nominates() {
         "{check}"
     );
     assert_eq!(counts(&line), "bulk Body=many Fuz1=many Fuz2=many");
-    // Whoever said it is listed as a door's, and undone by the hash.
+    // Whoever said it is listed as an interface's, and undone by the hash.
     let reports = |arguments: &[&str]| -> Value {
         let mut command = std::process::Command::new(bulkmark_testing::program());
         command.arg("report").args(arguments).args(["--json", "--control"]).arg(first.path("control.sock"));
         serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
     };
     let by = reports(&["list"])["reporters"][0].clone();
-    assert_eq!(by["kind"], "door", "{by}");
+    assert_eq!(by["kind"], "interface", "{by}");
     let hash = by["reporter"].as_str().unwrap();
     assert!(reports(&["forget", "--all", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
     assert_eq!(counts(&metrics(&first, "query", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
@@ -249,7 +252,7 @@ fn the_line_is_short() {
     fs::write(&config, text).unwrap();
     let mut command = std::process::Command::new(bulkmark_testing::program());
     let daemon = site.spawn_by(command.args(["milter", "--config"]).arg(&config)).listening();
-    daemon.log.wait_for(0, "the door dccifd is at");
+    daemon.log.wait_for(0, "the interface dccifd is at");
     let line = metrics(&site, "", &letter(1));
     assert!(line.len() <= 120 && line.ends_with("; Body=1 Fuz1=1 Fuz2=1"), "{line}");
 }

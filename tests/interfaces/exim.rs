@@ -103,7 +103,7 @@ impl Drop for Exim {
 }
 
 /// Each message has the header line of its counts, of which nothing is cut off, and what the policy refuses is refused while the client
-/// waits; without the door, mail flows.
+/// waits; without the interface, mail flows.
 #[test]
 fn the_dcc_condition_refuses_bulk() {
     let keys = "exempt = [\"authenticated\"]\n[thresholds]\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
@@ -121,7 +121,7 @@ fn the_dcc_condition_refuses_bulk() {
     client.send("", &["u@box.test"], &letter(1)).expect(250);
     let refused = client.send("s@example.org", &["u@box.test"], &letter(1)).expect(550);
     assert!(refused.text.contains("bulk mail refused"), "{refused:?}");
-    let line = daemon.log.wait_for(0, "door=dccifd");
+    let line = daemon.log.wait_for(0, "interface=dccifd");
     for part in [OUTSIDE, "from=<s@example.org>", "nrcpt=2"] {
         assert!(line.contains(part), "{part}: {line}");
     }

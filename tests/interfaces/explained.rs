@@ -25,7 +25,7 @@ const KEYS: &str = "exempt-networks = [\"198.51.100.0/24\"]\n[authentication]\na
                     [whitelist]\nfiles = [LIST]\n[[policy]]\nname = \"mild\"\nmatch = { recipient = \"mild.test\" }\n\
                     thresholds = { body = 100 }\n";
 
-/// The same message, by the command and by the door, whether it is bulk, spam, new, wanted, exempt, or says nothing: the same fields, and
+/// The same message, by the command and by the interface, whether it is bulk, spam, new, wanted, exempt, or says nothing: the same fields, and
 /// the same in them, as docs/openapi.json describes them.
 #[test]
 fn by_http_as_by_the_command() {

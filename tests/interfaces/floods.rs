@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Garbage, and ten thousand connections or datagrams, at the doors for messages and for Pyzor: others are served, and nothing is counted.
+//! Garbage, and ten thousand connections or datagrams, at the interfaces for messages and for Pyzor: others are served, and nothing is counted.
 
 use crate::asking::{connect, counts, http, judge, metrics, rest, site, start};
 use crate::pyzor::{DIGEST, open, request, socket};

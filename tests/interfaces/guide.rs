@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! docs/doors.md and docs/openapi.json, as a reader uses them.
+//! docs/interfaces.md and docs/openapi.json, as a reader uses them.
 
 use crate::asking::{judge, site, start};
 use bulkmark_testing::letters::letter;
@@ -14,9 +14,9 @@ pub(crate) fn guide(name: &str) -> String {
     text_of(&format!("docs/{name}"))
 }
 
-/// The code block of docs/doors.md below the first line that names a file.
+/// The code block of docs/interfaces.md below the first line that names a file.
 pub(crate) fn shown(file: &str) -> String {
-    shown_below("doors.md", "# ", file)
+    shown_below("interfaces.md", "# ", file)
 }
 
 /// The same below a heading of another guide.
@@ -45,7 +45,7 @@ fn run(site: &Site, command: &str) -> Value {
 /// Each command with curl is run word for word, but for where the sockets and the token are on a reader's machine.
 #[test]
 fn the_guide_works_as_it_stands() {
-    let guide = guide("doors.md");
+    let guide = guide("interfaces.md");
     let commands: Vec<_> = guide
         .lines()
         .filter_map(|line| line.strip_prefix("    ").filter(|line| line.starts_with("curl ")))
@@ -69,15 +69,15 @@ fn the_guide_works_as_it_stands() {
     let token = by_tcp.path("http-token");
     fs::write(&token, "0123456789abcdef0123\n").unwrap();
     fs::write(by_tcp.path("message.eml"), letter(1)).unwrap();
-    by_tcp.extra = format!("[doors.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n");
+    by_tcp.extra = format!("[interfaces.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n");
     let daemon = by_tcp.start();
-    let line = daemon.log.wait_for(0, "the door http is at");
+    let line = daemon.log.wait_for(0, "the interface http is at");
     let address = line.rsplit(' ').next().unwrap();
     let command = commands[2].replace("/etc/bulkmark/http-token", &token.display().to_string());
     assert_eq!(run(&by_tcp, &command.replace("127.0.0.1:8725", address))["counted"], true);
 }
 
-/// Whatever the door answers stands in the description, and what must be there is. Explanations are held against it in
+/// Whatever the interface answers stands in the description, and what must be there is. Explanations are held against it in
 /// tests/interfaces/explained.rs.
 #[test]
 fn answers_are_as_described() {

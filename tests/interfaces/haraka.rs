@@ -59,7 +59,7 @@ struct Haraka {
 }
 
 impl Haraka {
-    /// As docs/doors.md tells, with the socket of a site. It takes mail for box.test, and writes it into files.
+    /// As docs/interfaces.md tells, with the socket of a site. It takes mail for box.test, and writes it into files.
     fn start(socket: &Path) -> Option<Self> {
         let (node, program) = (node()?, haraka()?);
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
@@ -129,7 +129,7 @@ fn what_the_policy_refuses_is_refused() {
         client.send("s@example.org", &["u@box.test", "v@box.test"], &letter(1)).expect(250);
         assert_eq!(count(&site, &letter(1)), n, "{}", haraka.log());
     }
-    let line = daemon.log.wait_for(0, "door=dccifd");
+    let line = daemon.log.wait_for(0, "interface=dccifd");
     for part in ["[192.0.2.25]", "from=<s@example.org>", "nrcpt=2"] {
         assert!(line.contains(part), "{part}: {line}");
     }
@@ -147,7 +147,7 @@ fn what_the_policy_refuses_is_refused() {
     assert!(refused.text.contains("bulk mail refused"), "{refused:?}");
     let later = client.send("s@example.org", &["later@box.test"], &letter(1)).expect(450);
     assert!(later.text.contains("try again later"), "{later:?}");
-    // Without the door, mail flows.
+    // Without the interface, mail flows.
     daemon.kill();
     client.send("s@example.org", &["u@box.test"], &letter(1)).expect(250);
 }

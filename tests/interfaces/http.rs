@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The HTTP door.
+//! The HTTP interface.
 
 use crate::asking::{connect, http, judge, parsed, rest, site, start};
 use bulkmark_testing::letters::letter;
@@ -34,7 +34,7 @@ fn a_message_is_judged_as_by_the_milter() {
     let of_milter = session(&daemon).message(&Mail::raw(&letter(1)));
     assert_eq!(of_milter.count(), Some(21));
     let line = daemon.log.wait_for(0, "body=20 ");
-    assert!(line.contains(" door=http"), "{line}");
+    assert!(line.contains(" interface=http"), "{line}");
 }
 
 /// The answer has what `bulkmark check --json` says, word for word.
@@ -114,19 +114,19 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
 #[test]
 fn who_may_ask_by_tcp() {
     let port = |daemon: &bulkmark_testing::Daemon| -> u16 {
-        daemon.log.wait_for(0, "the door http is at").rsplit(':').next().unwrap().parse().unwrap()
+        daemon.log.wait_for(0, "the interface http is at").rsplit(':').next().unwrap().parse().unwrap()
     };
     let ask = |port, fields: &str| {
         parsed(&tcp::ask(port, &format!("POST /v1/judge HTTP/1.1\r\n{TYPE}{fields}"), &letter(1)))
     };
-    let open = Site::new("[doors.http]\nlisten = \"127.0.0.1:0\"\n");
+    let open = Site::new("[interfaces.http]\nlisten = \"127.0.0.1:0\"\n");
     let daemon = open.start();
     let (status, body) = ask(port(&daemon), "");
     assert_eq!(status, 421, "{body}");
     let mut with_token = Site::new("");
     let token = with_token.path("token");
     fs::write(&token, "0123456789abcdef0123\n").unwrap();
-    with_token.extra = format!("[doors.http]\nlisten = \"0.0.0.0:0\"\ntoken-file = {token:?}\n");
+    with_token.extra = format!("[interfaces.http]\nlisten = \"0.0.0.0:0\"\ntoken-file = {token:?}\n");
     let daemon = with_token.start();
     assert_eq!(ask(port(&daemon), "").0, 401);
     assert_eq!(ask(port(&daemon), "\r\nAuthorization: Bearer 0123456789abcdef0124").0, 401);
@@ -160,9 +160,9 @@ fn slow_clients_keep_nobody_waiting() {
         (&page).write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
         let (_, text) = parsed(&rest(&page));
         let wanted = [
-            "bulkmark_door_requests_total{door=\"http\",result=\"counted\"} 1\n",
-            "bulkmark_door_requests_total{door=\"http\",result=\"timed-out\"} 1\n",
-            "bulkmark_door_connections{door=\"http\"} 0\n",
+            "bulkmark_interface_requests_total{interface=\"http\",result=\"counted\"} 1\n",
+            "bulkmark_interface_requests_total{interface=\"http\",result=\"timed-out\"} 1\n",
+            "bulkmark_interface_connections{interface=\"http\"} 0\n",
         ];
         if wanted.iter().all(|line| text.contains(line)) { Ok(()) } else { Err(text) }
     });

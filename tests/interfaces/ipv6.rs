@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Doors at addresses of IPv6, and one socket for both families.
+//! Interfaces at addresses of IPv6, and one socket for both families.
 
 use crate::asking::rest_of;
 use crate::pyzor::{DIGEST, ask, open_at, request, told};
@@ -9,11 +9,11 @@ use bulkmark_testing::{Daemon, PATIENCE, Site};
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 
-/// A site with this door, at an address of IPv6, running.
-fn door(name: &str, keys: &str) -> (Site, Daemon, SocketAddr) {
-    let site = Site::new(&format!("[doors.{name}]\nlisten = \"[::1]:0\"\n{keys}"));
+/// A site with this interface, at an address of IPv6, running.
+fn interface(name: &str, keys: &str) -> (Site, Daemon, SocketAddr) {
+    let site = Site::new(&format!("[interfaces.{name}]\nlisten = \"[::1]:0\"\n{keys}"));
     let daemon = site.start();
-    let line = daemon.log.wait_for(0, &format!("the door {name} is at "));
+    let line = daemon.log.wait_for(0, &format!("the interface {name} is at "));
     let at = line.rsplit(" is at ").next().unwrap().split([' ', ',', ';']).next().unwrap();
     let at: SocketAddr = at.parse().unwrap_or_else(|e| panic!("{e}: {line}"));
     assert!(at.is_ipv6(), "{line}");
@@ -39,7 +39,7 @@ fn pyzor_by_ipv6() {
 #[test]
 fn one_pyzor_socket_for_both_families() {
     let mut site = Site::new("");
-    let (_daemon, at) = open_at(&mut site, "[::]:0", "[doors]\nnetworks = [\"192.0.2.0/24\"]\n");
+    let (_daemon, at) = open_at(&mut site, "[::]:0", "[interfaces]\nnetworks = [\"192.0.2.0/24\"]\n");
     let [four, six] = ["127.0.0.1", "::1"].map(|ip| SocketAddr::new(ip.parse().unwrap(), at.port()));
     for _ in 0..2 {
         ask("127.0.0.1", four, "report", DIGEST);
@@ -57,12 +57,12 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
     let Some(all) = Namespaces::new(2) else { return };
     let networks = "networks = [\"10.77.0.0/24\"]";
     let site = Site::new(&format!(
-        "[doors]\n{networks}\n[doors.dccifd]\nlisten = \"[::]:10045\"\n\
-         [doors.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n\
-         [doors.pyzor]\nlisten = \"[::]:24441\"\n"
+        "[interfaces]\n{networks}\n[interfaces.dccifd]\nlisten = \"[::]:10045\"\n\
+         [interfaces.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n\
+         [interfaces.pyzor]\nlisten = \"[::]:24441\"\n"
     ));
     let daemon = all.at_server(|| site.start());
-    daemon.log.wait_for(0, "the door pyzor is at");
+    daemon.log.wait_for(0, "the interface pyzor is at");
     for (client, is_friend) in [(1, false), (0, true)] {
         let server = format!("10.77.{client}.1");
         let socket = all.at_client(client, || UdpSocket::bind("0.0.0.0:0").unwrap());
@@ -96,7 +96,7 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
 
 #[test]
 fn dccifd_by_ipv6() {
-    let (_site, daemon, at) = door("dccifd", "");
+    let (_site, daemon, at) = interface("dccifd", "");
     let mut stream = connect(at);
     stream
         .write_all(
@@ -107,14 +107,14 @@ fn dccifd_by_ipv6() {
     stream.shutdown(Shutdown::Write).unwrap();
     let answer = rest_of(&mut stream);
     assert!(answer.starts_with("A\n") && answer.contains("; Body=1 Fuz1=1 Fuz2=1"), "{answer}");
-    let line = daemon.log.wait_for(0, "door=dccifd");
+    let line = daemon.log.wait_for(0, "interface=dccifd");
     assert!(line.contains("client=h.example[2001:db8::7]"), "{line}");
 }
 
 /// razor-agents have IPv4 alone; other clients have not. Discovery tells them the address by which they came.
 #[test]
 fn razor_by_ipv6() {
-    let (_site, _daemon, at) = door("razor", "");
+    let (_site, _daemon, at) = interface("razor", "");
     let mut reader = BufReader::new(connect(at));
     let mut ask = |line: &str| {
         reader.get_mut().write_all(line.as_bytes()).unwrap();

@@ -20,16 +20,16 @@ const SERVER: [&str; 2] = ["10.77.0.1", "10.77.1.1"];
 
 const TOKEN: &str = "0123456789abcdef0123";
 
-/// A site with all doors at all addresses; `razor` and `pyzor` are more keys of theirs.
+/// A site with all interfaces at all addresses; `razor` and `pyzor` are more keys of theirs.
 fn site(razor: &str, pyzor: &str) -> Site {
     let mut site = Site::new("");
     let token = site.path("token");
     fs::write(&token, TOKEN).unwrap();
     let networks = "networks = [\"10.77.0.0/24\"]";
     site.extra = format!(
-        "[doors]\n{networks}\n[doors.http]\nlisten = \"0.0.0.0:8725\"\ntoken-file = {token:?}\n[doors.dccifd]\nlisten = \"0.0.0.0:10045\"\n\
-         [doors.razor]\nlisten = \"0.0.0.0:2703\"\nname = \"{}:2703\"\n{razor}\n\
-         [doors.pyzor]\nlisten = \"0.0.0.0:24441\"\n{pyzor}\n",
+        "[interfaces]\n{networks}\n[interfaces.http]\nlisten = \"0.0.0.0:8725\"\ntoken-file = {token:?}\n[interfaces.dccifd]\nlisten = \"0.0.0.0:10045\"\n\
+         [interfaces.razor]\nlisten = \"0.0.0.0:2703\"\nname = \"{}:2703\"\n{razor}\n\
+         [interfaces.pyzor]\nlisten = \"0.0.0.0:24441\"\n{pyzor}\n",
         SERVER[FRIEND]
     );
     site
@@ -37,7 +37,7 @@ fn site(razor: &str, pyzor: &str) -> Site {
 
 fn start(all: &Namespaces, site: &Site) -> Daemon {
     let daemon = all.at_server(|| site.start());
-    daemon.log.wait_for(0, "the door pyzor is at");
+    daemon.log.wait_for(0, "the interface pyzor is at");
     daemon
 }
 
@@ -67,12 +67,12 @@ fn has_nothing(socket: &UdpSocket) {
     socket.set_nonblocking(false).unwrap();
 }
 
-/// Requests at the Pyzor door so far, by what became of them.
+/// Requests at the Pyzor interface so far, by what became of them.
 fn requests(site: &Site) -> BTreeMap<String, u64> {
     let status = status(site);
-    let doors = status["doors"].as_array().cloned().unwrap_or_default();
-    let door = doors.into_iter().find(|door| door["name"] == "pyzor").unwrap_or_default();
-    serde_json::from_value(door["requests"].clone()).unwrap_or_default()
+    let interfaces = status["interfaces"].as_array().cloned().unwrap_or_default();
+    let interface = interfaces.into_iter().find(|interface| interface["name"] == "pyzor").unwrap_or_default();
+    serde_json::from_value(interface["requests"].clone()).unwrap_or_default()
 }
 
 fn wait_for_requests(site: &Site, result: &str, least: u64) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A message that comes through several doors counts once.
+//! A message that comes through several interfaces counts once.
 
 use crate::asking::{counts, judge, metrics, site, start};
 use bulkmark_testing::letters::{count, letter};
@@ -52,7 +52,7 @@ fn one_message_id_does_not_hide_copies() {
     }
 }
 
-/// By the milter, after a program asked at another door: with this queue id, from somebody who may have logged in, to one recipient.
+/// By the milter, after a program asked at another interface: with this queue id, from somebody who may have logged in, to one recipient.
 fn by_milter(daemon: &Daemon, id: &str, login: Option<&str>, to: &str, raw: &[u8]) -> Answer {
     let mut client = session(daemon);
     client.login = login.map(str::to_owned);
@@ -68,7 +68,7 @@ fn by_milter(daemon: &Daemon, id: &str, login: Option<&str>, to: &str, raw: &[u8
 
 /// A trap's mail is discarded by the mail server whoever asked before, and is one message.
 #[test]
-fn a_trap_gets_nothing_of_what_came_through_another_door() {
+fn a_trap_gets_nothing_of_what_came_through_another_interface() {
     let keys = format!(
         "exempt = [\"authenticated\"]\n{STATUS}[traps]\nrecipients = [\"@trap.test\"]\ndiscard = true\n"
     );
@@ -79,7 +79,7 @@ fn a_trap_gets_nothing_of_what_came_through_another_door() {
         ["nominated", "known"]
             .map(|result| all[&format!("bulkmark_traps_messages_total{{result=\"{result}\"}}")])
     };
-    // A door that is told no recipients knows of no trap.
+    // An interface that is told no recipients knows of no trap.
     assert_eq!(judge(&site, "?queue-id=4A", &letter(1))["counted"], true);
     assert_eq!(by_milter(&daemon, "4A", None, "x@trap.test", &letter(1)).reply, "d");
     assert_eq!(sprung(), [1.0, 0.0]);
@@ -95,7 +95,7 @@ fn a_trap_gets_nothing_of_what_came_through_another_door() {
 
 /// An account's limit holds, and whom it writes to is remembered, whoever asked before; what it sent is added up once.
 #[test]
-fn what_own_users_send_through_several_doors_is_theirs() {
+fn what_own_users_send_through_several_interfaces_is_theirs() {
     let keys = "exempt = [\"authenticated\"]\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
     let site = site(keys, "", "");
     let daemon = start(&site);
@@ -105,7 +105,7 @@ fn what_own_users_send_through_several_doors_is_theirs() {
         let line = daemon.log.wait_for(0, &fields);
         assert!(line.contains(id), "{line}");
     };
-    // The first door does not know who logged in; the second does.
+    // The first interface does not know who logged in; the second does.
     judge(&site, "?queue-id=4A&rcpt=ben@friends.test", &letter(1));
     assert_eq!(written(), 0);
     assert_eq!(by_milter(&daemon, "4A", Some("anna"), "ben@friends.test", &letter(1)).reply, "c");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
+//! The Pyzor interface: the clients of PyPI as they are, and datagrams that none of them sends.
 
 use crate::guide::guide;
 use bulkmark_samples::encode::base64_lines;
@@ -19,24 +19,24 @@ const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 pub(crate) const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
                       mail me at a@b.example today\n";
 
-/// A site with an open door, where `keys` are further keys of it.
+/// A site with an open interface, where `keys` are further keys of it.
 pub(crate) fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
     open_at(site, "127.0.0.1:0", keys)
 }
 
 /// The same at another address.
 pub(crate) fn open_at(site: &mut Site, listen: &str, keys: &str) -> (Daemon, SocketAddr) {
-    site.extra += &format!("\n[doors.pyzor]\nlisten = \"{listen}\"\n{keys}");
+    site.extra += &format!("\n[interfaces.pyzor]\nlisten = \"{listen}\"\n{keys}");
     site.config();
     let daemon = site.start();
     let at = address(&daemon);
     (daemon, at)
 }
 
-/// Where the door of a daemon is.
+/// Where the interface of a daemon is.
 pub(crate) fn address(daemon: &Daemon) -> SocketAddr {
-    let line = daemon.log.wait_for(0, "the door pyzor is at ");
-    let at = line.split("the door pyzor is at ").nth(1).unwrap();
+    let line = daemon.log.wait_for(0, "the interface pyzor is at ");
+    let at = line.split("the interface pyzor is at ").nth(1).unwrap();
     let at = at.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next().unwrap();
     at.parse().unwrap_or_else(|e| panic!("{e}: {line}"))
 }
@@ -233,13 +233,13 @@ fn with_file(kind: &str, file: &[u8]) -> String {
 }
 
 /// Of messages that say nothing, what the client makes is never counted: it has one digest for all, and others for files whose last line it
-/// takes for text. What docs/doors.md shows tells the digest of another one, to be named in `uncounted`.
+/// takes for text. What docs/interfaces.md shows tells the digest of another one, to be named in `uncounted`.
 #[test]
 fn what_clients_make_of_messages_that_say_nothing() {
     let Some(client) = pyzor("1.0.0") else { return };
     let home = tempfile::tempdir().unwrap();
     let digest = |message: &str| run(&client, home.path(), "digest", message.as_bytes()).trim().to_owned();
-    let guide = guide("doors.md");
+    let guide = guide("interfaces.md");
     let shown = guide.lines().find(|line| line.trim_end().ends_with("| pyzor digest")).unwrap();
     let shown =
         shown.replace("| pyzor", &format!("| {} --homedir {}", client.display(), home.path().display()));

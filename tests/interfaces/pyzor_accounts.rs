@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The accounts of the Pyzor door: who signs, what is read again at a reload, and what is told of files with faults.
+//! The accounts of the Pyzor interface: who signs, what is read again at a reload, and what is told of files with faults.
 
 use crate::pyzor::{DIGEST, address, counts, files, open, socket, told};
 use bulkmark_testing::{Site, program};
@@ -59,8 +59,8 @@ fn what_is_sent_again_counts_once() {
     drop(daemon);
     let check = signed("check", ANNA, now() - 100, 2004);
     let daemon = site.start();
-    let line = daemon.log.wait_for(0, "the door pyzor is at ");
-    let at = line.split("the door pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
+    let line = daemon.log.wait_for(0, "the interface pyzor is at ");
+    let at = line.split("the interface pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
     let from = socket("127.0.0.1", at);
     assert!(told(&from, check.as_bytes()).starts_with("Code: 200\n"), "who only asks adds nothing");
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
@@ -184,7 +184,7 @@ fn accounts_are_read_again_at_a_reload() {
     };
     fs::write(site.path("passwd"), "bert : 0d0e\nnonsense\n").unwrap();
     fs::write(site.path("access"), "ping : bert : allow\n").unwrap();
-    reload("doors.pyzor: the accounts were read anew");
+    reload("interfaces.pyzor: the accounts were read anew");
     daemon.log.wait_for(0, "passwd:2: passed over; expected USER : KEY");
     assert!(ping(ANNA).starts_with("Code: 401\n"), "the account is gone");
     assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
@@ -213,15 +213,15 @@ fn faults_are_told_with_their_lines() {
     };
     let mode = |bits| fs::set_permissions(site.path("passwd"), Permissions::from_mode(bits)).unwrap();
     mode(0o640);
-    let of_doors = |text: &str| -> Vec<String> {
+    let of_interfaces = |text: &str| -> Vec<String> {
         text.lines()
             .filter(|line| line.contains("passwd") || line.contains("access"))
             .map(str::to_owned)
             .collect()
     };
     let faultless = [run(&["config", "check"]), run(&["doctor"])];
-    assert!(of_doors(&faultless[0]).is_empty(), "{}", faultless[0]);
-    assert!(of_doors(&faultless[1]).iter().all(|line| line.starts_with("ok ")), "{}", faultless[1]);
+    assert!(of_interfaces(&faultless[0]).is_empty(), "{}", faultless[0]);
+    assert!(of_interfaces(&faultless[1]).iter().all(|line| line.starts_with("ok ")), "{}", faultless[1]);
     fs::write(site.path("passwd"), "anna : 0a0b0c\n\nbert 0d0e\n").unwrap();
     let access =
         "check : anonymous : allow\nreport : Bert : allow\nchekc : anna : allow\nping : anna : yes\n";
@@ -244,5 +244,5 @@ fn faults_are_told_with_their_lines() {
     assert!(!run(&["config", "check"]).contains("everybody"), "there is no key to be read");
     fs::remove_file(site.path("passwd")).unwrap();
     let text = run(&["config", "check"]);
-    assert!(text.contains("doors.pyzor.accounts-file") && text.contains("cannot read"), "{text}");
+    assert!(text.contains("interfaces.pyzor.accounts-file") && text.contains("cannot read"), "{text}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! SpamAssassin's plugin Pyzor at the Pyzor door, by the reference client that it runs, and by the client in Perl that it has itself.
+//! SpamAssassin's plugin Pyzor at the Pyzor interface, by the reference client that it runs, and by the client in Perl that it has itself.
 
 use crate::guide::{shown, shown_below};
 use crate::pyzor::{DIGEST, LETTER, ask, counts, open, pyzor};
@@ -8,7 +8,7 @@ use bulkmark_testing::Site;
 use std::fs;
 use std::net::SocketAddr;
 
-/// What docs/doors.md tells for the plugin, with the files of this site and the address of its door, the rule, and more lines.
+/// What docs/interfaces.md tells for the plugin, with the files of this site and the address of its interface, the rule, and more lines.
 fn rules(site: &Site, at: SocketAddr, more: &str) -> String {
     let home = site.path("pyzor");
     fs::create_dir_all(&home).unwrap();
@@ -72,7 +72,7 @@ fn spamassassin_checks_and_reports() {
 fn spamassassin_checks_by_its_own_client() {
     checks(false, |site, at| {
         let servers = site.path("pyzor/servers").display().to_string();
-        let instead = shown_below("doors.md", "### SpamAssassin's plugin Pyzor", "pyzor_path");
+        let instead = shown_below("interfaces.md", "### SpamAssassin's plugin Pyzor", "pyzor_path");
         let instead = instead.replace("/etc/spamassassin/pyzor/servers", &servers);
         let rules = rules(site, at, &instead);
         let is_kept = |line: &&str| !line.starts_with("pyzor_path ") && !line.starts_with("pyzor_options ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The door of Razor2: razor-agents against it, each with a home of its own, and two mail servers of one federation.
+//! The interface of Razor2: razor-agents against it, each with a home of its own, and two mail servers of one federation.
 
 use crate::spamassassin::run;
 use bulkmark_testing::letters::offer;
@@ -22,23 +22,23 @@ pub(crate) fn own_address() -> String {
     format!("127.{}.{}.{n}", 1 + pid / 256 % 250, pid % 256)
 }
 
-/// Adds the door to a site; `keys` are more keys of it.
+/// Adds the interface to a site; `keys` are more keys of it.
 pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     let address = own_address();
-    // Bounds are those of all doors.
+    // Bounds are those of all interfaces.
     let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
     let bounds: Vec<_> = keys.lines().filter(is_bound).collect();
     let keys: Vec<_> = keys.lines().filter(|line| !is_bound(line)).collect();
-    let header = if bounds.is_empty() { "" } else { "[doors]\n" };
+    let header = if bounds.is_empty() { "" } else { "[interfaces]\n" };
     let (bounds, keys) = (bounds.join("\n"), keys.join("\n"));
-    site.extra += &format!("\n{header}{bounds}\n[doors.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
+    site.extra += &format!("\n{header}{bounds}\n[interfaces.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
     (site, address)
 }
 
-/// Starts it, and waits until the door is there.
+/// Starts it, and waits until the interface is there.
 pub(crate) fn start(site: &Site) -> Daemon {
     let daemon = site.start();
-    daemon.log.wait_for(0, "the door razor is at");
+    daemon.log.wait_for(0, "the interface razor is at");
     daemon
 }
 
@@ -150,7 +150,7 @@ impl Raw {
     }
 }
 
-/// All that razor-agents do, from discovery on, against nothing but this door.
+/// All that razor-agents do, from discovery on, against nothing but this interface.
 #[test]
 fn razor_agents_from_discovery_to_revocation() {
     let (site, address) = open(Site::new(TRUSTING), "");

@@ -60,7 +60,7 @@ impl Rspamd {
     }
 }
 
-/// As docs/doors.md tells, with the socket of this site, and these limits; what has not reached them is logged.
+/// As docs/interfaces.md tells, with the socket of this site, and these limits; what has not reached them is logged.
 pub(crate) fn dcc(version: &Version, site: &Site, limit: u32) -> Option<Rspamd> {
     let socket = site.path("dccifd.sock").display().to_string();
     let text = shown("/etc/rspamd/local.d/dcc.conf").replace("/run/bulkmark/dccifd.sock", &socket);
@@ -78,7 +78,7 @@ fn bulk_has_the_symbol() {
         let Some(rspamd) = dcc(&version, &site, 20) else { continue };
         let clean = rspamd.symbols(&letter(1));
         assert!(clean["DCC_BULK"].is_null() && clean["DCC_FAIL"].is_null(), "{clean}");
-        let line = daemon.log.wait_for(0, "door=dccifd");
+        let line = daemon.log.wait_for(0, "interface=dccifd");
         for part in ["client=h.example[192.0.2.7]", "from=<s@example.org>", "nrcpt=2"] {
             assert!(line.contains(part), "{part}: {line}");
         }

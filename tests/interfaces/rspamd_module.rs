@@ -10,7 +10,7 @@ use bulkmark_testing::{Site, wait_until};
 use serde_json::Value;
 use std::fs;
 
-/// As docs/doors.md tells, with `local` as local.d/bulkmark.conf.
+/// As docs/interfaces.md tells, with `local` as local.d/bulkmark.conf.
 fn module(version: &Version, local: String) -> Option<Rspamd> {
     with_files(version, local, &[])
 }
@@ -77,7 +77,7 @@ fn milter_and_module_count_alike() {
     }
 }
 
-/// The door is told the envelope; what rspamd asks again about the same message is not counted again.
+/// The interface is told the envelope; what rspamd asks again about the same message is not counted again.
 #[test]
 fn the_envelope_is_told_and_a_message_counts_once() {
     for version in Version::all() {
@@ -90,7 +90,7 @@ fn the_envelope_is_told_and_a_message_counts_once() {
             assert!(options(&told["symbols"]["BULKMARK"]).contains(&"body=0"), "{told}\n{}", rspamd.log());
             counted(&site, &letter(1), 2);
         }
-        let line = daemon.log.wait_for(0, "door=http");
+        let line = daemon.log.wait_for(0, "interface=http");
         for part in ["client=h.example[192.0.2.7]", "from=<s@example.org>", "nrcpt=2", "4QUEUE"] {
             assert!(line.contains(part), "{part}: {line}");
         }
@@ -153,7 +153,7 @@ fn the_null_sender_is_told() {
     }
 }
 
-/// By TCP with a token, as docs/doors.md has it; the white list has its symbol. With a wrong token the reason is told.
+/// By TCP with a token, as docs/interfaces.md has it; the white list has its symbol. With a wrong token the reason is told.
 #[test]
 fn by_tcp_with_a_token() {
     for version in Version::all() {
@@ -162,10 +162,10 @@ fn by_tcp_with_a_token() {
         fs::write(&token, "0123456789abcdef0123\n").unwrap();
         fs::write(&list, "sender example.org\n").unwrap();
         site.extra = format!(
-            "[thresholds]\nbody = 1\n[whitelist]\nfiles = [{list:?}]\n[doors.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n"
+            "[thresholds]\nbody = 1\n[whitelist]\nfiles = [{list:?}]\n[interfaces.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n"
         );
         let daemon = site.start();
-        let line = daemon.log.wait_for(0, "the door http is at");
+        let line = daemon.log.wait_for(0, "the interface http is at");
         let local = shown("/etc/rspamd/local.d/bulkmark.conf")
             .replace("127.0.0.1:8725", line.rsplit(' ').next().unwrap())
             .replace("/etc/rspamd/bulkmark-token", &token.display().to_string());
@@ -182,7 +182,7 @@ fn by_tcp_with_a_token() {
     }
 }
 
-/// Without a door, and with one that does not answer, mail flows, with a symbol that says why; when the door is back, it is asked again.
+/// Without an interface, and with one that does not answer, mail flows, with a symbol that says why; when the interface is back, it is asked again.
 #[test]
 fn mail_flows_without_an_answer() {
     for version in Version::all() {
@@ -234,8 +234,8 @@ fn what_people_call_spam_has_its_symbol() {
 fn mail_of_correspondents_is_not_scored_as_spam() {
     for version in Version::all() {
         for (more, is_scored) in [("", true), (HELD, false)] {
-            let door = called_spam(more);
-            let local = format!("servers = \"127.0.0.1:{}\";\n", door.port);
+            let interface = called_spam(more);
+            let local = format!("servers = \"127.0.0.1:{}\";\n", interface.port);
             let Some(rspamd) = module(&version, local) else { continue };
             let symbols = rspamd.check("", &letter(1))["symbols"].clone();
             let found = (!symbols["BULKMARK"].is_null(), !symbols["BULKMARK_SPAM"].is_null());

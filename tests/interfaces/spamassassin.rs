@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// The line that loads SpamAssassin's DCC plugin, as docs/doors.md tells.
+/// The line that loads SpamAssassin's DCC plugin, as docs/interfaces.md tells.
 pub(crate) fn dcc() -> String {
     shown("/etc/spamassassin/bulkmark-dcc.pre")
 }
@@ -22,14 +22,14 @@ pub(crate) fn delivered(n: usize) -> Vec<u8> {
     [received.as_bytes(), &letter(n)].concat()
 }
 
-/// What docs/doors.md tells for the DCC plugin, with the socket of this site, and its rule.
+/// What docs/interfaces.md tells for the DCC plugin, with the socket of this site, and its rule.
 pub(crate) fn rules(site: &Site) -> String {
-    let door = site.path("dccifd.sock").display().to_string();
-    let rules = shown("/etc/spamassassin/bulkmark-dcc.cf").replace("/run/bulkmark/dccifd.sock", &door);
+    let interface = site.path("dccifd.sock").display().to_string();
+    let rules = shown("/etc/spamassassin/bulkmark-dcc.cf").replace("/run/bulkmark/dccifd.sock", &interface);
     format!("{rules}full DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n")
 }
 
-/// Runs SpamAssassin with its DCC plugin, as docs/doors.md tells, on a message; none where it is not installed.
+/// Runs SpamAssassin with its DCC plugin, as docs/interfaces.md tells, on a message; none where it is not installed.
 fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
     let rules = format!("{}add_header all Status \"_YESNO_ tests=_TESTS_\"\n", rules(site));
     run(site, &dcc(), &rules, arguments, message)
@@ -93,7 +93,7 @@ fn bulk_hits_dcc_check() {
     let Some(checked) = spamassassin(&site, &["-t"], &delivered(1)) else { return };
     assert!(!checked.contains("DCC_CHECK"), "{checked}");
     assert_eq!(count(&site, &letter(1)), 1, "{checked}");
-    let line = daemon.log.wait_for(0, "door=dccifd");
+    let line = daemon.log.wait_for(0, "interface=dccifd");
     assert!(line.contains("client=h.example[192.0.2.7]"), "{line}");
     for _ in 2..20 {
         metrics(&site, "", &delivered(1));

@@ -33,7 +33,7 @@ fn check(site: &Site, local: &str, message: &[u8]) -> Option<String> {
     run(site, &plugin, &local, &["-t", "-D", "bulkmark"], message)
 }
 
-/// What docs/doors.md shows for local.cf, without what is of TCP.
+/// What docs/interfaces.md shows for local.cf, without what is of TCP.
 fn tags() -> String {
     let shown = shown("/etc/spamassassin/local.cf");
     shown.lines().filter(|line| !line.starts_with("bulkmark_")).map(|line| format!("{line}\n")).collect()
@@ -55,7 +55,7 @@ fn milter_and_plugin_count_alike() {
         assert_eq!(told.contains("BULKMARK_BULK"), n == 3, "{told}");
         assert!(!told.contains("BULKMARK_NEAR") && !told.contains("BULKMARK_10X"), "{told}");
     }
-    let line = daemon.log.wait_for(0, "door=http");
+    let line = daemon.log.wait_for(0, "interface=http");
     assert!(line.contains("client=h.example[192.0.2.7]") && line.contains("4TEST1"), "{line}");
     for _ in 5..40 {
         judge(&site, "?ip=192.0.2.7", &letter(1));
@@ -72,7 +72,7 @@ fn milter_and_plugin_count_alike() {
     assert_eq!(count(&site, &letter(1)), 40, "with bulkmark_count 0 it only asks");
 }
 
-/// By TCP with a token, as docs/doors.md has it; the white list has its rule. With a wrong token the log says why.
+/// By TCP with a token, as docs/interfaces.md has it; the white list has its rule. With a wrong token the log says why.
 #[test]
 fn by_tcp_with_a_token() {
     let mut site = Site::new("");
@@ -80,10 +80,10 @@ fn by_tcp_with_a_token() {
     fs::write(&token, "0123456789abcdef0123\n").unwrap();
     fs::write(&list, "ip 192.0.2.7\n").unwrap();
     site.extra = format!(
-        "[thresholds]\nbody = 1\n[whitelist]\nfiles = [{list:?}]\n[doors.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n"
+        "[thresholds]\nbody = 1\n[whitelist]\nfiles = [{list:?}]\n[interfaces.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n"
     );
     let daemon = site.start();
-    let line = daemon.log.wait_for(0, "the door http is at");
+    let line = daemon.log.wait_for(0, "the interface http is at");
     let local = shown("/etc/spamassassin/local.cf")
         .replace("127.0.0.1:8725", line.rsplit(' ').next().unwrap())
         .replace("/etc/spamassassin/bulkmark-token", &token.display().to_string());
@@ -94,7 +94,7 @@ fn by_tcp_with_a_token() {
     assert!(!told.contains("BULKMARK_") && told.contains(": 401: a token is needed"), "{told}");
 }
 
-/// Without a door, and with one that does not answer, the message comes through, and the log says why.
+/// Without an interface, and with one that does not answer, the message comes through, and the log says why.
 #[test]
 fn mail_flows_without_an_answer() {
     let site = site("", "", "");
@@ -125,8 +125,8 @@ fn what_people_call_spam_has_its_rule() {
 fn mail_of_correspondents_is_not_scored_as_spam() {
     let site = Site::new("");
     for (more, rules) in [("", "BULKMARK_SPAM,HAS_SUBJECT"), (HELD, "HAS_SUBJECT")] {
-        let door = called_spam(more);
-        let local = format!("bulkmark_server 127.0.0.1:{}\n", door.port);
+        let interface = called_spam(more);
+        let local = format!("bulkmark_server 127.0.0.1:{}\n", interface.port);
         let Some(told) = check(&site, &local, &letter(1)) else { return };
         assert!(told.contains(&format!("tests={rules}")), "{told}");
     }

@@ -226,7 +226,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
     assert!(milter.terminate().success());
 }
 
-/// A user for whom the administrator vouches weighs whole, until forgotten; traps and clients of doors cannot be vouched for.
+/// A user for whom the administrator vouches weighs whole, until forgotten; traps and clients of interfaces cannot be vouched for.
 #[test]
 fn the_administrator_vouches_for_a_user() {
     let site = Site::new("exempt = [\"authenticated\"]\n");

@@ -396,10 +396,10 @@ fn everything() -> String {
     let mut thin = milter(&[servers[0].entry("thin", "report")]);
     thin.extra += "hold = \"bulk\"\n";
     thin.extra +=
-        &format!("{STATUS}[doors.dccifd]\nlisten = \"unix:{}\"\n", thin.path("dccifd.sock").display());
+        &format!("{STATUS}[interfaces.dccifd]\nlisten = \"unix:{}\"\n", thin.path("dccifd.sock").display());
     let holds_bulk = thin.start();
     wait_for(&holds_bulk, "bulkmark_bulk_signatures", |signatures| signatures >= 0.0);
-    wait_for(&holds_bulk, "bulkmark_door_open{door=\"dccifd\"}", |open| open == 1.0);
+    wait_for(&holds_bulk, "bulkmark_interface_open{interface=\"dccifd\"}", |open| open == 1.0);
     let with_tls = tls_with_page();
     Authority::new("ours").certify(&with_tls, "127.0.0.1", false);
     let tls = with_tls.start();

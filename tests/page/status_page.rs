@@ -320,10 +320,11 @@ fn the_page_of_a_milter() {
     let entry = server.entry("mx", "report");
     let token = std::fs::read_to_string(server.site.path("mx")).unwrap();
     let mut site = milter(&[entry]);
-    let door = site.path("http.sock").display().to_string();
-    site.extra += &format!("{STATUS}show = [\"subjects\"]\n[doors.http]\nlisten = \"unix:{door}\"\n");
+    let interface = site.path("http.sock").display().to_string();
+    site.extra +=
+        &format!("{STATUS}show = [\"subjects\"]\n[interfaces.http]\nlisten = \"unix:{interface}\"\n");
     let daemon = site.start();
-    daemon.log.wait_for(0, "the door http is at");
+    daemon.log.wait_for(0, "the interface http is at");
     mail(&daemon, 1, HOSTILE, "spam@<script>1</script>.example", 30);
     mail(&daemon, 2, "once", "friend@example.net", 1);
 
@@ -331,7 +332,7 @@ fn the_page_of_a_milter() {
     browser.wait_for("document.getElementById('state').textContent === 'live'");
     browser.wait_for("document.querySelector('#links td:nth-child(3)')?.textContent === 'up to date'");
     browser.wait_for(&format!(
-        "document.querySelector('#doors tbody tr')?.textContent.startsWith('httpopen at unix:{door}')"
+        "document.querySelector('#interfaces tbody tr')?.textContent.startsWith('httpopen at unix:{interface}')"
     ));
     for (what, value) in [
         ("document.title === 'mx.test · bulkmark milter'", true),

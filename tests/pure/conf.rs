@@ -102,44 +102,44 @@ fn the_examples_are_the_defaults() {
     assert_eq!(server, ServerFile::default());
 }
 
-/// `doors.toml` is short: it has `[doors]`, and before it what differs from a milter's. All that it shows is the default, and what it says
+/// `interfaces.toml` is short: it has `[interfaces]`, and before it what differs from a milter's. All that it shows is the default, and what it says
 /// of other keys is so.
 #[test]
-fn the_example_of_doors_has_what_differs() {
-    let doors = read(&repository().join("conf/doors.toml"));
+fn the_example_of_interfaces_has_what_differs() {
+    let interfaces = read(&repository().join("conf/interfaces.toml"));
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("doors.toml");
+    let path = directory.path().join("interfaces.toml");
     let load = |text: &str| {
         fs::write(&path, text).unwrap();
         config::load(&path).map(|checked| checked.file).map_err(|e| e.to_string())
     };
-    let error = load(&doors).expect_err("no door was wanted");
-    assert!(error.contains("doors: no door is configured"), "{error}");
-    let open = "listen = \"none\"\n[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n";
-    let mut shown: toml::Table = doors.parse().unwrap();
-    shown["doors"]["dccifd"]["listen"] = "127.0.0.1:1".into();
+    let error = load(&interfaces).expect_err("no interface was wanted");
+    assert!(error.contains("interfaces: no interface is configured"), "{error}");
+    let open = "listen = \"none\"\n[interfaces.dccifd]\nlisten = \"127.0.0.1:1\"\n";
+    let mut shown: toml::Table = interfaces.parse().unwrap();
+    shown["interfaces"]["dccifd"]["listen"] = "127.0.0.1:1".into();
     assert_eq!(load(&shown.to_string()), load(open), "what it shows is not the default");
     let default = load(open).unwrap();
     let expected = MilterFile {
         listen: default.listen.clone(),
-        control: "/run/bulkmark/doors.sock".into(),
-        state_dir: "/var/lib/bulkmark/doors".into(),
-        doors: default.doors.clone(),
+        control: "/run/bulkmark/interfaces.sock".into(),
+        state_dir: "/var/lib/bulkmark/interfaces".into(),
+        interfaces: default.interfaces.clone(),
         ..MilterFile::default()
     };
     assert_eq!(default, expected);
-    let (head, _) = doors.split_once("\nstate-dir = ").unwrap();
+    let (head, _) = interfaces.split_once("\nstate-dir = ").unwrap();
     for key in ["max-connections", "idle-timeout"] {
         let value = match key {
             "idle-timeout" => "\"20s\"",
             _ => "10",
         };
         let error = load(&format!("{key} = {value}\n{open}")).expect_err("a listener's key was taken");
-        assert!(error.contains(&format!("doors.toml:1:{}: {key}: ", key.len() + 4)), "{error}");
+        assert!(error.contains(&format!("interfaces.toml:1:{}: {key}: ", key.len() + 4)), "{error}");
         assert!(head.contains(key), "{key}");
     }
     fs::write(&path, open).unwrap();
-    let shown = config::settings(&path, config::Kind::Doors).unwrap().settings;
+    let shown = config::settings(&path, config::Kind::Interfaces).unwrap().settings;
     let keys: Vec<_> = shown.iter().map(|setting| &*setting.key).collect();
     let all = FILES[0].known_keys();
     assert_eq!(keys.len() + 2, all.len());

@@ -205,10 +205,10 @@ fn files_and_targets_exist() {
     assert!(found > 50, "{found}");
 }
 
-/// The last section of docs/doors.md names each test before its file, and both exist.
+/// The last section of docs/interfaces.md names each test before its file, and both exist.
 #[test]
 fn tests_of_clients_exist() {
-    let text = fs::read_to_string(repository().join("docs/doors.md")).unwrap();
+    let text = fs::read_to_string(repository().join("docs/interfaces.md")).unwrap();
     let text = text.split_once("\n## Tested clients\n").unwrap().1;
     let spans: Vec<_> = prose(text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
     let (mut names, mut found) = (Vec::new(), 0);

@@ -17,12 +17,12 @@ pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
     ("refusals", &[]),
     ("judging", &["activity", "lookup", "orders", "refusals"]),
     ("milter", &["activity", "judging", "net"]),
-    ("doors", &["activity", "judging", "net"]),
+    ("interfaces", &["activity", "judging", "net"]),
     ("control", &["activity", "net", "orders"]),
     ("server", &["activity", "control", "net"]),
     ("page", &["activity", "control", "net"]),
     ("alerts", &["control", "net"]),
-    ("config", &["net", "milter", "doors", "server", "page", "alerts", "refusals", "telemetry"]),
+    ("config", &["net", "milter", "interfaces", "server", "page", "alerts", "refusals", "telemetry"]),
     (
         "command",
         &[
@@ -35,7 +35,7 @@ pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
             "refusals",
             "judging",
             "milter",
-            "doors",
+            "interfaces",
             "control",
             "server",
             "page",

@@ -23,8 +23,8 @@ use std::process::Command;
 const BEGINS: &str = ".\\\" Made by \"make man\": ";
 const ENDS: &str = ".\\\" End of this part";
 
-/// The section that conf/doors.toml ends with, which is that of conf/milter.toml.
-const DOORS: &str = "\n## Doors for other programs\n";
+/// The section that conf/interfaces.toml ends with, which is that of conf/milter.toml.
+const INTERFACES: &str = "\n## Interfaces for other programs\n";
 
 fn pages() -> Vec<PathBuf> {
     let pages: Vec<_> =
@@ -51,7 +51,7 @@ fn part(name: &str) -> String {
     match name {
         "bulkmark" => commands::program(&Cli::command()),
         "milter.toml" | "server.toml" => keys::section(&reference(name)),
-        "doors.toml" => keys::section(conf(name).split(DOORS).next().unwrap()),
+        "interfaces.toml" => keys::section(conf(name).split(INTERFACES).next().unwrap()),
         daemon => commands::daemon(&Cli::command(), daemon),
     }
 }
@@ -67,12 +67,12 @@ fn page(old: &str) -> String {
     })
 }
 
-/// conf/doors.toml with its doors.
-fn doors(old: &str) -> String {
-    let own = old.split(DOORS).next().unwrap();
+/// conf/interfaces.toml with its interfaces.
+fn interfaces(old: &str) -> String {
+    let own = old.split(INTERFACES).next().unwrap();
     let milter = conf("milter.toml");
-    let doors = milter.split_once(DOORS).unwrap().1.split("\n\n## ").next().unwrap();
-    format!("{own}{DOORS}{doors}\n")
+    let interfaces = milter.split_once(INTERFACES).unwrap().1.split("\n\n## ").next().unwrap();
+    format!("{own}{INTERFACES}{interfaces}\n")
 }
 
 /// With `WRITE_MAN` in the environment it writes them, which is `make man`.
@@ -80,11 +80,11 @@ fn doors(old: &str) -> String {
 fn pages_are_up_to_date() {
     let renewed = pages().into_iter().map(|path| (path, page as fn(&str) -> String));
     let short = |name: &'static str, renew: fn(&str) -> String| (repository().join("conf").join(name), renew);
-    // Doors come last: they have a part of what comes before.
+    // Interfaces come last: they have a part of what comes before.
     let short = [
         short("milter.toml", |_| short::of("milter.toml", &reference("milter.toml"))),
         short("server.toml", |_| short::of("server.toml", &reference("server.toml"))),
-        short("doors.toml", doors),
+        short("interfaces.toml", interfaces),
     ];
     for (path, renew) in renewed.chain(short) {
         let old = read(&path);

@@ -42,7 +42,7 @@ fn every_daemon_is_packaged() {
     let (stage, deb, last) =
         (text_of("packaging/stage"), text_of("packaging/deb"), text_of("packaging/debian/last"));
     let install = text_of("packaging/install");
-    for daemon in ["doors", "server"] {
+    for daemon in ["interfaces", "server"] {
         let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
         assert!(text_of(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
         assert!(text_of(&unit).contains(&format!("StateDirectory=bulkmark/{daemon}\n")), "{unit}");
@@ -57,8 +57,8 @@ fn every_daemon_is_packaged() {
         }
         assert!(install.contains(&format!(" {daemon}.toml")), "{daemon}");
     }
-    assert!(stage.contains("for daemon in milter doors server; do"), "{stage}");
-    assert!(deb.contains("for part in milter common doors server; do"), "{deb}");
+    assert!(stage.contains("for daemon in milter interfaces server; do"), "{stage}");
+    assert!(deb.contains("for part in milter common interfaces server; do"), "{deb}");
 }
 
 /// Whoever installs a package is told the line that README and the manual tell.

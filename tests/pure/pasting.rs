@@ -63,7 +63,7 @@ fn blocks(document: &str) -> Vec<Block> {
 fn piece(above: &str) -> Option<&str> {
     let (i, _) = above.rmatch_indices(ETC).find(|(i, _)| {
         let name = &above[i + ETC.len()..];
-        ["milter.d/", "doors.d/", "server.d/"].iter().any(|directory| name.starts_with(directory))
+        ["milter.d/", "interfaces.d/", "server.d/"].iter().any(|directory| name.starts_with(directory))
             || name.starts_with(SECOND)
     })?;
     let rest = &above[i + ETC.len()..];
@@ -77,7 +77,7 @@ struct Machine(tempfile::TempDir);
 impl Machine {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["milter", "doors", "server"] {
+        for name in ["milter", "interfaces", "server"] {
             let file = format!("{name}.toml");
             fs::copy(repository().join("conf").join(&file), directory.path().join(&file)).unwrap();
             fs::create_dir(directory.path().join(format!("{name}.d"))).unwrap();
@@ -97,7 +97,7 @@ impl Machine {
         fs::write(&path, before + &here(block)).unwrap();
         let file = match piece {
             SECOND => SECOND,
-            piece if piece.starts_with("doors.d/") => "doors.toml",
+            piece if piece.starts_with("interfaces.d/") => "interfaces.toml",
             _ => "milter.toml",
         };
         let milter = || config::load(&self.0.path().join(file)).map(drop);

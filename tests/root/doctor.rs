@@ -146,27 +146,29 @@ fn a_milter_that_is_well() {
     );
 }
 
-/// Each door is asked as its clients would ask, and one that is not open is told.
+/// Each interface is asked as its clients would ask, and one that is not open is told.
 #[test]
-fn doors_are_asked() {
+fn interfaces_are_asked() {
     let mut clinic = Clinic::new("");
     let at = |name: &str| format!("listen = \"unix:{}\"\n", clinic.site.path(name).display());
-    let doors = format!("\n[doors.http]\n{}\n[doors.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
+    let interfaces =
+        format!("\n[interfaces.http]\n{}\n[interfaces.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let own = format!("127.250.{high}.{low}");
-    let by_port =
-        format!("\n[doors.razor]\nlisten = \"{own}:2703\"\n[doors.pyzor]\nlisten = \"{own}:24441\"\n");
-    clinic.site.extra += &(doors + &by_port);
+    let by_port = format!(
+        "\n[interfaces.razor]\nlisten = \"{own}:2703\"\n[interfaces.pyzor]\nlisten = \"{own}:24441\"\n"
+    );
+    clinic.site.extra += &(interfaces + &by_port);
     let daemon = clinic.site.start();
-    daemon.log.wait_for(0, "the door razor is at");
-    daemon.log.wait_for(0, "the door pyzor is at");
+    daemon.log.wait_for(0, "the interface razor is at");
+    daemon.log.wait_for(0, "the interface pyzor is at");
     let told = clinic.doctor();
     told.all_ok();
-    told.says(&format!("ok       doors: pyzor answers at {own}:24441"));
-    for door in ["http", "dccifd"] {
-        told.says(&format!("ok       doors: {door} answers at unix:"));
+    told.says(&format!("ok       interfaces: pyzor answers at {own}:24441"));
+    for interface in ["http", "dccifd"] {
+        told.says(&format!("ok       interfaces: {interface} answers at unix:"));
     }
-    told.says(&format!("ok       doors: razor answers at {own}:2703"));
+    told.says(&format!("ok       interfaces: razor answers at {own}:2703"));
     assert_eq!(
         bulkmark_testing::status(&clinic.site)["ledger"]["slices"],
         serde_json::json!([]),
@@ -174,8 +176,8 @@ fn doors_are_asked() {
     );
     fs::remove_file(clinic.site.path("dccifd.sock")).unwrap();
     let told = clinic.doctor();
-    told.says("error    doors: dccifd does not answer at unix:");
-    told.says("ok       doors: http answers at unix:");
+    told.says("error    interfaces: dccifd does not answer at unix:");
+    told.says("ok       interfaces: http answers at unix:");
 }
 
 /// Nor does its canary stand where a postmaster looks at mail.

@@ -94,26 +94,26 @@ fn the_server_tells_the_service_manager_what_it_does() {
     manager.follow(daemon, || drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
 }
 
-/// Doors alone are ready once they are open, and end and reload as the others do. What would be refused does not reach the daemon.
+/// Interfaces alone are ready once they are open, and end and reload as the others do. What would be refused does not reach the daemon.
 #[test]
-fn doors_tell_the_service_manager_what_they_do() {
+fn interfaces_tell_the_service_manager_what_they_do() {
     let mut site = Site::new("");
-    site.extra = format!("[doors.http]\nlisten = \"unix:{}\"\n", site.path("http.sock").display());
-    let config = site.doors();
+    site.extra = format!("[interfaces.http]\nlisten = \"unix:{}\"\n", site.path("http.sock").display());
+    let config = site.interfaces();
     let manager = Manager::new(&site);
-    let daemon = manager.start(&site, &["doors", "--config", &config.to_string_lossy()]);
+    let daemon = manager.start(&site, &["interfaces", "--config", &config.to_string_lossy()]);
     manager.follow(daemon, || {
         drop(UnixStream::connect(site.path("http.sock")).unwrap());
     });
-    let daemon = site.spawn_by(Command::new(program()).args(["doors", "--config"]).arg(&config));
-    daemon.log.wait_for(0, "has opened its doors");
+    let daemon = site.spawn_by(Command::new(program()).args(["interfaces", "--config"]).arg(&config));
+    daemon.log.wait_for(0, "has opened its interfaces");
     let right = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("nonsense = 1\n{right}")).unwrap();
-    assert!(!reload("bulkmark-doors.service", &daemon, &config));
+    assert!(!reload("bulkmark-interfaces.service", &daemon, &config));
     assert!(daemon.reload().contains("nonsense: unknown key"));
     fs::write(&config, right).unwrap();
     let skip = daemon.log.lines().len();
-    assert!(reload("bulkmark-doors.service", &daemon, &config));
+    assert!(reload("bulkmark-interfaces.service", &daemon, &config));
     daemon.log.wait_for(skip, "read again");
 }
 

@@ -41,15 +41,15 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
     });
 }
 
-/// Who only asks waits for no disk: a check at the Pyzor door is answered while the report of a message hangs.
+/// Who only asks waits for no disk: a check at the Pyzor interface is answered while the report of a message hangs.
 #[test]
 fn who_only_asks_is_answered_while_the_disk_hangs() {
-    let Some((site, mount)) = site("[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n") else { return };
+    let Some((site, mount)) = site("[interfaces.pyzor]\nlisten = \"127.0.0.1:0\"\n") else { return };
     let daemon = site.start();
-    let line = daemon.log.wait_for(0, "the door pyzor is at ");
-    let door = line.split("the door pyzor is at ").nth(1).unwrap();
+    let line = daemon.log.wait_for(0, "the interface pyzor is at ");
+    let interface = line.split("the interface pyzor is at ").nth(1).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(door.split([' ', ',', ';']).next().unwrap()).unwrap();
+    socket.connect(interface.split([' ', ',', ';']).next().unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let told = |op: &str| {
         let digest = "0123456789".repeat(4);

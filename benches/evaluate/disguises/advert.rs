@@ -26,7 +26,7 @@ const TEXTS: [(&Language, usize, &str, &str, &str); 12] = [
         "Most roofs in your street could earn money every day, and yours is one of \
      them. Our engineers fit twelve panels in a single morning, without scaffolding and without a penny up front. The state pays back a third \
      of the price, but only for contracts that are signed before the end of this quarter.\n\nFind out in one minute how much you would save. \
-     There is no salesman at your door, only an honest figure by email. Over nine thousand families have already stopped fearing their \
+     There is no salesman at your interface, only an honest figure by email. Over nine thousand families have already stopped fearing their \
      electricity bill.",
     ),
     (

@@ -74,7 +74,7 @@ fn scanned(code: &str) -> &'static str {
         }
         "nl" => {
             "Dit bericht is gescand op virussen en andere gevaarlijke inhoud en is vermoedelijk schoon. Uitvoerbare bijlagen \
-             worden door de gateway verwijderd; gebruik voor grote bestanden onze uitwisseldienst."
+             worden interface de gateway verwijderd; gebruik voor grote bestanden onze uitwisseldienst."
         }
         _ => {
             "This message has been scanned for viruses and dangerous content by the mail gateway and is believed to be clean. \

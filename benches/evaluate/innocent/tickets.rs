@@ -118,7 +118,7 @@ fn marketplace(d: &mut Draft) -> Part {
     let (thing, question) = (d.w.topic(), d.w.paragraph(1..4));
     d.subject = format!("Vraag over uw advertentie: {thing}");
     Part::Plain(format!(
-        "Hallo,\n\nEr is een nieuwe reactie op uw advertentie \"{thing}\" van {}:\n\n{question}\n\nBeantwoord dit bericht door op deze mail te \
+        "Hallo,\n\nEr is een nieuwe reactie op uw advertentie \"{thing}\" van {}:\n\n{question}\n\nBeantwoord dit bericht interface op deze mail te \
          reageren of ga naar uw berichtenbox. Tips voor veilig handelen: betaal nooit vooraf aan onbekenden, open geen betaallinks en spreek \
          af op een openbare plek. Wij vragen u nooit om uw wachtwoord of bankgegevens.\n\nHet team van Zolderplein\n",
         d.from.first

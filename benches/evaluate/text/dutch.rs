@@ -224,7 +224,7 @@ pub(crate) static DUTCH: Language = Language {
     ],
     disclaimer: "Dit bericht en de bijlagen zijn vertrouwelijk en alleen bestemd voor de geadresseerde. Als u dit bericht ten \
                  onrechte heeft ontvangen, verzoeken wij u de afzender daarvan direct op de hoogte te stellen en het bericht \
-                 te vernietigen; gebruik, verspreiding of vermenigvuldiging door anderen is niet toegestaan. De inhoud geeft \
+                 te vernietigen; gebruik, verspreiding of vermenigvuldiging interface anderen is niet toegestaan. De inhoud geeft \
                  de mening van de schrijver weer en niet noodzakelijk die van de onderneming. Hoewel wij onze post op virussen \
                  controleren, aanvaarden wij geen aansprakelijkheid voor schade. Op al onze diensten zijn onze algemene \
                  voorwaarden van toepassing, die bij de Kamer van Koophandel te Zwolle zijn gedeponeerd onder nummer 00417729. \

@@ -180,10 +180,10 @@ impl Site {
         path
     }
 
-    /// The same for doors alone: no mail server asks it.
-    pub fn doors(&self) -> PathBuf {
+    /// The same for interfaces alone: no mail server asks it.
+    pub fn interfaces(&self) -> PathBuf {
         let text = fs::read_to_string(self.config()).unwrap();
-        let path = self.path("doors.toml");
+        let path = self.path("interfaces.toml");
         let keys = text.lines();
         // Those of tables are not at the beginning of the file.
         let (head, tables) = text.split_once("\n[").unwrap();

@@ -59,7 +59,7 @@ impl Case<'_> {
     /// verdict, nor if all others on its side are newcomers: accounts of one owner could vouch for each other. A reporter on the other side
     /// is charged with as much, by whomever.
     ///
-    /// Reporters of doors are charged, and never credited: programs stand between a door and its users, and many of them
+    /// Reporters of interfaces are charged, and never credited: programs stand between an interface and its users, and many of them
     /// let anybody make up a name.
     ///
     /// A trap is charged only by the weight of trusted users, and is never credited: its report is no merit.
@@ -163,7 +163,7 @@ impl Weights {
     /// What all others weigh beside a reporter on this side; none if it earns nothing.
     fn others_with(&self, voice: &Voice) -> Option<u64> {
         let units = u64::from(voice.units);
-        if !voice.told || voice.trap || voice.who.kind() == ReporterKind::Door {
+        if !voice.told || voice.trap || voice.who.kind() == ReporterKind::Interface {
             return None;
         }
         let others_known = self.known - if voice.newcomer { 0 } else { units };

@@ -46,7 +46,7 @@ pub enum ReporterKind {
     /// An address that nobody uses.
     Trap,
     /// A client of another protocol.
-    Door,
+    Interface,
     /// None of these.
     Other,
 }
@@ -58,14 +58,14 @@ impl ReporterKind {
         match self {
             Self::User => "user:",
             Self::Trap => "trap:",
-            Self::Door => "door:",
+            Self::Interface => "interface:",
             Self::Other => "",
         }
     }
 
     /// Of a whole name.
     fn of(name: &[u8]) -> Self {
-        let kinds = [Self::User, Self::Trap, Self::Door];
+        let kinds = [Self::User, Self::Trap, Self::Interface];
         kinds.into_iter().find(|kind| name.starts_with(kind.prefix().as_bytes())).unwrap_or(Self::Other)
     }
 
@@ -75,7 +75,7 @@ impl ReporterKind {
             Self::Other => 0,
             Self::User => 1,
             Self::Trap => 2,
-            Self::Door => 3,
+            Self::Interface => 3,
         }
     }
 }
@@ -85,7 +85,7 @@ impl fmt::Display for ReporterKind {
         f.write_str(match self {
             Self::User => "user",
             Self::Trap => "trap",
-            Self::Door => "door",
+            Self::Interface => "interface",
             Self::Other => "other",
         })
     }
@@ -114,7 +114,7 @@ impl ReporterId {
     #[must_use]
     pub fn kind(&self) -> ReporterKind {
         let [.., last] = self.0;
-        let kinds = [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door];
+        let kinds = [ReporterKind::User, ReporterKind::Trap, ReporterKind::Interface];
         kinds.into_iter().find(|kind| kind.bits() == last & KIND).unwrap_or(ReporterKind::Other)
     }
 
@@ -183,7 +183,7 @@ mod tests {
             let kind = |prefix: &str| {
                 ReporterId::of(&FederationKey::public(), format!("{prefix}{n}").as_bytes()).kind()
             };
-            for of in [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door, ReporterKind::Other] {
+            for of in [ReporterKind::User, ReporterKind::Trap, ReporterKind::Interface, ReporterKind::Other] {
                 assert_eq!(kind(of.prefix()), of);
             }
             assert_eq!(kind("users:"), ReporterKind::Other);

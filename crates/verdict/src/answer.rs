@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is found of a message as programs get it: the JSON of `bulkmark check` and of the HTTP door.
+//! What is found of a message as programs get it: the JSON of `bulkmark check` and of the HTTP interface.
 
 use super::content::Content;
 use super::envelope::Envelope;

@@ -19,7 +19,7 @@ pub(super) fn run(which: &Which, strict: bool, json: bool) -> anyhow::Result<Exi
     let path = &*path;
     let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
-        Kind::Milter | Kind::Doors => {
+        Kind::Milter | Kind::Interfaces => {
             let checked = config::load(path)?;
             of_lists = of_white_lists(&checked);
             let settings = &checked.file.authentication;

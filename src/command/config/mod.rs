@@ -9,7 +9,7 @@ use clap::Subcommand;
 use std::process::ExitCode;
 use which::Which;
 
-/// Check and show configurations: a file, and the pieces that are laid over it from the directory beside it (milter.d, doors.d,
+/// Check and show configurations: a file, and the pieces that are laid over it from the directory beside it (milter.d, interfaces.d,
 /// server.d); see bulkmark.toml(5).
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

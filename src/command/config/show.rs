@@ -14,7 +14,7 @@ pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<Ex
     let (path, kind) = which.find()?;
     let path = &*path;
     match kind {
-        Kind::Milter | Kind::Doors => drop(config::load_parts(path)?),
+        Kind::Milter | Kind::Interfaces => drop(config::load_parts(path)?),
         Kind::Server => drop(config::load_server_parts(path)?),
     }
     let mut shown = config::settings(path, kind)?;

@@ -22,7 +22,7 @@ const MANY_SLICES: usize = 3;
 
 /// What a milter and a server have alike.
 pub(super) struct Daemon<'a> {
-    /// "milter", "doors" or "server".
+    /// "milter", "interfaces" or "server".
     pub(super) name: &'static str,
     /// Its configuration, and whether that is where the packages have it.
     pub(super) path: &'a Path,

@@ -2,14 +2,14 @@
 //! `bulkmark doctor`
 //!
 //! `report` collects what the others find: `files` looks at what the daemon may do with its files, and at a server's certificate, `counts` asks
-//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `doors` asks the
-//! other doors, `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, and `traps` looks at what traps get.
+//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `interfaces` asks the
+//! other interfaces, `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, and `traps` looks at what traps get.
 
 mod counts;
 mod dns;
-mod doors;
 mod files;
 mod fleet;
+mod interfaces;
 mod postfix;
 mod report;
 mod servers;
@@ -20,7 +20,7 @@ use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
 use crate::command::show::{THRESHOLD, time};
 use crate::command::whose::Whose;
-use crate::config::{self, ConfigError, DOORS_PATH, Kind, MilterFile, ServerFile};
+use crate::config::{self, ConfigError, INTERFACES_PATH, Kind, MilterFile, ServerFile};
 use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
@@ -58,7 +58,7 @@ use std::process::ExitCode;
 ///
 /// "pause": nothing is refused at present (`bulkmark pause`).
 ///
-/// "doors", "name servers", "traps", "relays", "correspondents": open doors and name servers answer; no trap gets mail that a white
+/// "interfaces", "name servers", "traps", "relays", "correspondents": open interfaces and name servers answer; no trap gets mail that a white
 /// list wants; no network brings so much mail that it may be a relay of your own; how correspondents are verified.
 ///
 /// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let path = args.whose.path();
-    let packaged = [args.whose.default_path(), DOORS_PATH].iter().any(|place| path == Path::new(place));
+    let packaged = [args.whose.default_path(), INTERFACES_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
         if args.whose.kind(&path)? == Kind::Server {
@@ -190,7 +190,7 @@ async fn milter(
     }
     dns::examine(&file.authentication, report).await;
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    // Of doors alone there is none.
+    // Of interfaces alone there is none.
     let listener = file.listen.first();
     if let Some(listen) =
         listener.and_then(|at| daemon.listens(at, status.as_ref(), Address::of_postfix, report))
@@ -198,7 +198,7 @@ async fn milter(
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
-    doors::examine(&file.doors, &user, report).await;
+    interfaces::examine(&file.interfaces, &user, report).await;
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);

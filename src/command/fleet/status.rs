@@ -124,7 +124,7 @@ fn find(args: &Args) -> anyhow::Result<Found> {
     let path = args.whose.path();
     let kind = args.whose.kind(&path)?;
     let (fleet, socket) = match kind {
-        Kind::Milter | Kind::Doors => {
+        Kind::Milter | Kind::Interfaces => {
             let file = config::load(&path)?.file;
             (file.fleet, file.control)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why a message is bulk or not: what `bulkmark explain` prints, and the HTTP door tells whoever asks for it.
+//! Why a message is bulk or not: what `bulkmark explain` prints, and the HTTP interface tells whoever asks for it.
 //!
 //! [`find`] asks a [`Source`] all that the milter would ask of a message that it had not counted yet, and counts nothing. An [`Explanation`]
 //! says what each signature was made of, how often and when it was seen, and the verdict that follows. [`explain`] makes one of the ledger at

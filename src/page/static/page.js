@@ -184,7 +184,7 @@ const shown = {
       fleet(daemon.fleet);
       members(daemon.fleet);
       clients(daemon);
-      doors(daemon);
+      interfaces(daemon);
     }
     ledger(status);
     tiles();
@@ -457,15 +457,15 @@ function clients(daemon) {
   });
 }
 
-function doors(daemon) {
-  const list = daemon.doors ?? [];
-  $("s-doors").hidden = list.length === 0;
-  rows($("doors"), list, (door) => door.name, (cells, door) => {
-    const { counted, asked, nominated, refused, "timed-out": late } = door.requests;
-    name_of(cells[0], door.name, "name plain");
-    cells[0].title = door.address;
-    text(cells[1], door.error ?? `open at ${door.address}`, door.error ? "wrong whole" : "whole");
-    text(cells[2], number(door.connections), "number");
+function interfaces(daemon) {
+  const list = daemon.interfaces ?? [];
+  $("s-interfaces").hidden = list.length === 0;
+  rows($("interfaces"), list, (interface) => interface.name, (cells, interface) => {
+    const { counted, asked, nominated, refused, "timed-out": late } = interface.requests;
+    name_of(cells[0], interface.name, "name plain");
+    cells[0].title = interface.address;
+    text(cells[1], interface.error ?? `open at ${interface.address}`, interface.error ? "wrong whole" : "whole");
+    text(cells[2], number(interface.connections), "number");
     text(cells[3], number(counted), "number");
     text(cells[4], number(asked), "number");
     text(cells[5], number(nominated), "number");

@@ -95,9 +95,9 @@ pub(crate) fn one_provider(_: Scale) -> Outcome {
 
 /// A local user tells dccifd twelve names.
 pub(crate) fn names(_: Scale) -> Outcome {
-    let site = Site::new(&format!("{REFUSING}[doors.dccifd]\nlisten = \"127.0.0.1:0\"\n"));
+    let site = Site::new(&format!("{REFUSING}[interfaces.dccifd]\nlisten = \"127.0.0.1:0\"\n"));
     let daemon = site.start();
-    let at = daemon.log.wait_for(0, "the door dccifd is at ");
+    let at = daemon.log.wait_for(0, "the interface dccifd is at ");
     let port: String =
         at.rsplit(':').next().unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
     let mail = circular();

@@ -23,10 +23,10 @@ fn a_client_cannot_write_as_another() {
         for target in targets {
             raw.publish(target, "forged".into()).await.unwrap();
             // The answer to what it may do would be stored in its place.
-            for door in
+            for interface in
                 ["bulkmark.reports.mx1", "bulkmark.info.BULKMARK_STEPS", "$JS.API.DIRECT.GET.BULKMARK_STEPS"]
             {
-                raw.publish_with_reply(door, target, "injected".into()).await.unwrap();
+                raw.publish_with_reply(interface, target, "injected".into()).await.unwrap();
             }
         }
         let forged = fleet.connect("mx1", Some("mx2")).await;
@@ -61,8 +61,9 @@ fn nobody_speaks_for_another() {
         let raw = fleet.raw("mx1").await;
         for target in ["bulkmark.members.mx2", "bulkmark.members.agg"] {
             raw.publish(target, "forged".into()).await.unwrap();
-            for door in ["bulkmark.reports.mx1", "bulkmark.members.mx1", "bulkmark.info.BULKMARK_STEPS"] {
-                raw.publish_with_reply(door, target, "injected".into()).await.unwrap();
+            for interface in ["bulkmark.reports.mx1", "bulkmark.members.mx1", "bulkmark.info.BULKMARK_STEPS"]
+            {
+                raw.publish_with_reply(interface, target, "injected".into()).await.unwrap();
             }
         }
         // Behind all of these, on the same connection.

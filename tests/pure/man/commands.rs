@@ -5,7 +5,7 @@ use super::roff::{escaped, prose};
 use clap::{Arg, Command};
 
 /// Commands that have a page of their own.
-const DAEMONS: [&str; 3] = ["milter", "doors", "server"];
+const DAEMONS: [&str; 3] = ["milter", "interfaces", "server"];
 
 /// A command below the program, with its full name and the options of commands above it that it takes, too.
 struct Below<'a> {

@@ -18,8 +18,8 @@ pub const MAX_OF_TRAPS: usize = 1 << 17;
 
 /// Rows of clients of other protocols, which have a separate room: names that somebody makes up there take none from users. Each client has
 /// room for a sixteenth; while less than a half is taken, for more.
-pub const MAX_OF_DOORS: usize = 1 << 17;
-const MAX_OF_ONE_AT_DOORS: u32 = 1 << 13;
+pub const MAX_OF_INTERFACES: usize = 1 << 17;
+const MAX_OF_ONE_AT_INTERFACES: u32 = 1 << 13;
 
 /// How much there is of one reporter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +34,7 @@ pub struct Room {
     of: HashMap<ReporterId, Of>,
     users: usize,
     traps: usize,
-    doors: usize,
+    interfaces: usize,
     /// The rows of traps, and some that are gone, by their first window.
     oldest: BTreeSet<(u64, VoiceKey)>,
 }
@@ -48,7 +48,7 @@ pub struct Rows {
     pub traps: usize,
     /// Of clients of other protocols.
     #[serde(default)]
-    pub doors: usize,
+    pub interfaces: usize,
 }
 
 impl Rows {
@@ -58,7 +58,7 @@ impl Rows {
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.users == 0 && self.traps == 0 && self.doors == 0
+        self.users == 0 && self.traps == 0 && self.interfaces == 0
     }
 
     /// Whether there soon is no more room for users: four fifths of it are taken. Of traps their own oldest make place.
@@ -70,7 +70,7 @@ impl Rows {
 
 impl Room {
     pub(crate) const fn rows(&self) -> Rows {
-        Rows { users: self.users, traps: self.traps, doors: self.doors }
+        Rows { users: self.users, traps: self.traps, interfaces: self.interfaces }
     }
 
     /// Whether a row of this reporter was one of a trap.
@@ -82,7 +82,7 @@ impl Room {
     pub fn admits(&self, reporter: ReporterId, is_trap: bool) -> bool {
         let rows = self.of.get(&reporter).map_or(0, |of| of.rows);
         let (all, most, most_of_one) = match reporter.kind() {
-            ReporterKind::Door => (self.doors, MAX_OF_DOORS, MAX_OF_ONE_AT_DOORS),
+            ReporterKind::Interface => (self.interfaces, MAX_OF_INTERFACES, MAX_OF_ONE_AT_INTERFACES),
             _ => (self.users, MAX_ROWS, MAX_OF_ONE),
         };
         is_trap || all < most / 2 || all < most && rows < most_of_one
@@ -117,7 +117,7 @@ impl Room {
     fn all_like(&mut self, reporter: ReporterId, is_trap: bool) -> &mut usize {
         match reporter.kind() {
             _ if is_trap => &mut self.traps,
-            ReporterKind::Door => &mut self.doors,
+            ReporterKind::Interface => &mut self.interfaces,
             _ => &mut self.users,
         }
     }

@@ -6,7 +6,7 @@ use super::hearing::Forgotten;
 use super::receipts::Reporter;
 use super::retries::Retries;
 use super::roles::State;
-use super::room::{MAX_OF_DOORS, MAX_OF_TRAPS, MAX_ROWS, Rows};
+use super::room::{MAX_OF_INTERFACES, MAX_OF_TRAPS, MAX_ROWS, Rows};
 use super::saying::{Said, Saying, Side};
 use super::server::Server;
 use super::spool::{Outgoing, Spool, Waiting, reopened};
@@ -218,13 +218,13 @@ fn one_user_takes_no_room_from_others() {
     assert!(counted(site.say(&Saying { now: NOW + 40 * DAY, ..says(1, 1) })));
 }
 
-/// Names that somebody makes up at a door fill the room of doors. Users are heard all the same, and the other way round.
+/// Names that somebody makes up at an interface fill the room of interfaces. Users are heard all the same, and the other way round.
 #[test]
-fn names_at_doors_take_no_room_from_users() {
+fn names_at_interfaces_take_no_room_from_users() {
     let mut site = site(&small());
     let window = Calendar::new(&small()).of_people(NOW).start;
-    // The two bits of an identifier's last byte that tell the kind: a door's.
-    let door = |n: u128| ReporterId::from_bytes((n << 8 | 3 << 120).to_le_bytes());
+    // The two bits of an identifier's last byte that tell the kind: an interface's.
+    let interface = |n: u128| ReporterId::from_bytes((n << 8 | 3 << 120).to_le_bytes());
     let fill = |site: &mut Ledger, who: ReporterId, rows: usize| {
         for n in 0..rows as u128 {
             let key = (who, Signature::from_bytes((n + 1).to_le_bytes()));
@@ -233,18 +233,18 @@ fn names_at_doors_take_no_room_from_users() {
     };
     let no_room = Said { no_room: 1, ..Said::default() };
     let says = |reporter, n| Saying { reporter, ..word(0, n, Side::Spam, NOW) };
-    fill(&mut site, door(1), MAX_OF_DOORS / 2);
-    assert_eq!(site.say(&says(door(1), 1)), no_room);
-    assert!(counted(site.say(&says(door(2), 1))));
-    (3..11).for_each(|who| fill(&mut site, door(who), MAX_OF_DOORS / 16));
-    assert_eq!(site.say(&says(door(20), 1)), no_room);
+    fill(&mut site, interface(1), MAX_OF_INTERFACES / 2);
+    assert_eq!(site.say(&says(interface(1), 1)), no_room);
+    assert!(counted(site.say(&says(interface(2), 1))));
+    (3..11).for_each(|who| fill(&mut site, interface(who), MAX_OF_INTERFACES / 16));
+    assert_eq!(site.say(&says(interface(20), 1)), no_room);
     let taken = site.counts().voices.taken();
-    assert!(taken.doors >= MAX_OF_DOORS && taken.users == 0, "{taken:?}");
+    assert!(taken.interfaces >= MAX_OF_INTERFACES && taken.users == 0, "{taken:?}");
     fill(&mut site, reporter(30), MAX_ROWS / 2);
     assert!(counted(site.say(&says(reporter(31), 1))));
     site.0.take_expired(NOW + 40 * DAY);
     assert_eq!(site.counts().voices.taken(), Rows::default());
-    assert!(counted(site.say(&Saying { now: NOW + 40 * DAY, ..says(door(20), 1) })));
+    assert!(counted(site.say(&Saying { now: NOW + 40 * DAY, ..says(interface(20), 1) })));
 }
 
 /// What cannot be taken back is passed over, and all else is, however much it is.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Asks each interface that is configured as its clients would; nothing is counted by it.
+
+use super::files;
+use super::report::Report;
+use crate::interfaces::{PyzorSettings, Settings, pyzor};
+use crate::net::Address;
+use bulkmark_ledger::directory::User;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UdpSocket, UnixStream};
+use tokio::time::timeout;
+
+const CHECK: &str = "interfaces";
+
+/// How long an answer may take: that of SpamAssassin's client.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes of an answer that are read.
+const MOST: u64 = 64 << 10;
+
+const ADVICE: &str =
+    "see the daemon's log, which says why an interface is not open; interfaces are opened at its start";
+
+/// A message that says too little to be counted.
+const MESSAGE: &str = "Subject: bulkmark doctor\r\n\r\n.\r\n";
+
+/// Asks them all.
+pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Report) {
+    if let Some(address) = settings.dccifd.listen.address() {
+        let request = format!("header query\n192.0.2.1\rdoctor.invalid\ndoctor.invalid\n<>\n\n{MESSAGE}");
+        let is_answer = |answer: &str| answer.starts_with("A\n\nX-DCC-");
+        tell("dccifd", address, ask(address, &request).await, is_answer, report);
+    }
+    if let Some(address) = settings.razor.listen.address() {
+        let answer = ask(address, "cn=bulkmark-doctor\r\na=g&pm=state\r\na=q\r\n").await;
+        let is_answer = |answer: &str| answer.starts_with("sn=CN&") && answer.contains("\r\nac=");
+        tell("razor", address, answer, is_answer, report);
+    }
+    if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
+        examine_accounts(&settings.pyzor, user, report);
+        // Where anonymous clients may not ping, it says so, and that is an answer, too.
+        let is_answer =
+            |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
+        tell("pyzor", &Address::Tcp(address.clone()), ping(address).await, is_answer, report);
+    }
+    if let Some(address) = settings.http.listen.address() {
+        let Some(authority) = authority(settings.http.token_file.as_deref(), user, report) else { return };
+        let host = match address {
+            Address::Tcp(address) => address,
+            Address::Unix(_) => "localhost",
+        };
+        let request = format!(
+            "POST /v1/judge?count=no HTTP/1.1\r\nHost: {host}\r\n{authority}Connection: close\r\nContent-Type: message/rfc822\r\n\
+             Content-Length: {}\r\n\r\n{MESSAGE}",
+            MESSAGE.len()
+        );
+        // A name other than that of the machine is the administrator's choice; that somebody refuses it is an answer.
+        let is_answer =
+            |answer: &str| ["HTTP/1.1 200 ", "HTTP/1.1 421 "].iter().any(|good| answer.starts_with(good));
+        tell("http", address, ask(address, &request).await, is_answer, report);
+    }
+}
+
+/// The files of Pyzor's accounts: who can read them, and what is wrong in them.
+fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) {
+    let PyzorSettings { accounts_file, access_file, .. } = settings;
+    let examined = pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
+    let (faults, has_keys) = examined.unwrap_or_default();
+    for (path, is_secret) in [(accounts_file, has_keys), (access_file, false)] {
+        if let Some(path) = path {
+            files::examine_file(CHECK, path, is_secret, user, report);
+        }
+    }
+    for fault in faults {
+        report.warning(CHECK, fault, "correct the line, and then: systemctl reload bulkmark-milter");
+    }
+}
+
+/// The field with the token, where one is asked for; none where it cannot be had, which was told.
+fn authority(token_file: Option<&Path>, user: &User, report: &mut Report) -> Option<String> {
+    let Some(path) = token_file else { return Some(String::new()) };
+    files::examine_file(CHECK, path, true, user, report);
+    match std::fs::read_to_string(path) {
+        Ok(token) => Some(format!("Authorization: Bearer {}\r\n", token.trim())),
+        Err(e) => {
+            if !report.faults(CHECK) {
+                report.warning(
+                    CHECK,
+                    format!("http was not asked: cannot read {}: {e}", path.display()),
+                    files::AS_ROOT,
+                );
+            }
+            None
+        }
+    }
+}
+
+fn tell(
+    interface: &str,
+    address: &Address,
+    answer: io::Result<String>,
+    is_answer: impl Fn(&str) -> bool,
+    report: &mut Report,
+) {
+    match answer {
+        Ok(answer) if is_answer(&answer) => report.ok(CHECK, format!("{interface} answers at {address}")),
+        Ok(answer) => {
+            let first = bulkmark_types::told(answer.lines().next().unwrap_or_default()).to_string();
+            report.error(
+                CHECK,
+                format!("{interface} at {address} gives no such answer: \"{first}\""),
+                ADVICE,
+            );
+        }
+        Err(e) => report.error(CHECK, format!("{interface} does not answer at {address}: {e}"), ADVICE),
+    }
+}
+
+async fn ask(address: &Address, request: &str) -> io::Result<String> {
+    let asked = async {
+        match address {
+            Address::Tcp(address) => talk(TcpStream::connect(&**address).await?, request).await,
+            Address::Unix(path) => talk(UnixStream::connect(path).await?, request).await,
+        }
+    };
+    let late =
+        |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", PATIENCE.as_secs()));
+    timeout(PATIENCE, asked).await.map_err(late)?
+}
+
+async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> io::Result<String> {
+    stream.write_all(request.as_bytes()).await?;
+    // HTTP would take the end for that of its client.
+    if !request.starts_with("POST ") {
+        stream.shutdown().await?;
+    }
+    let mut answer = Vec::new();
+    stream.take(MOST).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The answer to a ping of Pyzor's client.
+async fn ping(address: &str) -> io::Result<String> {
+    let asked = async {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for to in tokio::net::lookup_host(address).await? {
+            // What listens everywhere is asked here.
+            let from = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(from).await?;
+            if let Err(e) = socket.connect(to).await {
+                last = e;
+                continue;
+            }
+            let signature = "0".repeat(40);
+            let text =
+                format!("Op: ping\nThread: 1024\nPV: 2.1\nUser: anonymous\nTime: 0\nSig: {signature}\n\n");
+            socket.send(text.as_bytes()).await?;
+            let mut answer = [0; 512];
+            match socket.recv(&mut answer).await {
+                Ok(read) => return Ok(String::from_utf8_lossy(&answer[..read]).into_owned()),
+                Err(e) => last = e,
+            }
+        }
+        Err(last)
+    };
+    let late =
+        |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", PATIENCE.as_secs()));
+    timeout(PATIENCE, asked).await.map_err(late)?
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The HTTP interface: a message comes as the body of a request, and what is found of it goes back as JSON.
+
+use super::access::{Access, Denied};
+use super::envelope::{Asked, asked};
+use super::head::Head;
+use crate::activity::{Done, Interface};
+use crate::judging::{Explanation, Judgement, Message, Service, Thresholds, decides, explain, judge};
+use axum::Router;
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::post;
+use bulkmark_mail::MAX_BODY;
+use bulkmark_verdict::{Answer, because};
+use serde::Serialize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What all requests share.
+pub(super) struct Context {
+    pub(super) service: Arc<Service>,
+    pub(super) access: Access,
+    /// How long a message may take.
+    pub(super) timeout: Duration,
+}
+
+/// Why there is no answer.
+struct Failure(StatusCode, String);
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Told {
+            error: String,
+        }
+        let Self(status, error) = self;
+        let mut response = (status, Json(Told { error })).into_response();
+        let fields = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        // What is left of the message is not read.
+        fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+/// What is answered.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    answer: Answer,
+    /// Why, as a sentence.
+    because: String,
+    /// Of the policy that decides.
+    thresholds: Thresholds,
+    /// Whether the message was counted by this request.
+    counted: bool,
+    header: Field,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<Reply>,
+    /// As before this request, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explained: Option<Explanation>,
+}
+
+/// The header field that the milter would add.
+#[derive(Serialize)]
+struct Field {
+    name: String,
+    value: String,
+}
+
+/// What the sender of a refused message is to be answered.
+#[derive(Serialize)]
+struct Reply {
+    code: String,
+    status: String,
+    text: String,
+}
+
+/// What is asked at this interface.
+pub(super) fn router(context: Arc<Context>) -> Router {
+    // The body is bounded as it is read.
+    Router::new().route("/v1/judge", post(answer)).layer(DefaultBodyLimit::disable()).with_state(context)
+}
+
+async fn answer(State(context): State<Arc<Context>>, request: Request) -> Response {
+    let interfaces = &context.service.activity.interfaces;
+    match told(&context, request).await {
+        Ok(told) => {
+            interfaces.add(Interface::Http, if told.counted { Done::Counted } else { Done::Asked });
+            Json(told).into_response()
+        }
+        Err(failure) => {
+            let is_late = failure.0 == StatusCode::REQUEST_TIMEOUT;
+            interfaces.add(Interface::Http, if is_late { Done::TimedOut } else { Done::Refused });
+            log::debug!("http: a request was refused: {} {}", failure.0, failure.1);
+            failure.into_response()
+        }
+    }
+}
+
+async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
+    let (parts, body) = request.into_parts();
+    context.access.check(&parts.headers, &parts.uri).map_err(|denied| match denied {
+        Denied::Token => {
+            Failure(StatusCode::UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN".to_owned())
+        }
+        Denied::Host => Failure(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this machine does not have that name; use its address, or add the name to hosts in [interfaces.http]"
+                .to_owned(),
+        ),
+    })?;
+    check_type(&parts.headers)?;
+    let fields = |name: &str| -> Vec<String> {
+        let values = parts.headers.get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    };
+    let asked = asked(parts.uri.query().unwrap_or_default(), fields);
+    let Asked { envelope, recipients, counts, explains } =
+        asked.map_err(|why| Failure(StatusCode::BAD_REQUEST, why))?;
+    let mut message = Message::new(&context.service, envelope, Interface::Http);
+    recipients.iter().for_each(|recipient| message.rcpt(recipient));
+    if !counts {
+        message.only_ask();
+    }
+    if explains {
+        message.explain();
+    }
+    timeout(context.timeout, read(&mut message, body)).await.map_err(|_| {
+        let seconds = context.timeout.as_secs_f64();
+        Failure(StatusCode::REQUEST_TIMEOUT, format!("the message did not come within {seconds} s"))
+    })??;
+    let explained = if explains { Box::pin(explain(&message, &context.service)).await } else { None };
+    let judgement = Box::pin(judge(&mut message, &context.service, None)).await;
+    Ok(Told { explained, ..tell(&message, judgement) })
+}
+
+/// No web site can have a browser send this type to this machine without asking for leave first.
+fn check_type(fields: &HeaderMap) -> Result<(), Failure> {
+    let told = fields.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = told.split(';').next().unwrap_or_default().trim();
+    if media.eq_ignore_ascii_case("message/rfc822") {
+        return Ok(());
+    }
+    let why = format!("found Content-Type {told:?}, expected message/rfc822");
+    Err(Failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+}
+
+/// Takes the message as it comes.
+async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
+    let mut head = Head::default();
+    let (mut is_filled, mut size) = (false, 0usize);
+    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame =
+            frame.map_err(|e| Failure(StatusCode::BAD_REQUEST, format!("the message ended early: {e}")))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        size = size.saturating_add(bytes.len());
+        if size > super::head::MOST + MAX_BODY {
+            let why = format!("the message is longer than {MAX_BODY} bytes");
+            return Err(Failure(StatusCode::PAYLOAD_TOO_LARGE, why));
+        }
+        let rest = head.take(&bytes);
+        if head.is_whole() && !is_filled {
+            is_filled = true;
+            head.fill(message);
+        }
+        if !rest.is_empty() {
+            message.body(rest);
+        }
+    }
+    if !is_filled {
+        head.fill(message);
+    }
+    message.content_begins();
+    Ok(())
+}
+
+fn tell(message: &Message, judgement: Judgement) -> Told {
+    let (rules, envelope) = (&message.rules, &message.envelope);
+    let Judgement { finding, outcome, content, reported } = judgement;
+    let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
+    let low = content.as_ref().and_then(|content| content.signatures.body.err());
+    let thresholds = rules.terms(decides(rules, envelope, &finding)).thresholds;
+    let (_, because) = because(&finding, thresholds, low);
+    Told {
+        answer: Answer { action: Some(outcome.action.to_string()), ..answer },
+        because,
+        thresholds: thresholds.into(),
+        counted: reported > 0,
+        header: Field { name: rules.header.as_str().to_owned(), value: outcome.header },
+        reply: outcome.reply.map(|reply| Reply { code: reply.code, status: reply.status, text: reply.text }),
+        explained: None,
+    }
+}
