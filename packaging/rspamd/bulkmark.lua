@@ -259,7 +259,7 @@ for name, symbol in pairs({
   BULKMARK = { 0.0, 'What bulkmark says' },
   BULKMARK_BULK = { 2.0, 'Its body was seen too often, says bulkmark' },
   BULKMARK_NEAR = { 1.5, 'What it resembles was seen too often, says bulkmark' },
-  BULKMARK_SPAM = { 5.0, 'People call it spam, says bulkmark' },
+  BULKMARK_SPAM = { 5.0, 'Users report it as spam' },
   BULKMARK_WHITELIST = { -1.0, 'A white list of bulkmark wants it' },
   BULKMARK_FAIL = { 0.0, 'bulkmark did not answer' },
 }) do

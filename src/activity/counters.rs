@@ -97,7 +97,7 @@ pub struct Activity {
     alerts: AtomicU64,
     traps: Mutex<TrapStatus>,
     relays: Mutex<Relays>,
-    /// What became of what people said.
+    /// What became of user reports.
     pub words: Words,
     /// What became of messages by policy.
     pub policies: Policies,

@@ -41,7 +41,7 @@ pub struct Recent {
     pub body: Option<u32>,
     /// The count of its `near` signatures.
     pub near: Option<u32>,
-    /// By how much people call it spam, if so.
+    /// By how much users report it as spam, if so.
     pub spam: Option<String>,
     /// Its `body` signature.
     pub signature: Option<String>,

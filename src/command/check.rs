@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         };
         match &mut json {
             Some(json) => json.add(&shown(file), &answer)?,
-            None => print_for_people(&mut output(), file, &answer)?,
+            None => print_text(&mut output(), file, &answer)?,
         }
         let is_unwanted = [Verdict::Bulk, Verdict::Spam].iter().any(|of| of.to_string() == answer.verdict);
         code = code.max(u8::from(is_unwanted));
@@ -73,7 +73,7 @@ fn check(asker: &Asker, message: &RawMessage) -> anyhow::Result<Answer> {
     Ok(Answer::of(&asker.rules, &asker.envelope, Some(&content), &finding))
 }
 
-fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
+fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
     writeln!(out, "{}: {}", shown(file), answer.verdict)?;
     if let Some(BodyCount { signature, count, threshold }) = &answer.body {
         writeln!(out, "  body signature {signature}: seen {count} times, threshold {threshold}")?;
@@ -83,7 +83,7 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
         writeln!(out, "  near, by {number} signatures: seen {count} times, threshold {threshold}")?;
     }
     if let Some(SpamWeight { weight, threshold }) = &answer.spam {
-        writeln!(out, "  people call it spam with the weight {weight}, threshold {threshold}")?;
+        writeln!(out, "  users report it as spam with the weight {weight}, threshold {threshold}")?;
     }
     if let Some(sources) = &answer.sources {
         writeln!(out, "  {}", sources.sentence())?;

@@ -5,7 +5,7 @@ use super::asker::{Asker, MessageArgs};
 use super::output::{output, print, shown};
 use super::show::time;
 use super::signature::read_message;
-use crate::judging::{Explained, Explanation, People};
+use crate::judging::{Explained, Explanation, UserReports};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Held, Verdict, Weight, Would};
 use std::fmt::Write as _;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.message.json {
         print(serde_json::to_string(&explanation)?)?;
     } else {
-        write!(output(), "{}: {}", shown(&args.file), for_people(&explanation))?;
+        write!(output(), "{}: {}", shown(&args.file), as_text(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,7 +44,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     Ok(Explanation::new(of, message, &judged, shares))
 }
 
-fn for_people(explanation: &Explanation) -> String {
+fn as_text(explanation: &Explanation) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
     let _ = writeln!(text, "{}, since {}", explanation.verdict, explanation.because);
@@ -89,8 +89,8 @@ fn for_people(explanation: &Explanation) -> String {
     };
     kind("body", &explanation.body.iter().collect::<Vec<_>>());
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
-    if let Some(people) = &explanation.people {
-        text.push_str(&of_people(people));
+    if let Some(user_reports) = &explanation.user_reports {
+        text.push_str(&of_user_reports(user_reports));
     }
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
@@ -118,9 +118,9 @@ fn of_letters(explained: &Explained) -> String {
 }
 
 /// How much was said, by how many, and when; never by whom.
-fn of_people(people: &People) -> String {
-    let mut text = format!("\npeople call it spam, with the weight {}\n", people.weight);
-    for (what, shares) in [("nominated", &people.nominated), ("revoked", &people.revoked)] {
+fn of_user_reports(user_reports: &UserReports) -> String {
+    let mut text = format!("\nusers report it as spam, with the weight {}\n", user_reports.weight);
+    for (what, shares) in [("nominated", &user_reports.nominated), ("revoked", &user_reports.revoked)] {
         let weight = |units: u32| Weight::of_units(units);
         for (who, shares) in [("here", &shares.own), ("by others", &shares.others)] {
             for share in shares {

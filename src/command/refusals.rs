@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for entry in &found.last {
-        writeln!(out, "{}", for_people(entry))?;
+        writeln!(out, "{}", as_text(entry))?;
     }
     writeln!(out, "{}", sum(&found))?;
     Ok(ExitCode::SUCCESS)
@@ -95,7 +95,7 @@ fn with_command(entry: &Entry) -> Value {
     value
 }
 
-fn for_people(entry: &Entry) -> String {
+fn as_text(entry: &Entry) -> String {
     let would = if entry.rehearsed { "would " } else { "" };
     let more = entry.nrcpt.saturating_sub(entry.to.len().min(5));
     let to: Vec<_> = entry.to.iter().take(5).map(|to| format!("<{}>", told(to))).collect();

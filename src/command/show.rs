@@ -16,8 +16,8 @@ pub(super) struct Slice<'a>(pub(super) &'a SliceStatus, pub(super) u32);
 impl fmt::Display for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(slice, threshold) = self;
-        let people = if slice.people { ", what people say" } else { "" };
-        write!(f, "window of {}{people}", time(slice.window))?;
+        let user_reports = if slice.user_reports { ", user reports" } else { "" };
+        write!(f, "window of {}{user_reports}", time(slice.window))?;
         if slice.slice > 0 {
             write!(f, ", slice {}", slice.slice)?;
         }

@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&status)?)?;
             } else {
-                print_for_people(&mut out, &status, threshold)?;
+                print_text(&mut out, &status, threshold)?;
             }
             let healthy = status.ailment.is_none() && status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
@@ -78,7 +78,7 @@ fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
     }))
 }
 
-fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {
+fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
     if let Some(ailment) = &status.ailment {
@@ -210,8 +210,8 @@ fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
     for LikelyRelay { client, percent } in &status.likely_relays {
         writeln!(out, "\n{percent} % of mail comes from the network of {client}: see bulkmark doctor")?;
     }
-    if status.ledger.people.are_many() {
-        let (users, most) = (status.ledger.people.users, Rows::MOST_OF_USERS);
+    if status.ledger.user_reports.are_many() {
+        let (users, most) = (status.ledger.user_reports.users, Rows::MOST_OF_USERS);
         writeln!(out, "\nWORDS OF USERS: {users} of the {most} for which there is room")?;
     }
     if status.role != "server" && !status.links.is_empty() {

@@ -2,7 +2,7 @@
 //! `bulkmark tune`
 
 use super::output::{complain, failed, output};
-use super::tune_table::print_for_people;
+use super::tune_table::print_text;
 use crate::config::{self, Checked};
 use crate::tune::{self, Archive, Border, Index, Label, Tuning};
 use anyhow::{Context, ensure};
@@ -156,7 +156,7 @@ fn print(args: &Args, report: &Tuning) -> anyhow::Result<()> {
         }
         writeln!(out, "{value}")?;
     } else {
-        print_for_people(&mut out, report, args.limit, args.config.is_some())?;
+        print_text(&mut out, report, args.limit, args.config.is_some())?;
     }
     Ok(())
 }

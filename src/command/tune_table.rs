@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// Columns of a line.
 const WIDTH: usize = 79;
 
-pub(super) fn print_for_people(
+pub(super) fn print_text(
     out: &mut impl Write,
     report: &Tuning,
     limit: usize,

@@ -11,7 +11,7 @@ use crate::net::Mode;
 use crate::{alerts, page, refusals, telemetry};
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Despite, ExemptClients, Mailboxes, Network, OnFailure,
-    OutboundSettings, PeopleSettings, Per, Policies, PolicySettings, Thresholds, TrapSettings, Traps,
+    OutboundSettings, Per, Policies, PolicySettings, Thresholds, TrapSettings, Traps, UserReportSettings,
     WhiteList, WhiteListError, WhiteListFiles,
 };
 use bulkmark_sync::{Upstream, log};
@@ -78,7 +78,7 @@ pub struct MilterFile {
     pub whitelist: WhiteListFiles,
     pub policy: Vec<PolicySettings>,
     pub outbound: OutboundSettings,
-    pub people: PeopleSettings,
+    pub user_reports: UserReportSettings,
     pub traps: TrapSettings,
     pub authentication: Authentication,
     pub signature: bulkmark_signature::Settings,
@@ -118,7 +118,7 @@ impl Default for MilterFile {
             whitelist: WhiteListFiles::default(),
             policy: Vec::new(),
             outbound: OutboundSettings::default(),
-            people: PeopleSettings::default(),
+            user_reports: UserReportSettings::default(),
             traps: TrapSettings::default(),
             authentication: Authentication::default(),
             signature: bulkmark_signature::Settings::default(),
@@ -197,13 +197,13 @@ fn checked(parts: Parts) -> Result<Checked, ConfigError> {
     Ok(Checked { file, key, whitelist, private, traps, policies: policies? })
 }
 
-fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
-    if let Some(bad) = file.people.bad_domain() {
+fn check_user_reports(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
+    if let Some(bad) = file.user_reports.bad_domain() {
         let message = format!("found \"{bad}\", expected a domain such as \"example.org\"");
-        return Err(source.error("people.own-domains", message));
+        return Err(source.error("user-reports.own-domains", message));
     }
-    if let Err(error) = file.people.trust(file.thresholds.spam) {
-        return Err(source.error("people.trust", error.to_string()));
+    if let Err(error) = file.user_reports.trust(file.thresholds.spam) {
+        return Err(source.error("user-reports.trust", error.to_string()));
     }
     Ok(())
 }
@@ -247,7 +247,7 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
-    check_people(source, &file)?;
+    check_user_reports(source, &file)?;
     let authentication = file.authentication.check();
     authentication.map_err(|(key, message)| source.error(&format!("authentication.{key}"), message))?;
     if file.sync.interval.is_zero() {
@@ -376,7 +376,7 @@ impl Checked {
             actions: file.actions,
             whitelist: self.whitelist,
             private: self.private,
-            people: file.people,
+            user_reports: file.user_reports,
             traps: self.traps,
             authentication: file.authentication,
             shares_exact: file.sync.share == bulkmark_sync::Share::All,

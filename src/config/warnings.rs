@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::interfaces;
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User};
-use bulkmark_policy::{OutboundSettings, PeopleSettings, Thresholds, doubts, host_bits};
+use bulkmark_policy::{OutboundSettings, Thresholds, UserReportSettings, doubts, host_bits};
 use bulkmark_sync::log;
 use std::fs;
 use std::net::IpAddr;
@@ -64,11 +64,11 @@ struct Interfaces {
     interfaces: interfaces::Settings,
 }
 
-/// What it has of what people say.
+/// What it has of user reports.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
-struct People {
-    people: PeopleSettings,
+struct UserReports {
+    user_reports: UserReportSettings,
     thresholds: Thresholds,
     outbound: OutboundSettings,
 }
@@ -121,7 +121,7 @@ pub fn warnings(
     }
     if kind == Kind::Milter {
         found.extend(of_pyzor(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
-        found.extend(of_people(&source, &source.parse()?));
+        found.extend(of_user_reports(&source, &source.parse()?));
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;
@@ -322,21 +322,22 @@ fn of_pyzor(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<Config
 }
 
 /// What is to be said of who may call what spam.
-fn of_people(source: &Source, said: &People) -> Vec<ConfigError> {
-    let People { people, thresholds, outbound } = said;
+fn of_user_reports(source: &Source, said: &UserReports) -> Vec<ConfigError> {
+    let UserReports { user_reports, thresholds, outbound } = said;
     let mut found = Vec::new();
-    if people.own_domains.is_empty() && !outbound.matches.is_empty() {
+    if user_reports.own_domains.is_empty() && !outbound.matches.is_empty() {
         let what = "empty, though [outbound] says what mail is your own: whoever nominates it as spam is heard; name the domains whose mail is signed";
-        found.push(source.error("people.own-domains", what.to_owned()));
+        found.push(source.error("user-reports.own-domains", what.to_owned()));
     }
-    let (new, all) = (people.trust.new_reporter.in_persons(), people.trust.max_newcomers.in_persons());
+    let (new, all) =
+        (user_reports.trust.new_reporter.in_persons(), user_reports.trust.max_newcomers.in_persons());
     let threshold = f64::from(thresholds.spam.get());
     if new >= BELIEVED && all < threshold {
         let what = format!(
             "max-newcomers is {all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of \
              them {new}, and make nothing spam; if all accounts belong to your own people, write trust = \"own\""
         );
-        found.push(source.error("people.trust", what));
+        found.push(source.error("user-reports.trust", what));
     }
     found
 }

@@ -122,9 +122,9 @@ impl Daemon {
         if self.is_server() {
             return;
         }
-        let Rows { users, traps, interfaces } = status.ledger.people;
+        let Rows { users, traps, interfaces } = status.ledger.user_reports;
         text.family(
-            "bulkmark_people_rows",
+            "bulkmark_user_report_rows",
             "gauge",
             "Words of which it is remembered who said them, by user, trap or client of another protocol, and signature.",
             [("users", users), ("traps", traps), ("interfaces", interfaces)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
@@ -203,7 +203,7 @@ fn stream_metrics(activity: &Activity, text: &mut Text) {
 }
 
 /// What traps and people say.
-fn people_metrics(activity: &Activity, text: &mut Text) {
+fn user_report_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_traps_messages_total",
         "counter",
@@ -214,7 +214,7 @@ fn people_metrics(activity: &Activity, text: &mut Text) {
             .map(|(result, count)| (vec![("result", result.to_owned())], count)),
     );
     text.family(
-        "bulkmark_people_words_total",
+        "bulkmark_user_reports_total",
         "counter",
         "What users and traps said of messages, by what became of it.",
         activity.words.all().into_iter().map(|(side, result, count)| {
@@ -242,7 +242,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         activity.canaries(),
     );
     decision_metrics(activity, text);
-    people_metrics(activity, text);
+    user_report_metrics(activity, text);
     interface_metrics(activity, text);
     let (accounts, over) = activity.accounts(bulkmark_ledger::now());
     text.one(
@@ -300,7 +300,7 @@ impl DaemonStatus {
                 ("counted", counted.to_owned()),
             ];
             // A window of mail may begin on the same day.
-            labels.extend(slice.people.then(|| ("of", "people".to_owned())));
+            labels.extend(slice.user_reports.then(|| ("of", "user-reports".to_owned())));
             labels
         };
         let slices = || self.ledger.slices.iter().enumerate();

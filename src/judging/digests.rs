@@ -10,7 +10,7 @@ use bulkmark_types::{ReporterId, Signature, nomination, revocation};
 use bulkmark_verdict::Rules;
 use tokio::time::timeout;
 
-/// What people say of one signature, in units.
+/// User reports of one signature, in units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Opinion {
     /// What those weigh who called it spam.
@@ -27,9 +27,9 @@ impl Opinion {
     }
 }
 
-/// What people say of these signatures, by one question to the ledger. None when there is no answer before the deadline of verdicts.
+/// User reports of these signatures, by one question to the ledger. None when there is no answer before the deadline of verdicts.
 pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec<Opinion>> {
-    if !service.ledger.has_people() {
+    if !service.ledger.has_user_reports() {
         return Some(vec![Opinion::default(); signatures.len()]);
     }
     let rules = service.rules.load_full();
@@ -38,7 +38,7 @@ pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec
         [nomination, revocation(nomination)]
     };
     let asked = signatures.iter().flat_map(both).collect();
-    let thousandths = rules.people.trust.federation_weight.thousandths();
+    let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
     let (pairs, _) = weights.as_chunks();
     Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())
@@ -74,7 +74,7 @@ pub async fn take_digest(
 
 /// Has the log name who said something of a digest, where it may. It says so of nothing else: there may be hundreds in a second.
 pub(super) fn name(rules: &Rules, by: ReporterId, name: &[u8]) {
-    if rules.people.log_names {
+    if rules.user_reports.log_names {
         log::info!("reported: a digest by={by}{}", named(rules, name));
     }
 }
@@ -97,5 +97,5 @@ pub(super) async fn say(
 
 /// Whether other servers are told of digests: one stands for the whole content, as a body's signature does.
 pub(super) const fn are_shared(rules: &Rules) -> bool {
-    rules.people.share_nominations && rules.shares_exact
+    rules.user_reports.share_nominations && rules.shares_exact
 }

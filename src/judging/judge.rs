@@ -7,7 +7,6 @@ use super::judgement::Judgement;
 use super::later::Judged;
 use super::line::{ASKED, target, tell};
 use super::message::Message;
-use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
 use super::refused::note;
@@ -15,6 +14,7 @@ use super::service::Service;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
 use super::twice::{Names, Of};
+use super::user_reports::hear;
 use crate::activity::Interface;
 use crate::lookup::Evidence;
 use bulkmark_counts::{Report, RetryKey, Shared};
@@ -320,7 +320,7 @@ impl Case<'_> {
         Some(Envelope { answers, ..(*envelope).clone() })
     }
 
-    /// Counts it, and hears what people say of it, at the same time. What one's own users send nobody is asked about.
+    /// Counts it, and hears user reports of it, at the same time. What one's own users send nobody is asked about.
     async fn ask_and_hear<'s>(
         &self,
         inquiry: &mut Inquiry<'_>,
@@ -329,11 +329,11 @@ impl Case<'_> {
         shared: Shared,
     ) -> (Result<(), Uncounted>, Option<Hearing<'s>>) {
         let Self { rules, service, now, deadline, .. } = self;
-        if rules.is_outbound(self.envelope) || !service.ledger.has_people() {
+        if rules.is_outbound(self.envelope) || !service.ledger.has_user_reports() {
             return (self.ask(inquiry, keys, (shared, false)).await, None);
         }
         let hearing = Hearing::new(signatures, &rules.key);
-        let hearing = hear(hearing, &service.ledger, &rules.people, (*now, *deadline));
+        let hearing = hear(hearing, &service.ledger, &rules.user_reports, (*now, *deadline));
         if service.asks.is_none() {
             return tokio::join!(self.ask(inquiry, keys, (shared, false)), hearing);
         }

@@ -16,7 +16,6 @@ mod later;
 mod line;
 mod look_back;
 mod message;
-mod people;
 mod proofs;
 mod pyzor;
 mod readers;
@@ -29,11 +28,12 @@ mod trap_networks;
 mod traps;
 mod turns;
 mod twice;
+mod user_reports;
 
 pub use budget::Account as Hold;
 pub use digests::{Opinion, opinions, take_digest};
 pub use explain::{
-    Case, Explained, Explanation, Judged, People, Source, Thresholds, decides, exempt, explain, find,
+    Case, Explained, Explanation, Judged, Source, Thresholds, UserReports, decides, exempt, explain, find,
 };
 pub use judge::judge;
 pub use judgement::Judgement;

@@ -19,7 +19,7 @@ const NAMED: usize = 5;
 /// Kinds of counts, as reasons of bulk.
 const BODY: &str = "body";
 const NEAR: &str = "near";
-const PEOPLE: &str = "people";
+const USER_REPORTS: &str = "user-reports";
 
 /// Records a judgement that took so long. `subject_field` is the value of the Subject field, where it is wanted.
 pub(super) fn record(
@@ -87,7 +87,7 @@ pub(super) fn record(
         subject: subject.as_deref(),
         action: (!is_wanted).then_some(action),
         would,
-        // Nobody is to put into a white list what people call spam.
+        // Nobody is to put into a white list mail that users report as spam.
         suggestion: suggestion(envelope.host.as_deref(), domain, list_id)
             .filter(|_| verdict == Verdict::Bulk),
     });
@@ -157,12 +157,12 @@ const fn why(held: Held) -> &'static str {
 fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
     let exact = rules.terms(counted.decision.by).thresholds.body.is_reached(counted.counts.body);
     if counted.decision.verdict == Verdict::Spam {
-        return Some(PEOPLE);
+        return Some(USER_REPORTS);
     }
     counted.is_bulk.then_some(if exact { BODY } else { NEAR })
 }
 
-/// By how much people call it spam, if they do.
+/// By how much users report it as spam, if they do.
 fn called_spam(counts: Option<Counts>) -> Option<String> {
     counts?.spam.filter(|spam| spam.units() > 0).map(|spam| spam.to_string())
 }
@@ -176,7 +176,7 @@ fn client(envelope: &Envelope) -> String {
 /// Tells for which reasons messages may be counted, so that each is there before the first of it.
 pub(super) fn expect(activity: &Activity) {
     activity.expect(Verdict::Clean, "");
-    activity.expect(Verdict::Spam, PEOPLE);
+    activity.expect(Verdict::Spam, USER_REPORTS);
     for verdict in [Verdict::Bulk, Verdict::Whitelisted] {
         [BODY, NEAR].into_iter().for_each(|kind| activity.expect(verdict, kind));
     }

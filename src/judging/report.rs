@@ -45,7 +45,7 @@ pub enum Refused {
     Unreadable,
     /// It comes from one's own users.
     #[error(
-        "it is mail of your own: {address} is in {domain}, one of people.own-domains (--force reports it all the same)"
+        "it is mail of your own: {address} is in {domain}, one of user-reports.own-domains (--force reports it all the same)"
     )]
     Own {
         /// The address.
@@ -244,15 +244,15 @@ pub(super) fn is_heard(
 /// By which rules words are weighed.
 #[must_use]
 pub fn weighing(rules: &Rules) -> Weighing {
-    let thousandths = rules.people.trust.federation_weight.thousandths();
+    let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     // It was looked at when the configuration was read.
-    let settings = rules.people.trust(rules.thresholds.spam).unwrap_or_default();
+    let settings = rules.user_reports.trust(rules.thresholds.spam).unwrap_or_default();
     Weighing { settings, thousandths, trap: rules.traps.weight().units() }
 }
 
 /// The field of a log line that names a reporter, where names may be logged.
 pub(super) fn named(rules: &Rules, name: &[u8]) -> String {
-    if rules.people.log_names { format!(" name={}", plain_bytes(name)) } else { String::new() }
+    if rules.user_reports.log_names { format!(" name={}", plain_bytes(name)) } else { String::new() }
 }
 
 /// A message that was delivered, as it was read.
@@ -287,7 +287,7 @@ fn read(raw: &[u8], rules: &Rules) -> Result<Read, Refused> {
 fn check_own(rules: &Rules, content: &Content, envelope: &Envelope) -> Result<(), Refused> {
     for address in content.from.iter().chain(&envelope.sender) {
         let domain = address.rsplit_once('@').map_or("", |(_, domain)| domain);
-        if rules.people.owns(domain) {
+        if rules.user_reports.owns(domain) {
             return Err(Refused::Own { address: address.clone(), domain: domain.to_owned() });
         }
     }
@@ -311,7 +311,7 @@ async fn seen(
 
 /// What of it other servers are told: as much as of the message itself.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if !rules.people.share_nominations || rules.private.names(&content.facts(envelope, rules)) {
+    if !rules.user_reports.share_nominations || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing
     } else if rules.shares_exact {
         Shared::All

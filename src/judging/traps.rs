@@ -105,7 +105,7 @@ async fn nominate(
         Ok(Ok(Taken { said, .. })) if said.known > 0 => return Sprung::Known,
         Ok(Ok(_)) => "there is no room for more of what users and traps say".into(),
         Ok(Err(Refused::Own { address, .. })) => {
-            format!("{address} is of your own (people.own-domains)").into()
+            format!("{address} is of your own (user-reports.own-domains)").into()
         }
         Ok(Err(e)) => e.to_string().into(),
         Err(_) => "the ledger did not answer in time".into(),

@@ -22,10 +22,10 @@ const STATUS_AGE: Duration = Duration::from_secs(5);
 /// Pages that follow at a time: a half of all connections, so that the other half is for what is asked once.
 const FOLLOWERS: usize = 32;
 
-/// The part of the ledger's time that may go into telling what people say, which it looks for among all their words.
+/// The part of the ledger's time that may go into telling user reports, which it looks for among all their words.
 const SHARE: u32 = 100;
 
-/// Of what people said in so many seconds the last mailings are shown.
+/// Of user reports in so many seconds the last mailings are shown.
 const SAID_WITHIN: u64 = 7 * 86_400;
 
 /// Mailings that are shown; the page itself shows the first of them, and all when it is asked.
@@ -41,7 +41,7 @@ pub(super) struct Snapshots {
     pub(super) config: Arc<ArcSwap<Value>>,
     status: Mutex<Option<(Instant, Option<DaemonStatus>)>>,
     /// What people said, and from when on it is asked for again.
-    people: Mutex<Option<(Instant, Value)>>,
+    user_reports: Mutex<Option<(Instant, Value)>>,
     /// Those who follow, the oldest first.
     followers: parking_lot::Mutex<VecDeque<Arc<Notify>>>,
 }
@@ -53,7 +53,14 @@ impl Snapshots {
         config: Arc<ArcSwap<Value>>,
     ) -> Self {
         let followers = parking_lot::Mutex::default();
-        Self { daemon, threshold, config, status: Mutex::new(None), people: Mutex::new(None), followers }
+        Self {
+            daemon,
+            threshold,
+            config,
+            status: Mutex::new(None),
+            user_reports: Mutex::new(None),
+            followers,
+        }
     }
 
     /// One more who follows; what tells it that it should end. Of too many the oldest one ends: whoever opens as many as he can takes
@@ -90,7 +97,7 @@ impl Snapshots {
             ("bulk", json!(self.activity().bulk(TOP, now))),
             ("recent", json!(self.activity().recent())),
             ("config", Value::clone(&self.config.load())),
-            ("people", self.people(now).await),
+            ("user-reports", self.user_reports(now).await),
             ("policies", json!(self.activity().policies.status())),
         ]
     }
@@ -139,12 +146,12 @@ impl Snapshots {
     }
 
     /// What users and traps here said of mail, what was spoken of last first; never who. Nothing while the ledger is not available.
-    async fn people(&self, now: u64) -> Value {
+    async fn user_reports(&self, now: u64) -> Value {
         let ledger = &self.daemon.ledger;
-        if self.daemon.is_server() || !ledger.has_people() {
+        if self.daemon.is_server() || !ledger.has_user_reports() {
             return json!([]);
         }
-        let mut known = self.people.lock().await;
+        let mut known = self.user_reports.lock().await;
         if let Some((_, told)) = known.as_ref().filter(|(until, _)| Instant::now() < *until) {
             return told.clone();
         }

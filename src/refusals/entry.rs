@@ -44,7 +44,7 @@ pub struct Entry {
     /// The count of its near signatures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<u32>,
-    /// How much people call it spam.
+    /// How much users report it as spam.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub spam: String,
     /// Its signatures, the body's first: `bulkmark allow` takes any of them.

@@ -79,7 +79,7 @@ impl MadeUp {
             return Verdict::Slowed;
         }
         suspect.taken = Some(now);
-        let of_mail = batch.iter().map(|(signature, _)| *signature).filter(|it| !it.is_of_people());
+        let of_mail = batch.iter().map(|(signature, _)| *signature).filter(|it| !it.is_user_report());
         let from = chance % batch.len().max(1);
         let room = SAMPLE - suspect.sample.len().min(SAMPLE);
         let all = of_mail.clone().skip(from).chain(of_mail.take(from));

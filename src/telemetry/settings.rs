@@ -82,7 +82,7 @@ pub enum Messages {
     /// All of them.
     #[default]
     All,
-    /// Bulk, wanted or not, what people call spam, and what could not be judged.
+    /// Bulk, wanted or not, mail that users report as spam, and what could not be judged.
     NotClean,
     /// Bulk and spam that no white list wants.
     Bulk,

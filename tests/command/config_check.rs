@@ -85,24 +85,24 @@ fn a_milters_doubts_are_told_with_their_places() {
 /// Whose outbound mail passes has domains of his own, which nobody should call spam; and newcomers who weigh much and are bound to
 /// little say nothing once others are trusted.
 #[test]
-fn what_people_may_say_is_looked_at() {
+fn reports_are_checked() {
     let of = |text: &str| {
         let directory = directory(&[("milter.toml", &format!("{PLACES}{text}"))]);
         check(directory.path(), &["milter.toml"])
     };
     let outbound = "[outbound]\nmatch = { client = \"192.0.2.10\" }\n";
     let (code, _, warnings) = of(outbound);
-    let own = "milter.toml: people.own-domains: empty, though [outbound] says what mail is your own";
+    let own = "milter.toml: user-reports.own-domains: empty, though [outbound] says what mail is your own";
     assert!(code == 0 && warnings.len() == 1 && warnings[0].contains(own), "{warnings:#?}");
-    let (_, told, warnings) = of(&format!("{outbound}[people]\nown-domains = [\"example.org\"]\n"));
+    let (_, told, warnings) = of(&format!("{outbound}[user-reports]\nown-domains = [\"example.org\"]\n"));
     assert!(warnings.is_empty(), "{told}{warnings:#?}");
-    let (_, _, warnings) = of("[people]\ntrust = { new-reporter = 1.0 }\n");
-    let bound = "people.trust: max-newcomers is 1, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them 1,";
+    let (_, _, warnings) = of("[user-reports]\ntrust = { new-reporter = 1.0 }\n");
+    let bound = "user-reports.trust: max-newcomers is 1, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them 1,";
     assert!(warnings.len() == 1 && warnings[0].contains(bound), "{warnings:#?}");
     for well in
         ["trust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n", "trust = { new-reporter = 0.5 }\n"]
     {
-        let (_, _, warnings) = of(&format!("[people]\n{well}"));
+        let (_, _, warnings) = of(&format!("[user-reports]\n{well}"));
         assert!(warnings.is_empty(), "{warnings:#?}");
     }
 }

@@ -22,7 +22,7 @@ fn weight(site: &Site, message: &[u8]) -> Value {
 #[test]
 fn the_administrator_sees_what_was_said_and_takes_it_back() {
     let mut site = Site::new(
-        "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
+        "exempt = [\"authenticated\"]\n[user-reports]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
     );
     let mut milter = site.start();
     assert_eq!(told(&site, &[])["mailings"], json!([]));
@@ -90,7 +90,7 @@ fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn who_is_listed_is_undone_by_the_hash() {
     let site = Site::new(
-        "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
+        "exempt = [\"authenticated\"]\n[user-reports]\ntrust = { new-reporter = 0.5 }\n[traps]\nrecipients = [\"@trap.test\"]\n",
     );
     let milter = site.start();
     let to_trap = Mail { recipients: vec!["x@trap.test".to_owned()], ..Mail::raw(&offer("Anna")) };
@@ -189,7 +189,7 @@ fn the_log_names_reporters_where_it_may() {
     let hash = told(&site, &["--user", "anna"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
     let line = milter.log.wait_for(0, "reported: spam by=");
     assert!(line.contains(&hash) && !line.contains("anna"), "{line}");
-    site.extra += "[people]\nlog-names = true\n";
+    site.extra += "[user-reports]\nlog-names = true\n";
     site.config();
     assert!(milter.reload().contains("read again"));
     report(&site, &["--user", "anna", "--not-spam"], &offer("Anna"));

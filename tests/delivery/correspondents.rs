@@ -70,9 +70,9 @@ fn who_was_written_to_is_not_refused_and_who_says_so_only_is() {
             Command::new(program()).args(["doctor", "--config"]).arg(rig.site.config()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let warning = "users write mail through this milter, and people.own-domains is empty";
+    let warning = "users write mail through this milter, and user-reports.own-domains is empty";
     assert!(doctor(&rig).contains(warning), "{}", doctor(&rig));
-    rig.reload(&format!("{REFUSING}{STATUS}[people]\nown-domains = [\"box.test\"]\n"));
+    rig.reload(&format!("{REFUSING}{STATUS}[user-reports]\nown-domains = [\"box.test\"]\n"));
     assert!(!doctor(&rig).contains(warning), "{}", doctor(&rig));
 }
 
@@ -168,7 +168,9 @@ fn newsletters_and_programs_write_to_nobody() {
 /// Who wrote to a spammer is believed when they call the next message spam; nobody else may do that in their place.
 #[test]
 fn a_user_ends_a_correspondence() {
-    let Some(rig) = start("spam = \"reject\"\n[people]\ntrust = { new-reporter = 1.0 }\n") else { return };
+    let Some(rig) = start("spam = \"reject\"\n[user-reports]\ntrust = { new-reporter = 1.0 }\n") else {
+        return;
+    };
     write(&rig, "anna", "anna@box.test", &[BEN], "");
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250);
     let mail = &rig.mta.wait_for_mail("anna@box.test", 1)[0].0;

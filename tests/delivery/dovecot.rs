@@ -258,7 +258,7 @@ fn spam(site: &Site, message: &[u8]) -> Value {
 
 #[test]
 fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
-    let mut site = Site::new("[thresholds]\nspam = 2\n[people]\ntrust = { new-reporter = 1.0 }\n");
+    let mut site = Site::new("[thresholds]\nspam = 2\n[user-reports]\ntrust = { new-reporter = 1.0 }\n");
     site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = milter(&site);
     let Some(dovecot) = Dovecot::start(&site) else { return };
@@ -309,7 +309,7 @@ fn move_thousands() -> bool {
     const HEARD: usize = 2000;
     let moved =
         std::env::var("BULKMARK_MOVED").map_or(2500, |number| number.parse().expect("BULKMARK_MOVED"));
-    let mut site = Site::new(&format!("{STATUS}[people]\ntrust = {{ new-reporter = 1.0 }}\n"));
+    let mut site = Site::new(&format!("{STATUS}[user-reports]\ntrust = {{ new-reporter = 1.0 }}\n"));
     site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = milter(&site);
     let Some(dovecot) = Dovecot::start(&site) else { return true };
@@ -334,7 +334,7 @@ fn move_thousands() -> bool {
     daemon.log.wait_for(0, " of 2000 messages today; ");
     assert_eq!(lines(" of 2000 messages today; "), 1);
     assert_eq!(lines("a report was refused"), 0);
-    let over = || metrics(&daemon)["bulkmark_people_words_total{side=\"spam\",result=\"over-limit\"}"];
+    let over = || metrics(&daemon)["bulkmark_user_reports_total{side=\"spam\",result=\"over-limit\"}"];
     assert_eq!(over(), (moved - HEARD) as f64);
     // Dovecot takes them in the order of their files.
     let weights = [0, HEARD - 1, HEARD, moved - 1].map(|n| spam(&site, &letter(n)) == "1");
@@ -356,7 +356,7 @@ fn move_thousands() -> bool {
 /// Waits until a mail server's `check` tells this weight.
 #[track_caller]
 fn wait_for_weight(site: &Site, message: &[u8], expected: &Value) {
-    bulkmark_testing::wait_until("what people say", || {
+    bulkmark_testing::wait_until("user reports", || {
         let found = spam(site, message);
         if found == *expected { Ok(()) } else { Err(found.to_string()) }
     });
@@ -370,7 +370,7 @@ fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
     let mut daemon = server.start();
     let [mut near, far] = ["near", "far"].map(|name| {
         let mut site = server::milter(&[server.entry(name, "report")]);
-        site.extra += "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
+        site.extra += "[user-reports]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
         site
     });
     // A program that is started again listens where it did.

@@ -247,9 +247,9 @@ fn check_asks_among_outbound_mail() {
 
 /// What people call spam refuses strangers' copies, and is not held against an own user who sends one, such as an answer with all of it.
 #[test]
-fn what_people_call_spam_is_not_held_against_accounts() {
+fn reported_spam_is_not_held_against_accounts() {
     let site = Site::new(
-        "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[people]\ntrust = { new-reporter = 1.0 }\n\
+        "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[user-reports]\ntrust = { new-reporter = 1.0 }\n\
          [outbound]\nbulk = 1\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n",
     );
     let daemon = site.start();

@@ -13,7 +13,7 @@ use std::process::Command;
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
 /// What comes twice is bulk, and what one user nominates is spam.
-const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\ntrust = { new-reporter = 1.0 }\n";
+const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[user-reports]\ntrust = { new-reporter = 1.0 }\n";
 
 const OFFER: &str =
     "You have won the grand prize of our spring lottery, a silver watch and a voyage to seven harbours.\n";
@@ -25,7 +25,7 @@ fn rules(language: &str) -> Vec<String> {
     block.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Each rule acts on bulk and on what people call spam, not on what is held, and on nothing else.
+/// Each rule acts on bulk and on mail that users report as spam, not on what is held, and on nothing else.
 #[test]
 fn rules_for_headers_of_milters() {
     let all = rules("milter_header_checks");

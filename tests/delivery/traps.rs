@@ -27,7 +27,7 @@ fn extra(site: &Site, traps: &str) -> String {
     let wanted = site.path("wanted").display().to_string();
     let traps = traps.replace("FILE", &site.path("traps").display().to_string());
     format!(
-        "{STATUS}{REFUSING}[whitelist]\nfiles = [\"{wanted}\"]\n[people]\nown-domains = [\"box.test\"]\n[traps]\n{traps}"
+        "{STATUS}{REFUSING}[whitelist]\nfiles = [\"{wanted}\"]\n[user-reports]\nown-domains = [\"box.test\"]\n[traps]\n{traps}"
     )
 }
 
@@ -63,7 +63,7 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [1.0, 1.0]);
 
     let words = |result: &str| {
-        metrics(&rig.daemon)[&format!("bulkmark_people_words_total{{side=\"spam\",result=\"{result}\"}}")]
+        metrics(&rig.daemon)[&format!("bulkmark_user_reports_total{{side=\"spam\",result=\"{result}\"}}")]
     };
     assert_eq!([words("known"), words("counted"), words("refused")], [1.0, 1.0, 0.0]);
 
@@ -151,7 +151,7 @@ fn what_is_no_spam_is_not_nominated() {
     let results = ["nominated", "known", "whitelisted", "refused"].map(|result| sprung(&rig, result));
     assert_eq!(results, [0.0, 0.0, 1.0, 2.0]);
     let why = rig.daemon.log.wait_for(0, "a trap got it, and it is not nominated: anna@box.test");
-    assert!(why.contains("people.own-domains"), "{why}");
+    assert!(why.contains("user-reports.own-domains"), "{why}");
 
     // What a white list wants is told, also after a restart.
     let wanted = |rig: &Rig| status(&rig.site)["traps"]["wanted"]["old@box.test"].clone();

@@ -50,7 +50,7 @@ const NOTES: usize = 8;
 const MOST_WORDS: usize = 8;
 
 /// Everybody's word weighs whole.
-const PEOPLE: &str = "\n[people]\ntrust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n";
+const USER_REPORTS: &str = "\n[user-reports]\ntrust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n";
 
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
@@ -79,7 +79,7 @@ fn every_holder_counts_exactly() {
             }
         })
         .collect();
-    milters.iter_mut().for_each(|site| site.extra += PEOPLE);
+    milters.iter_mut().for_each(|site| site.extra += USER_REPORTS);
     let signatures = what_is_counted();
     let running_servers: Vec<_> = servers.iter().map(|server| Mutex::new(Some(server.start()))).collect();
     let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
@@ -120,7 +120,7 @@ fn partner(server: &Server, i: usize, url: &str) -> String {
     format!("{{ url = \"{url}\", token-file = \"{}\" }}", file.display())
 }
 
-/// The letters' signatures, and those of what people say for and against each.
+/// The letters' signatures, and those of user reports for and against each.
 fn what_is_counted() -> Vec<Signature> {
     let bodies: Vec<_> = (0..LETTERS).map(body_of).collect();
     let spoken = (0..LETTERS).map(|n| body(&spoken(n)));

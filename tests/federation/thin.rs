@@ -413,7 +413,7 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
     let [mut full, mut thin] =
         [milter(&[server.entry("full", "report")]), thin(&[server.entry("thin", "report")])];
     for site in [&mut full, &mut thin] {
-        site.extra += "[people]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
+        site.extra += "[user-reports]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     }
     let _at_full = full.start();
     let call_spam = |user: &str| {

@@ -121,11 +121,11 @@ pub(crate) fn counts(line: &str) -> &str {
 /// Of an answer: it is only marked, since a recipient wrote to its sender.
 pub(crate) const HELD: &str = "\"held\":\"correspondent\",";
 
-/// An interface by HTTP that says of every message that people call it spam, and `more`.
+/// An interface by HTTP that says of every message that users report it as spam, and `more`.
 pub(crate) fn called_spam(more: &'static str) -> StandIn {
     StandIn::new(0, move |_| {
         let body = format!(
-            "{{\"verdict\":\"spam\",\"action\":\"mark\",{more}\"because\":\"people call it spam\",\
+            "{{\"verdict\":\"spam\",\"action\":\"mark\",{more}\"because\":\"users report it as spam\",\
              \"body\":{{\"count\":3,\"threshold\":20}}}}"
         );
         Some(answer("200 OK", "", body.as_bytes()))

@@ -64,7 +64,7 @@ struct Day {
 impl Day {
     /// None where one of the programs is not installed.
     fn begin() -> Option<Self> {
-        let keys = "[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
+        let keys = "[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
         let mut site = site(keys, "", "");
         site.listen = Rig::tcp_site("").listen;
         site.extra += "\n[interfaces.pyzor]\nlisten = \"127.0.0.1:0\"\n";
@@ -226,7 +226,7 @@ fn one_campaign_has_one_count() {
         &format!("{pyzor} -> {pyzor_after}"),
         "counts reporters, one an address",
     );
-    row("razor-check", "razor", "1 report", &format!("{razor} -> {razor_after}"), "by what people say");
+    row("razor-check", "razor", "1 report", &format!("{razor} -> {razor_after}"), "by user reports");
     assert_eq!([&*pyzor, &pyzor_after, &day.pyzor(0, "check")], ["0 and 0", "1 and 0", "1 and 0"]);
     assert_eq!([&*razor, &razor_after], ["not spam", "spam"]);
 }

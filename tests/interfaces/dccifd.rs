@@ -207,7 +207,7 @@ fn names_that_a_client_makes_up_are_nobody() {
 /// `spam` nominates, and `many` is what people called spam; where it is configured, bulk, too.
 #[test]
 fn spam_nominates() {
-    let keys = "[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
+    let keys = "[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
     let site_of = |many: &str| site(keys, "", many);
     let first = site_of("");
     let _daemon = start(&first);

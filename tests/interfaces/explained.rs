@@ -21,7 +21,7 @@ fn explain(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
 }
 
 const KEYS: &str = "exempt-networks = [\"198.51.100.0/24\"]\n[authentication]\nauthserv-ids = [\"mx.test\"]\n\
-                    [thresholds]\nbody = 3\nnear = 3\nspam = 1\nmin-sources = 2\n[people]\ntrust = { new-reporter = 1.0 }\n\
+                    [thresholds]\nbody = 3\nnear = 3\nspam = 1\nmin-sources = 2\n[user-reports]\ntrust = { new-reporter = 1.0 }\n\
                     [whitelist]\nfiles = [LIST]\n[[policy]]\nname = \"mild\"\nmatch = { recipient = \"mild.test\" }\n\
                     thresholds = { body = 100 }\n";
 
@@ -61,7 +61,7 @@ fn by_http_as_by_the_command() {
         assert_eq!(answer["verdict"], by_command["verdict"], "{query}");
         seen.extend(by_command.as_object().unwrap().keys().cloned());
     }
-    for wanted in ["authentication", "people", "sources", "whitelist", "policy", "body", "counts"] {
+    for wanted in ["authentication", "user_reports", "sources", "whitelist", "policy", "body", "counts"] {
         assert!(seen.contains(wanted), "{wanted} was not seen: {seen:?}");
     }
 }

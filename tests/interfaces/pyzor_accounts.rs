@@ -86,12 +86,13 @@ fn a_clock_ahead_counts_once_over_a_restart() {
 }
 
 /// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
-/// threshold of spam, or max-newcomers of `people.trust` where it is more. Others then are none the less told that all is well.
+/// threshold of spam, or max-newcomers of `user-reports.trust` where it is more. Others then are none the less told that all is well.
 #[test]
 fn newcomers_stop_at_their_bound() {
     for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
-        let mut site =
-            Site::new(&format!("[thresholds]\nspam = 1\n[people]\ntrust = {{ max-newcomers = {bound} }}\n"));
+        let mut site = Site::new(&format!(
+            "[thresholds]\nspam = 1\n[user-reports]\ntrust = {{ max-newcomers = {bound} }}\n"
+        ));
         let keys = files(&site);
         let users: Vec<String> = (1..=60).map(|n| format!("user{n}")).collect();
         let accounts: String = users.iter().map(|user| format!("{user} : 0a0b0c\n")).collect();

@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where three reporters make spam, and each newcomer weighs whole.
-pub(crate) const TRUSTING: &str = "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
+pub(crate) const TRUSTING: &str = "[user-reports]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
 
 /// An address of this machine that no other test has: clients find discovery servers at port 2703 only.
 pub(crate) fn own_address() -> String {
@@ -303,7 +303,7 @@ fn accounts_only_for_those_who_may() {
 #[test]
 fn what_is_reported_by_engine_8_is_spam() {
     let (site, address) =
-        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
+        open(Site::new("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     anna.does("razor-admin", &["-discover"], b"");
@@ -336,7 +336,7 @@ fn what_is_reported_by_engine_8_is_spam() {
 #[test]
 fn many_checks_at_once() {
     let (site, address) =
-        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
+        open(Site::new("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     let mail = advertisement("Anna");
@@ -364,7 +364,7 @@ fn many_checks_at_once() {
 #[test]
 fn spamassassin_checks_and_reports() {
     let (site, address) =
-        open(Site::new("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
+        open(Site::new("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n"), "");
     let _daemon = start(&site);
     let Some(anna) = Agent::new(&site, "anna", &address) else { return };
     anna.does("razor-admin", &["-discover"], b"");

@@ -213,9 +213,9 @@ fn mail_flows_without_an_answer() {
 
 /// What people call spam has its symbol, before there is enough of it to be bulk.
 #[test]
-fn what_people_call_spam_has_its_symbol() {
+fn reported_spam_has_its_symbol() {
     for version in Version::all() {
-        let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
+        let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
         let _daemon = start(&site);
         metrics(&site, "", &letter(1));
         metrics(&site, "spam", &letter(1));
@@ -229,7 +229,7 @@ fn what_people_call_spam_has_its_symbol() {
     }
 }
 
-/// What is only marked, since a recipient wrote to its sender, has no symbol for what people say.
+/// What is only marked, since a recipient wrote to its sender, has no symbol for user reports.
 #[test]
 fn mail_of_correspondents_is_not_scored_as_spam() {
     for version in Version::all() {

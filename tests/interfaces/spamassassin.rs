@@ -106,7 +106,7 @@ fn bulk_hits_dcc_check() {
 /// What somebody reports by SpamAssassin is nominated, and not counted once more.
 #[test]
 fn a_report_nominates() {
-    let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
+    let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
     let _daemon = start(&site);
     assert_eq!(counts(&metrics(&site, "", &delivered(1))), "Body=1 Fuz1=1 Fuz2=1");
     let Some(told) = spamassassin(&site, &["-r", "-D", "dcc"], &delivered(1)) else { return };
@@ -118,5 +118,5 @@ fn a_report_nominates() {
         "{told}"
     );
     let checked = spamassassin(&site, &["-t"], &delivered(1)).unwrap();
-    assert!(checked.contains("DCC_CHECK"), "what people call spam is many: {checked}");
+    assert!(checked.contains("DCC_CHECK"), "mail that users report as spam is many: {checked}");
 }

@@ -111,8 +111,8 @@ fn mail_flows_without_an_answer() {
 
 /// What people call spam has its rule, before there is enough of it to be bulk.
 #[test]
-fn what_people_call_spam_has_its_rule() {
-    let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
+fn reported_spam_has_its_rule() {
+    let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
     let _daemon = start(&site);
     metrics(&site, "", &delivered(1));
     metrics(&site, "spam", &delivered(1));
@@ -120,7 +120,7 @@ fn what_people_call_spam_has_its_rule() {
     assert!(told.contains("tests=BULKMARK_SPAM,HAS_SUBJECT"), "{told}");
 }
 
-/// What is only marked, since a recipient wrote to its sender, has no score for what people say.
+/// What is only marked, since a recipient wrote to its sender, has no score for user reports.
 #[test]
 fn mail_of_correspondents_is_not_scored_as_spam() {
     let site = Site::new("");

@@ -83,14 +83,14 @@ fn a_milter_counts_its_messages() {
     assert_eq!(get(&daemon, "/healthz").1, "ok\n");
 }
 
-/// What became of what people said, once for each message.
+/// What became of user reports, once for each message.
 #[test]
-fn what_people_say_is_counted() {
-    let site = site("[people]\ntrust = { new-reporter = 1.0 }\nown-domains = [\"box.test\"]\n");
+fn user_reports_are_counted() {
+    let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\nown-domains = [\"box.test\"]\n");
     let daemon = site.start();
     let words = |daemon: &Daemon| {
         let found = metrics(daemon).into_iter().filter_map(|(name, count)| {
-            let labels = name.strip_prefix("bulkmark_people_words_total{side=\"")?.strip_suffix("\"}")?;
+            let labels = name.strip_prefix("bulkmark_user_reports_total{side=\"")?.strip_suffix("\"}")?;
             Some((labels.replace("\",result=\"", " "), count))
         });
         found.collect::<BTreeMap<String, f64>>()

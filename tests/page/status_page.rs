@@ -187,7 +187,7 @@ fn streams_leave_room() {
         let stream = http::connect(port(&daemon));
         (&stream).write_all(b"GET /events HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
         let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
-        assert!(lines.any(|line| line == "event: people"), "it is answered");
+        assert!(lines.any(|line| line == "event: user-reports"), "it is answered");
         lines
     };
     let mut streams: Vec<_> = (0..80).map(|_| open()).collect();
@@ -211,7 +211,16 @@ fn changes_stream_in() {
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{head:?}");
     let sections = [
-        "overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people",
+        "overview",
+        "status",
+        "minutes",
+        "minute",
+        "hours",
+        "hour",
+        "bulk",
+        "recent",
+        "config",
+        "user-reports",
         "policies",
     ];
     for section in sections {
@@ -401,9 +410,9 @@ fn the_page_of_a_server() {
 
 /// What users said of a mailing is shown, with its verdict, and never who said it; it is taken from the same mail as all the rest.
 #[test]
-fn the_page_shows_what_people_say() {
+fn the_page_shows_user_reports() {
     let Some(mut browser) = Browser::start() else { return };
-    let site = site("[people]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 2\n");
+    let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 2\n");
     let site = Site { extra: format!("{}show = [\"subjects\"]\n", site.extra), ..site };
     let daemon = site.start();
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
@@ -416,14 +425,18 @@ fn the_page_shows_what_people_say() {
     };
     browser.open(&url(&daemon), DESKTOP);
     browser.wait_for("document.getElementById('state').textContent === 'live'");
-    assert_eq!(browser.value("document.getElementById('s-people').hidden"), true, "nobody said anything");
+    assert_eq!(
+        browser.value("document.getElementById('s-user-reports').hidden"),
+        true,
+        "nobody said anything"
+    );
     for user in ["anna@box.test", "ben", "carl"] {
         say(user, "--spam");
     }
     say("dora", "--not-spam");
     mail(&daemon, 1, HOSTILE, "news@shop.example", 1);
     // Weight, nominations, revocations.
-    let row = "[...document.querySelectorAll('#people tbody tr:first-child td')].slice(0, 4).map(c => c.textContent)";
+    let row = "[...document.querySelectorAll('#user-reports tbody tr:first-child td')].slice(0, 4).map(c => c.textContent)";
     let said = serde_json::json!([HOSTILE, "2", "3", "1"]);
     browser.wait_for(&format!("JSON.stringify({row}) === JSON.stringify({said})"));
     browser
@@ -435,7 +448,7 @@ fn the_page_shows_what_people_say() {
     let spam = &status(&daemon)["recent"][0];
     assert_eq!((&spam["verdict"], &spam["spam"]), (&"spam".into(), &"2".into()), "{spam}");
     let counted =
-        metrics(&daemon)["bulkmark_messages_total{verdict=\"spam\",action=\"mark\",reason=\"people\"}"];
+        metrics(&daemon)["bulkmark_messages_total{verdict=\"spam\",action=\"mark\",reason=\"user-reports\"}"];
     assert!((counted - 1.0).abs() < f64::EPSILON, "{counted}");
     let told = get(&daemon, "/status.json").1;
     assert!(!told.contains("anna") && !told.contains("\"reporter\":"), "somebody is named: {told}");

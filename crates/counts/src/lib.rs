@@ -25,7 +25,7 @@ pub use history::sealed::{OtherForm, checksum, seal, unseal};
 pub use history::step::{MAX_STEP, Step, StepError, StepHead, other_step, step_head};
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, MAX_ORIGINS, MAX_VECTOR_BYTES, Mark, Origin, ParseError, Vector};
-pub use history::window::{PEOPLE_CAPACITY, PEOPLE_SHARE};
+pub use history::window::{USER_REPORT_CAPACITY, USER_REPORT_SHARE};
 pub use settings::{Durability, Federation, Hold, Role, Settings};
 pub use state::assembly::Assembly;
 pub use state::fleet::assembly::FleetAssembly;

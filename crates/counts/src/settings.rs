@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Seconds of a window in which what people say is counted. No other window has this length: by it they are told apart.
-pub const PEOPLE_WINDOW: u64 = 5 * 86_400;
+/// Seconds of a window in which user reports is counted. No other window has this length: by it they are told apart.
+pub const USER_REPORT_WINDOW: u64 = 5 * 86_400;
 
 /// When a report is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
@@ -33,9 +33,9 @@ pub struct Settings {
     /// How long a report counts, from the beginning of its window; in whole windows.
     #[serde(with = "humantime_serde")]
     pub retention: Duration,
-    /// How long counts what people say of a message, from the beginning of its window of five days.
+    /// How long counts user reports of a message, from the beginning of its window of five days.
     #[serde(skip)]
-    pub people_retention: Duration,
+    pub user_report_retention: Duration,
     /// When a report is answered.
     pub durability: Durability,
     /// The longest time that a relaxed report is not yet on disk.
@@ -137,7 +137,7 @@ impl Default for Settings {
             capacity: const { NonZeroU32::new(1_000_000).unwrap() },
             window: DAY,
             retention: DAY.saturating_mul(7),
-            people_retention: DAY.saturating_mul(30),
+            user_report_retention: DAY.saturating_mul(30),
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
             federation_key_file: None,
@@ -167,10 +167,9 @@ impl Settings {
                 format!("found {found}, expected 1 to 366 times the window of {window}"),
             ));
         }
-        let of_people = Duration::from_secs(PEOPLE_WINDOW);
-        if self.window == of_people {
-            let why =
-                "is the length of the windows in which what people say is counted; expected another one";
+        let of_user_reports = Duration::from_secs(USER_REPORT_WINDOW);
+        if self.window == of_user_reports {
+            let why = "is the length of the windows in which user reports is counted; expected another one";
             return Err(("window", format!("found {}, which {why}", shown(self.window))));
         }
         Ok(())

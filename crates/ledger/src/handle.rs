@@ -2,7 +2,7 @@
 //! The handle by which everybody reaches the ledger.
 
 mod peers;
-mod people;
+mod user_reports;
 
 use crate::disk::errors::OpenError;
 use crate::disk::read::Reader;

@@ -107,8 +107,8 @@ impl Seed {
             return Err(SeedError::Waits { path, reports });
         }
         let seed = Self::of(state, key_id, window).map_err(|e| no_memory(e).at(path.clone()))?;
-        // Windows of what people say are of the same length everywhere.
-        for merged in seed.merged.windows().iter().filter(|merged| !merged.window.is_of_people()) {
+        // Windows of user reports are of the same length everywhere.
+        for merged in seed.merged.windows().iter().filter(|merged| !merged.window.is_user_report()) {
             unlike("window", format!("{}s", merged.window.length), format!("{window}s"))?;
         }
         Ok(seed)

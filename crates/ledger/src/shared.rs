@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Whether it was closed, and will answer nothing any more.
     pub(crate) closed: AtomicBool,
     /// Whether people said anything of any message that may still count.
-    pub(crate) has_people: AtomicBool,
+    pub(crate) has_user_reports: AtomicBool,
     /// How long the writer has been at one piece of work.
     pub(crate) busy: Busy,
 }
@@ -65,7 +65,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             listens: AtomicBool::new(false),
-            has_people: AtomicBool::new(false),
+            has_user_reports: AtomicBool::new(false),
             busy: Busy::new(),
         };
         // Nobody else has it yet.
@@ -98,7 +98,7 @@ impl Shared {
         *self.fleet.lock() = state.counts().fleet.mark;
         let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
         self.listens.store(listens, Ordering::Relaxed);
-        self.has_people.store(state.counts().has_people(), Ordering::Relaxed);
+        self.has_user_reports.store(state.counts().has_user_reports(), Ordering::Relaxed);
         if self.db.load().is_none() {
             self.db.store(Some(Arc::clone(db)));
         }

@@ -53,9 +53,9 @@ pub struct SliceStatus {
     pub slice: u32,
     /// Whose counts these are.
     pub counted: Counted,
-    /// Whether they are of what people say, and not of mail.
+    /// Whether they are of user reports, and not of mail.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub people: bool,
+    pub user_reports: bool,
     /// Signatures that it is made for.
     pub capacity: u32,
     /// Signatures that were new to it; unknown for merged ones.
@@ -137,7 +137,7 @@ pub struct Status {
     pub spool_oldest: Option<u64>,
     /// Of how many words it is remembered who said them.
     #[serde(default, skip_serializing_if = "Rows::is_empty")]
-    pub people: Rows,
+    pub user_reports: Rows,
     /// What is configured and not in force yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_capacity: Option<NextCapacity>,
@@ -166,19 +166,19 @@ impl Status {
         for generation in state.counts().local.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
                 let gauge = threshold.map(|t| slice.filter.gauge(t));
-                let people = generation.window.is_of_people();
+                let user_reports = generation.window.is_user_report();
                 slices.push(SliceStatus {
                     window: generation.window.start,
                     slice: number,
                     counted: Counted::Own,
-                    people,
+                    user_reports,
                     capacity: slice.capacity,
                     signatures: Some(slice.distinct),
                     memory: slice.filter.memory(),
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
                     saturated: gauge.map(|gauge| gauge.saturated),
-                    // Nothing is bulk by what people say.
-                    false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_positive_rate),
+                    // Nothing is bulk by user reports.
+                    false_bulk: gauge.filter(|_| !user_reports).map(|gauge| gauge.false_positive_rate),
                 });
             }
         }
@@ -189,7 +189,7 @@ impl Status {
         };
         let others = state.counts().merged.layers().iter().map(|(_, layer)| layer);
         slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
-        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
+        slices.sort_by_key(|slice| (slice.user_reports, slice.window, slice.slice));
         let unheard = match state {
             State::Server(server) => Some(&server.unheard),
             _ => None,
@@ -205,7 +205,7 @@ impl Status {
             bulk: BulkStatus::of(state.counts()),
             spool: state.spool().map_or(0, Spool::held),
             spool_oldest: state.spool().and_then(Spool::oldest),
-            people: state.counts().voices.taken(),
+            user_reports: state.counts().voices.taken(),
             next_capacity: next_capacity(state),
             unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
             held: held.filter(|&reports| reports > 0),
@@ -216,7 +216,7 @@ impl Status {
     pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
         let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
         slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
-        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
+        slices.sort_by_key(|slice| (slice.user_reports, slice.window, slice.slice));
         Self {
             origin: None,
             origins: vector.len(),
@@ -226,7 +226,7 @@ impl Status {
             bulk: None,
             spool: 0,
             spool_oldest: None,
-            people: Rows::default(),
+            user_reports: Rows::default(),
             next_capacity: None,
             unheard: Vec::new(),
             held: None,
@@ -237,7 +237,7 @@ impl Status {
 /// The configured capacity, if the newest window that was counted in here has another.
 fn next_capacity(state: &State) -> Option<NextCapacity> {
     let counts = state.counts();
-    let of_mail = counts.local.generations.iter().filter(|generation| !generation.window.is_of_people());
+    let of_mail = counts.local.generations.iter().filter(|generation| !generation.window.is_user_report());
     let newest = of_mail.max_by_key(|generation| generation.window.start)?;
     let (capacity, present) = (counts.settings.capacity.get(), newest.row.slices().first()?.capacity);
     let from = newest.window.start + newest.window.length;
@@ -252,18 +252,18 @@ fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Ite
         let first = before.map(|other| u32::try_from(other.slices.len()).unwrap_or_default()).sum::<u32>();
         (first..).zip(&window.slices).map(move |(number, slice)| {
             let gauge = threshold.map(|t| slice.gauge(t));
-            let people = window.window.is_of_people();
+            let user_reports = window.window.is_user_report();
             SliceStatus {
                 window: window.window.start,
                 slice: number,
                 counted: Counted::Others,
-                people,
+                user_reports,
                 capacity: window.capacity,
                 signatures: None,
                 memory: slice.memory(),
                 fill: gauge.map(|gauge| gauge.fill),
                 saturated: gauge.map(|gauge| gauge.saturated),
-                false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_positive_rate),
+                false_bulk: gauge.filter(|_| !user_reports).map(|gauge| gauge.false_positive_rate),
             }
         })
     })
@@ -277,7 +277,7 @@ fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item 
             window: window.start,
             slice: 0,
             counted: Counted::Limited,
-            people: window.is_of_people(),
+            user_reports: window.is_user_report(),
             capacity: held.capacity,
             signatures: None,
             memory: 0,
@@ -291,7 +291,7 @@ fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item 
 }
 
 fn of_client((name, member): (&str, &Member)) -> LimitedStatus {
-    let newest = member.layer.windows.iter().rev().find(|(window, _)| !window.is_of_people());
+    let newest = member.layer.windows.iter().rev().find(|(window, _)| !window.is_user_report());
     LimitedStatus {
         name: name.to_owned(),
         origin: member.origin.to_string(),

@@ -20,7 +20,7 @@ pub enum Verdict {
     Clean,
     /// Its count has reached the threshold.
     Bulk,
-    /// So many people call it spam.
+    /// So many users report it as spam.
     Spam,
     /// The white list wants it, whatever its count.
     Whitelisted,
@@ -98,7 +98,7 @@ pub struct Counts {
     pub body: Option<u32>,
     /// By its `near` signatures.
     pub near: Option<u32>,
-    /// How much people call it spam; `None` where nobody was asked.
+    /// How much users report it as spam; `None` where nobody was asked.
     pub spam: Option<Weight>,
 }
 
@@ -115,7 +115,7 @@ impl Counts {
         thresholds.body.is_reached(self.body) || thresholds.near.is_reached(self.near)
     }
 
-    /// Whether so many people call it spam.
+    /// Whether so many users report it as spam.
     #[must_use]
     pub fn are_spam(&self, thresholds: &Thresholds) -> bool {
         self.spam.is_some_and(|spam| spam.reaches(thresholds.spam))
@@ -276,7 +276,7 @@ fn spam(
     let of_bulk = bulk.unwrap_or(none);
     let is_harsher = actions.spam.harshness() > of_bulk.action.harshness();
     let action = if is_harsher { actions.spam } else { of_bulk.action };
-    // That its count comes from few networks spares bulk. What people say does not rest on the count.
+    // That its count comes from few networks spares bulk. User reports does not rest on the count.
     Some(Decision { verdict: Verdict::Spam, action, held: None, ..of_bulk })
 }
 
@@ -322,7 +322,7 @@ mod tests {
 
     /// From so many people on it is spam, bulk or not, unless a white list wants it; what is done is the harsher of what both would get.
     #[test]
-    fn what_people_call_spam_is_spam() {
+    fn reported_spam_is_spam() {
         let decided = |body, units, list| {
             let counts = Counts { body: Some(body), near: None, spam: Some(Weight::of_units(units)) };
             let (verdict, action, _) = decide_on(counts, list, &["x@y.z"]);
@@ -400,9 +400,9 @@ mod tests {
         assert_eq!(decided(Some(20), 20, None, 30).1, Action::Reject);
     }
 
-    /// Nor is it told so: a filter would leave alone what people call spam.
+    /// Nor is it told so: a filter would leave alone mail that users report as spam.
     #[test]
-    fn what_people_call_spam_is_not_spared_for_few_networks() {
+    fn reported_spam_is_not_spared_for_few_networks() {
         let (thresholds, list) = (Thresholds::default(), WhiteList::default());
         let facts = Facts { recipients: &["x@y.z".to_owned()], ..Facts::default() };
         let few = Backing::Known(Sources { others: 2, own: Some(1) });

@@ -44,7 +44,7 @@ pub struct SomeActions {
     pub bulk: Option<Action>,
     /// For what is bulk by its `near` signatures alone.
     pub near: Option<Action>,
-    /// For what people call spam.
+    /// For mail that users report as spam.
     pub spam: Option<Action>,
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Option<Correspondents>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `people.trust`: the weight of reports of users without history, and of other sites' users.
+//! `user-reports.trust`: the weight of reports of users without history, and of other sites' users.
 
 use super::fraction::Fraction;
 use super::persons::Persons;

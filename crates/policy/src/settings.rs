@@ -90,7 +90,7 @@ pub struct Thresholds {
     pub body: Threshold,
     /// For the count of the `near` signatures.
     pub near: Threshold,
-    /// For what people say: how many of them must call it spam, whose word weighs whole.
+    /// For user reports: how many of them must call it spam, whose word weighs whole.
     pub spam: Threshold,
     /// From how many other networks a count must come before more is done than to mark.
     pub min_sources: MinSources,
@@ -209,7 +209,7 @@ pub struct Actions {
     pub bulk: Action,
     /// For what is bulk by its `near` signatures alone.
     pub near: Action,
-    /// For what people call spam. Where it is bulk, too, the harsher is done.
+    /// For mail that users report as spam. Where it is bulk, too, the harsher is done.
     pub spam: Action,
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Correspondents,

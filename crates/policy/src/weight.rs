@@ -24,13 +24,13 @@ impl Weight {
 
     /// Whether it is as much as so many people say whose word weighs whole.
     #[must_use]
-    pub fn reaches(self, people: Threshold) -> bool {
-        u64::from(self.0) >= u64::from(people.get()) * u64::from(UNIT)
+    pub fn reaches(self, user_reports: Threshold) -> bool {
+        u64::from(self.0) >= u64::from(user_reports.get()) * u64::from(UNIT)
     }
 
     /// Whole people, rounded down.
     #[must_use]
-    pub const fn people(self) -> u32 {
+    pub const fn users(self) -> u32 {
         self.0 / UNIT
     }
 }
@@ -41,8 +41,8 @@ impl fmt::Display for Weight {
         let thousandths = self.0 % UNIT * 1000 / UNIT;
         let decimals = format!("{thousandths:03}");
         match decimals.trim_end_matches('0') {
-            "" => write!(f, "{}", self.people()),
-            decimals => write!(f, "{}.{decimals}", self.people()),
+            "" => write!(f, "{}", self.users()),
+            decimals => write!(f, "{}.{decimals}", self.users()),
         }
     }
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_in_people() {
+    fn it_is_shown_in_users() {
         let shown = [0, 1, 4, 8, 23, 24].map(|units| Weight::of_units(units).to_string());
         assert_eq!(shown, ["0", "0.125", "0.5", "1", "2.875", "3"]);
         let three: Threshold = 3i64.try_into().unwrap();

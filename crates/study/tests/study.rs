@@ -211,7 +211,7 @@ fn a_study_of_layouts_has_a_seed() {
 
 /// The standard layouts, the shipped one first, each in as much memory as the others or with the reason why not.
 #[test]
-fn a_study_of_layouts_for_people() {
+fn a_study_of_layouts_for_user_reports() {
     let table = printed("layouts --elements 2000 --unseen 1000 --only pareto --bits 12");
     let mut lines = table.lines();
     assert!(lines.next().unwrap().starts_with("Pareto(1): 2000 elements, "), "{table}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What people say of a message: told by further signatures, which are counted like all others, so that a whole federation knows.
-//! docs/people.md says what they are made of, and why.
+//! User reports of a message: told by further signatures, which are counted like all others, so that a whole federation knows.
+//! docs/user-reports.md says what they are made of, and why.
 
 use super::key::FederationKey;
 use super::signature::Signature;
@@ -143,15 +143,15 @@ mod tests {
 
     /// Signatures of people are told from all others without the key, and none is another.
     #[test]
-    fn what_people_say_is_told_by_its_tag() {
+    fn user_reports_have_their_tag() {
         let keys = [FederationKey::public(), FederationKey::from_bytes(b"0123456789abcdef").unwrap()];
         let mut all = std::collections::HashSet::new();
         for key in &keys {
             for n in 0..100 {
                 let of = Signature::from_bytes([n; 16]);
-                assert!(!of.is_of_people());
+                assert!(!of.is_user_report());
                 let made = [nomination(key, of), revocation(nomination(key, of))];
-                assert!(made.iter().all(|signature| signature.is_of_people()));
+                assert!(made.iter().all(|signature| signature.is_user_report()));
                 all.extend(made);
             }
         }

@@ -79,7 +79,7 @@ impl fmt::Display for Kind {
 
 /// The bits of a signature that tell whether it is of people: the last 16 of each half. Filters choose cells by the first bits of the
 /// halves, so they lose nothing by it. One in four billion other signatures has the tag by chance; it is then kept for as long as
-/// what people say, by everybody alike.
+/// user reports, by everybody alike.
 const TAG_BITS: u128 = 0xFFFF << 64 | 0xFFFF;
 const TAG: u128 = 0x7370 << 64 | 0x616D;
 
@@ -105,13 +105,13 @@ impl Signature {
         std::array::from_fn(|i| (self.0 >> (120 - 8 * i) & 0xFF) as u8)
     }
 
-    /// Whether it says what people said of another one: by its tag, which everybody can read who has no key.
+    /// Whether it says user reports of another one: by its tag, which everybody can read who has no key.
     #[must_use]
-    pub const fn is_of_people(self) -> bool {
+    pub const fn is_user_report(self) -> bool {
         self.0 & TAG_BITS == TAG
     }
 
-    /// The same with the tag of what people say.
+    /// The same with the tag of user reports.
     pub const fn tagged(self) -> Self {
         Self(self.0 & !TAG_BITS | TAG)
     }

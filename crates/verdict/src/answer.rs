@@ -31,7 +31,7 @@ pub struct Answer {
     /// Of what it is like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<NearCount>,
-    /// What people say.
+    /// User reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spam: Option<SpamWeight>,
     /// The entry that wants it.
@@ -68,7 +68,7 @@ pub struct BodyCount {
     pub threshold: u32,
 }
 
-/// How much people call it spam.
+/// How much users report it as spam.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpamWeight {
     /// The weight.

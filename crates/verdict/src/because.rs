@@ -44,7 +44,7 @@ pub fn because(finding: &Finding, thresholds: &Thresholds, low: Option<LowInform
         (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
         (Verdict::Spam, _) => {
             let spam = spam.unwrap_or_default();
-            format!("people call it spam with the weight {spam}, the threshold {}", thresholds.spam.get())
+            format!("users report it as spam with the weight {spam}, the threshold {}", thresholds.spam.get())
         }
         (Verdict::Bulk, _) => told(true),
         _ => told(false),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From the signatures of a message to what people say of it, by two questions: what was nominated, and what of that was revoked.
+//! From the signatures of a message to user reports of it, by two questions: what was nominated, and what of that was revoked.
 //!
 //! It is judged as counts are: by the body, or by as much agreement of the other signatures as bulk needs.
 
@@ -9,7 +9,7 @@ use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
 use bulkmark_types::{FederationKey, Signature, nomination, revocation};
 
-/// What people say of one message. Ask for the weights of [`nominations`](Self::nominations), then of
+/// User reports of one message. Ask for the weights of [`nominations`](Self::nominations), then of
 /// [`revocations`](Self::revocations).
 #[derive(Debug)]
 pub struct Hearing<'a> {

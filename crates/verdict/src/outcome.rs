@@ -217,7 +217,7 @@ fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> Reached {
     let (body, near) = (thresholds.body.get(), thresholds.near.get());
     let verdict = counted.decision.verdict;
     let (count, threshold) = match (verdict, counted.counts.spam, counted.counts.body, counted.counts.near) {
-        (Verdict::Spam, Some(spam), ..) => (spam.people(), thresholds.spam.get()),
+        (Verdict::Spam, Some(spam), ..) => (spam.users(), thresholds.spam.get()),
         (_, _, seen, Some(count)) if seen.is_none_or(|seen| seen < body) => (count, near),
         (_, _, seen, _) => (seen.unwrap_or(0), body),
     };

@@ -133,7 +133,7 @@ fn decided(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings
             assert!(
                 decision.milder.is_none_or(|milder| decision.action == Action::Mark && milder != decision.by)
             );
-            // What is held is only marked, and what people call spam is not held for where it comes from.
+            // What is held is only marked, and mail that users report as spam is not held for where it comes from.
             assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
             let is_of_sources = matches!(decision.held, Some(Held::Sources | Held::Messages));
             assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");

@@ -7,8 +7,8 @@ use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
-    Network, OnFailure, OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range,
-    Rehearsal, Terms, Thresholds, Traps, WhiteList,
+    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, Proven, Range, Rehearsal, Terms,
+    Thresholds, Traps, UserReportSettings, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -59,8 +59,8 @@ pub struct Rules {
     pub private: WhiteList,
     /// Whether they are told the exact signatures of all other mail.
     pub shares_exact: bool,
-    /// What is made of what people say.
-    pub people: PeopleSettings,
+    /// What is made of user reports.
+    pub user_reports: UserReportSettings,
     /// To whom only spam is sent.
     pub traps: Traps,
     /// Whose word counts on DKIM, SPF and DMARC.
@@ -95,7 +95,7 @@ impl Default for Rules {
             outbound: OutboundSettings::default(),
             private: WhiteList::default(),
             shares_exact: true,
-            people: PeopleSettings::default(),
+            user_reports: UserReportSettings::default(),
             traps: Traps::default(),
             authentication: Authentication::default(),
             signature: bulkmark_signature::Settings::default(),

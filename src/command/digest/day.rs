@@ -151,7 +151,7 @@ impl Day {
                 let done = self.done.entry(verdict.to_owned()).or_default();
                 *done.entry(done_with.clone()).or_default() += 1;
                 if verdict == "spam" {
-                    // Nobody is to put into a white list what people call spam.
+                    // Nobody is to put into a white list mail that users report as spam.
                     return self.mailing(at, message, &format!("{done_with} as spam"));
                 }
                 self.mailing(at, message, &done_with);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_call_spam_is_a_mailing_of_its_own_and_none_to_suggest() {
+    fn reported_spam_is_a_mailing_of_its_own_and_none_to_suggest() {
         let spam = |n: usize, text: &str| {
             message(n, "win@lottery.example", "verdict=spam body=1 near=4 spam=3", "action=quarantine")
                 .replace(&format!("out{n}"), "out")

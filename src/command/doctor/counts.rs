@@ -171,8 +171,8 @@ fn examine_bulk(bulk: &BulkStatus, report: &mut Report) {
 /// How full the filters are, and what that does to strangers.
 fn examine_slices(slices: &[SliceStatus], bulk: Option<&BulkStatus>, threshold: u32, report: &mut Report) {
     const CHECK: &str = "counts";
-    // What people say is little.
-    let slices: Vec<&SliceStatus> = slices.iter().filter(|slice| !slice.people).collect();
+    // User reports is little.
+    let slices: Vec<&SliceStatus> = slices.iter().filter(|slice| !slice.user_reports).collect();
     let chance: f64 = slices.iter().filter_map(|slice| slice.false_bulk).sum();
     let doubtful = chance > FALSE_BULK;
     let mut rows: BTreeMap<(u64, &str), usize> = BTreeMap::new();

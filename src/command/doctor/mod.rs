@@ -47,7 +47,7 @@ use std::process::ExitCode;
 /// "state directory", "disk", "log": the daemon can write to its directory and owns the files in it; there is space; log lines are
 /// accepted.
 ///
-/// "daemon", "ledger", "counts", "bulk", "capacity", "spool", "people": the daemon answers at its control socket, in this version
+/// "daemon", "ledger", "counts", "bulk", "capacity", "spool", "user-reports": the daemon answers at its control socket, in this version
 /// and with these parameters; the ledger is sound (it is read if no daemon has it open); how full the filters are; the reports that
 /// wait for a server; the room for user reports.
 ///

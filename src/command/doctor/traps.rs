@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps that get mail which somebody wants: these are no traps. Whether a mail server of one's own is missing in `relays`, whether there is room for what people say, how correspondents are known, and
+//! Traps that get mail which somebody wants: these are no traps. Whether a mail server of one's own is missing in `relays`, whether there is room for user reports, how correspondents are known, and
 //! what protects the mail of own users.
 
 use super::report::Report;
@@ -14,7 +14,7 @@ use bulkmark_types::told;
 pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     examine_traps(file, status, report);
     examine_relays(file, status, report);
-    examine_people(status, report);
+    examine_user_reports(status, report);
     examine_correspondents(file, status, report);
 }
 
@@ -53,16 +53,16 @@ fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report)
     }
 }
 
-/// Says whether there is room for what people say.
-fn examine_people(status: &DaemonStatus, report: &mut Report) {
-    let (rows, most) = (status.ledger.people, Rows::MOST_OF_USERS);
+/// Says whether there is room for user reports.
+fn examine_user_reports(status: &DaemonStatus, report: &mut Report) {
+    let (rows, most) = (status.ledger.user_reports, Rows::MOST_OF_USERS);
     let text = format!("{} of the {most} words of users for which there is room", rows.users);
     if rows.are_many() {
         let advice = "see with \"bulkmark report list\" who says so much, and take it back with \"bulkmark report forget --all\" if it is a program; \
                       beyond the bound nobody who has said nothing yet is heard";
-        report.warning("people", text, advice);
+        report.warning("user-reports", text, advice);
     } else if !rows.is_empty() {
-        report.ok("people", text);
+        report.ok("user-reports", text);
     }
 }
 
@@ -76,10 +76,10 @@ fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut
         Authenticate::Header | Authenticate::Here => "known by what is verified",
     };
     report.ok("correspondents", format!("{pairs} pairs of a user and somebody that user wrote to; {by}"));
-    if file.people.own_domains.is_empty() {
+    if file.user_reports.own_domains.is_empty() {
         report.warning(
-            "people",
-            "users write mail through this milter, and people.own-domains is empty: whoever nominates that mail as spam is heard".to_owned(),
+            "user-reports",
+            "users write mail through this milter, and user-reports.own-domains is empty: whoever nominates that mail as spam is heard".to_owned(),
             "name in it the domains whose mail is signed",
         );
     }

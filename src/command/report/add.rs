@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// The user who reports them [default: the user who runs the command]
     #[arg(long, value_name = "NAME")]
     user: Option<OsString>,
-    /// Also report mail from domains of your own (people.own-domains).
+    /// Also report mail from domains of your own (user-reports.own-domains).
     #[arg(long)]
     force: bool,
     /// Exit with 0 also if the milter takes no more of this user's reports today. The milter's log says so once.

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Show the reports of this mail server's users, traps and interfaces by mailing, and each reporter's trust.
 ///
-/// Reporters are shown by a hash of their names, since no more is kept; people.log-names has the log name them. Subjects are shown
+/// Reporters are shown by a hash of their names, since no more is kept; user-reports.log-names has the log name them. Subjects are shown
 /// if status.show has "subjects". Exit code 0: done; 1: no reporter or mailing fits, or several do; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -14,7 +14,7 @@ const AVERAGE: u32 = 50;
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// What people say of a signature, and what they say of spam at least.
+    /// User reports of a signature, and what they say of spam at least.
     Found(Opinion, u32),
     /// It was done.
     Done,

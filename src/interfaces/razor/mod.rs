@@ -3,7 +3,7 @@
 //!
 //! Its clients make signatures themselves and tell no message. `lines` finds lines and batches, `request` reads one line. `session` is what
 //! one client said of itself, `answer` what it is told, `serve` answers on a connection. `accounts` are its users, `secret` how they prove who they
-//! are. What users say of signatures is counted as what people say of messages is, so the whole federation knows.
+//! are. What users say of signatures is counted as user reports of messages is, so the whole federation knows.
 
 mod accounts;
 mod answer;

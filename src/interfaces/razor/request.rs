@@ -17,7 +17,7 @@ pub(super) const SEEDS: &str = "7542-10";
 /// What somebody asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// What people say of a signature.
+    /// User reports of a signature.
     Check(Digest),
     /// It is spam.
     Report(Digest),

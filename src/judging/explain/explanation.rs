@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The explanation: all that is known of a message and its signatures, as programs get it.
 
-use super::judged::{Judged, People};
+use super::judged::{Judged, UserReports};
 use super::made_of::{of_thing, outline, words};
 use super::statement::Statement;
 use bulkmark_counts::Shares;
@@ -55,9 +55,9 @@ pub struct Explanation {
     pub body: Option<Explained>,
     /// Those of what it is like.
     pub near: Vec<Explained>,
-    /// What people say of it.
+    /// User reports of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub people: Option<People>,
+    pub user_reports: Option<UserReports>,
 }
 
 /// From which count or weight on a message is bulk or spam.
@@ -67,7 +67,7 @@ pub struct Thresholds {
     pub body: u32,
     /// Of the near count.
     pub near: u32,
-    /// Of the weight of what people say.
+    /// Of the weight of user reports.
     pub spam: u32,
 }
 
@@ -125,7 +125,7 @@ impl Explanation {
         judged: &Judged,
         shares: Vec<Shares>,
     ) -> Self {
-        let Judged { finding, counts, near, people, content, verified, .. } = judged;
+        let Judged { finding, counts, near, user_reports, content, verified, .. } = judged;
         let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
         let (verdict, mut because) = because(finding, limits, content.signatures.body.err());
@@ -157,7 +157,7 @@ impl Explanation {
             rehearsal,
             body,
             near: of_near,
-            people: people.clone(),
+            user_reports: user_reports.clone(),
         }
     }
 }

@@ -28,15 +28,15 @@ pub struct Judged {
     pub troubles: Vec<String>,
     pub(super) counts: Counts,
     pub(super) near: Option<near::Judgement>,
-    /// What people say of it, if anybody called it spam.
-    pub(super) people: Option<People>,
+    /// User reports of it, if anybody called it spam.
+    pub(super) user_reports: Option<UserReports>,
     /// What was verified.
     pub(super) verified: Vec<Found>,
 }
 
-/// What people say, in units of an eighth of a person.
+/// User reports, in units of an eighth of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct People {
+pub struct UserReports {
     /// What it comes to, in people whose word weighs whole.
     #[serde(serialize_with = "as_text")]
     pub weight: Weight,
@@ -84,8 +84,9 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
             inquiry.stop(rules.hold_from());
         }
     }
-    let people = hear(source, case, content, &inquiry).await?;
-    let counts = Counts { spam: people.as_ref().map(|people| people.weight), ..inquiry.counts() };
+    let user_reports = hear(source, case, content, &inquiry).await?;
+    let counts =
+        Counts { spam: user_reports.as_ref().map(|user_reports| user_reports.weight), ..inquiry.counts() };
     let mut judged = Judged {
         finding: Finding::Exempt(Exempt::Policy),
         content: content.clone(),
@@ -93,7 +94,7 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
         troubles: Vec::new(),
         counts,
         near: inquiry.near().cloned(),
-        people,
+        user_reports,
         verified: Vec::new(),
     };
     let known = exempt(rules, envelope).map(Finding::Exempt).or_else(|| Finding::uncounted(content));
@@ -146,20 +147,20 @@ impl Judged {
     }
 }
 
-/// What people say of the message, as the milter hears it.
+/// User reports of the message, as the milter hears it.
 async fn hear<S: Source>(
     source: &S,
     Case { rules, envelope, .. }: Case<'_>,
     content: &Content,
     inquiry: &Inquiry<'_>,
-) -> Result<Option<People>, S::Error> {
+) -> Result<Option<UserReports>, S::Error> {
     if content.signatures.is_empty() || rules.is_outbound(envelope) {
         return Ok(None);
     }
     let mut hearing = Hearing::new(&content.signatures, &rules.key);
-    let thousandths = rules.people.trust.federation_weight.thousandths();
+    let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-    // A thin milter asks nobody what people say, either.
+    // A thin milter asks nobody user reports, either.
     let nominated = source.shares(&hearing.nominations(), false).await?;
     let revocations = hearing.revocations(&weighed(&nominated));
     if revocations.is_empty() {
@@ -171,7 +172,7 @@ async fn hear<S: Source>(
     let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);
     let most = nominated.max_by_key(|(nominated, _)| nominated.total());
     let weight = hearing.weight(inquiry.seen());
-    Ok(most.map(|(nominated, revoked)| People { weight, nominated, revoked }))
+    Ok(most.map(|(nominated, revoked)| UserReports { weight, nominated, revoked }))
 }
 
 /// By which of its addresses a recipient wrote to it, as far as that is known.

@@ -14,5 +14,5 @@ mod statement;
 
 pub use explanation::{Explained, Explanation, Thresholds, decides};
 pub use here::explain;
-pub use judged::{Judged, People, exempt, find};
+pub use judged::{Judged, UserReports, exempt, find};
 pub use source::{Case, Source};

@@ -143,7 +143,7 @@ function rows(table, items, key, fill) {
 // Sections.
 
 const phone = matchMedia("(max-width: 46rem)");
-const whole_list = { bulk: false, people: false, policies: false, recent: false };
+const whole_list = { bulk: false, "user-reports": false, policies: false, recent: false };
 
 // The first of a list, unless all are wanted.
 function first(id, list, most) {
@@ -214,11 +214,11 @@ const shown = {
     without(table, 8, !list.some((entry) => entry.suggestion));
   },
 
-  people(list) {
-    $("s-people").hidden = list.length === 0;
+  "user-reports"(list) {
+    $("s-user-reports").hidden = list.length === 0;
     const now = Date.now() / 1000;
     const threshold = values.config?.thresholds?.spam;
-    rows($("people"), first("people", list, phone.matches ? 4 : 8), (said) => said.mailing, (cells, said) => {
+    rows($("user-reports"), first("user-reports", list, phone.matches ? 4 : 8), (said) => said.mailing, (cells, said) => {
       text(cells[0], said.subject || `${said.mailing.slice(0, 12)}…`, said.subject ? "name whole plain" : "code fixed whole plain");
       cells[0].title = said.mailing;
       text(cells[1], said.weight.toLocaleString("en", { maximumFractionDigits: 3 }), said.weight >= threshold ? "number wrong" : "number");
@@ -583,13 +583,13 @@ function state(what, name) {
 }
 
 $("filter").addEventListener("input", () => values.recent && shown.recent(values.recent));
-for (const id of ["bulk", "people", "policies", "recent"]) {
+for (const id of ["bulk", "user-reports", "policies", "recent"]) {
   $(`more-${id}`).addEventListener("click", () => {
     whole_list[id] = !whole_list[id];
     shown[id](values[id]);
   });
 }
-phone.addEventListener("change", () => ["bulk", "people", "policies", "recent"].forEach((id) => values[id] && shown[id](values[id])));
+phone.addEventListener("change", () => ["bulk", "user-reports", "policies", "recent"].forEach((id) => values[id] && shown[id](values[id])));
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);

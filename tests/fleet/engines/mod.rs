@@ -34,7 +34,7 @@ on_all_engines! {
     who_is_new_begins_with_a_snapshot,
     an_older_copy_loses_nothing_and_doubles_nothing,
     without_the_engine_mail_flows,
-    what_people_say_goes_everywhere_and_is_taken_back,
+    user_reports_go_everywhere_and_are_withdrawn,
 }
 
 /// Whether a milter took a snapshot over since its start.
@@ -243,10 +243,10 @@ fn without_the_engine_mail_flows(engine: Engine) {
     }
 }
 
-/// Waits until this verdict is told of a message, by this weight of what people say.
+/// Waits until this verdict is told of a message, by this weight of user reports.
 #[track_caller]
-fn wait_for_people(site: &bulkmark_testing::Site, message: &[u8], expected: (&str, Option<&str>)) {
-    wait_until("what people say", || {
+fn wait_for_user_reports(site: &bulkmark_testing::Site, message: &[u8], expected: (&str, Option<&str>)) {
+    wait_until("user reports", || {
         let (_, answer) = site.check(message);
         let told: serde_json::Value = serde_json::from_str(&answer).map_err(|e| format!("{e}: {answer}"))?;
         let found = (told["verdict"].as_str().unwrap_or_default(), told["spam"]["weight"].as_str());
@@ -256,11 +256,11 @@ fn wait_for_people(site: &bulkmark_testing::Site, message: &[u8], expected: (&st
 
 /// What users of one milter call spam is spam at another, as a near-replica; who speaks against it, there or here, takes it back. A milter is
 /// killed each time, and the engine; nothing counts twice.
-fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
+fn user_reports_go_everywhere_and_are_withdrawn(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| {
         let mut site = rig.milter(n);
-        site.extra += "[people]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
+        site.extra += "[user-reports]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
         site
     });
     let (mut at_a, at_b) = (a.start(), b.start());
@@ -271,7 +271,7 @@ fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
             at_a = a.start();
         }
     }
-    wait_for_people(&b, &offer("Dora"), ("spam", Some("3")));
+    wait_for_user_reports(&b, &offer("Dora"), ("spam", Some("3")));
     let header = session(&at_b).message(&Mail::raw(&offer("Dora"))).header().to_owned();
     assert!(header.starts_with("spam; "), "{header}");
     // What the engine does not hear is told when it is there again.
@@ -281,14 +281,14 @@ fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
     at_a.kill();
     rig.start_again();
     at_a = a.start();
-    wait_for_people(&b, &offer("Dora"), ("clean", Some("2")));
+    wait_for_user_reports(&b, &offer("Dora"), ("clean", Some("2")));
     // Somebody who said nothing before, elsewhere.
     let answer = report(&b, &["--not-spam", "--user", "emil"], &offer("Anna"));
     assert_eq!(answer["counted"], answer["signatures"], "{answer}");
     at_b.kill();
     let _at_b = b.start();
     for site in [&a, &b] {
-        wait_for_people(site, &offer("Dora"), ("clean", Some("1")));
+        wait_for_user_reports(site, &offer("Dora"), ("clean", Some("1")));
         wait_for_empty_spool(site);
     }
     // Saying it again, after all that, adds nothing.
@@ -296,5 +296,5 @@ fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
     assert_eq!(answer["known"], answer["signatures"], "{answer}");
     at_a.kill();
     let _at_a = a.start();
-    wait_for_people(&a, &offer("Dora"), ("clean", Some("1")));
+    wait_for_user_reports(&a, &offer("Dora"), ("clean", Some("1")));
 }

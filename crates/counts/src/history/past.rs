@@ -100,13 +100,13 @@ mod tests {
         const DAY: u64 = 86_400;
         let calendar = Calendar::new(&Settings::default());
         let now = 20_000 * DAY;
-        let (mail, people) = (calendar.at(now), calendar.of_people(now));
+        let (mail, user_reports) = (calendar.at(now), calendar.of_user_reports(now));
         assert_eq!(over_at(calendar, &update(&[mail])), Some(now + 7 * DAY));
-        let end = people.start + 30 * DAY;
-        for windows in [[mail, people], [people, mail]] {
+        let end = user_reports.start + 30 * DAY;
+        for windows in [[mail, user_reports], [user_reports, mail]] {
             assert_eq!(over_at(calendar, &update(&windows)), Some(end));
         }
-        assert!(calendar.is_live(people, end - 1) && !calendar.is_live(people, end));
+        assert!(calendar.is_live(user_reports, end - 1) && !calendar.is_live(user_reports, end));
         assert_eq!(over_at(calendar, &update(&[])), Some(0));
         assert_eq!(over_at(calendar, &update(&[mail])[..60]), None);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Windows of time: which generation a report belongs to, and which generations count.
 
-pub use crate::settings::PEOPLE_WINDOW;
 use crate::settings::Settings;
+pub use crate::settings::USER_REPORT_WINDOW;
 use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::fmt;
@@ -17,14 +17,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether it is one of what people say.
-    pub const fn is_of_people(self) -> bool {
-        self.length == PEOPLE_WINDOW
+    /// Whether it is one of user reports.
+    pub const fn is_user_report(self) -> bool {
+        self.length == USER_REPORT_WINDOW
     }
 
     /// Whether a signature is counted in windows like this one.
     pub const fn takes(self, signature: Signature) -> bool {
-        self.is_of_people() == signature.is_of_people()
+        self.is_user_report() == signature.is_user_report()
     }
 
     /// As the keys of the ledger's tables have it.
@@ -71,30 +71,30 @@ pub enum NoPlace {
     Parameter(ParameterError),
 }
 
-/// A window of what people say is made for so many times fewer signatures than others: most mail nobody says anything of.
-pub const PEOPLE_CAPACITY: u32 = 8;
+/// A window of user reports is made for so many times fewer signatures than others: most mail nobody says anything of.
+pub const USER_REPORT_CAPACITY: u32 = 8;
 
-/// Of the signatures that a filter of such a window is made for it takes one in so many. What people say is little, and what they say of
+/// Of the signatures that a filter of such a window is made for it takes one in so many. User reports is little, and what they say of
 /// others must not fall on a stranger's mail: docs/filter.md has the figures.
 pub const fn share_of(window: Window) -> u32 {
-    if window.is_of_people() { PEOPLE_SHARE } else { 1 }
+    if window.is_user_report() { USER_REPORT_SHARE } else { 1 }
 }
 
-/// Of so many signatures that a filter for what people say is made for, it takes one.
-pub const PEOPLE_SHARE: u32 = 2;
+/// Of so many signatures that a filter for user reports is made for, it takes one.
+pub const USER_REPORT_SHARE: u32 = 2;
 
 /// Signatures that a window is made for, where one of mail is made for `capacity`.
 pub const fn capacity_of(window: Window, capacity: u32) -> u32 {
-    if window.is_of_people() { capacity.div_ceil(PEOPLE_CAPACITY) } else { capacity }
+    if window.is_user_report() { capacity.div_ceil(USER_REPORT_CAPACITY) } else { capacity }
 }
 
-/// How time is cut: for what is counted of mail, and for what people say of it.
+/// How time is cut: for what is counted of mail, and for user reports of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Calendar {
     length: u64,
     retention: u64,
-    /// How long it counts what people say.
-    people: u64,
+    /// How long it counts user reports.
+    user_reports: u64,
 }
 
 impl Calendar {
@@ -103,18 +103,22 @@ impl Calendar {
         Self {
             length: settings.window.as_secs().max(1),
             retention: settings.retention.as_secs(),
-            people: settings.people_retention.as_secs(),
+            user_reports: settings.user_report_retention.as_secs(),
         }
     }
 
     /// Length and retention of windows like one of this length.
     const fn like(&self, length: u64) -> (u64, u64) {
-        if length == PEOPLE_WINDOW { (PEOPLE_WINDOW, self.people) } else { (self.length, self.retention) }
+        if length == USER_REPORT_WINDOW {
+            (USER_REPORT_WINDOW, self.user_reports)
+        } else {
+            (self.length, self.retention)
+        }
     }
 
     /// The window that a report of a signature falls into, at the time `now`.
     pub const fn of(&self, signature: Signature, now: u64) -> Window {
-        let length = if signature.is_of_people() { PEOPLE_WINDOW } else { self.length };
+        let length = if signature.is_user_report() { USER_REPORT_WINDOW } else { self.length };
         Window { start: now - now % length, length }
     }
 
@@ -123,9 +127,9 @@ impl Calendar {
         Window { start: now - now % self.length, length: self.length }
     }
 
-    /// The window of what people say at the time `now`.
-    pub const fn of_people(&self, now: u64) -> Window {
-        Window { start: now - now % PEOPLE_WINDOW, length: PEOPLE_WINDOW }
+    /// The window of user reports at the time `now`.
+    pub const fn of_user_reports(&self, now: u64) -> Window {
+        Window { start: now - now % USER_REPORT_WINDOW, length: USER_REPORT_WINDOW }
     }
 
     /// The end of the window like one of this length that runs at the time `now`.
@@ -186,8 +190,8 @@ impl Calendar {
     pub fn over(&self, windows: impl Iterator<Item = Window>, now: u64) -> Vec<Window> {
         let (mut begun, mut over): (Vec<_>, Vec<_>) = windows.partition(|window| window.start <= now);
         begun.sort_unstable();
-        for like in [self.length, PEOPLE_WINDOW] {
-            let is_like = |window: &&Window| window.is_of_people() == (like == PEOPLE_WINDOW);
+        for like in [self.length, USER_REPORT_WINDOW] {
+            let is_like = |window: &&Window| window.is_user_report() == (like == USER_REPORT_WINDOW);
             let all = begun.iter().filter(is_like).count();
             let stay = self.live(like).saturating_add(1);
             over.extend(begun.iter().filter(is_like).take(all.saturating_sub(stay)));
@@ -198,7 +202,7 @@ impl Calendar {
 
     /// Windows that others may have at a time: those that are live, twice, and those of other servers' retention.
     pub fn most(&self) -> usize {
-        let live = self.live(self.length).saturating_add(self.live(PEOPLE_WINDOW));
+        let live = self.live(self.length).saturating_add(self.live(USER_REPORT_WINDOW));
         live.saturating_mul(2).saturating_add(OTHER_WINDOWS)
     }
 
@@ -227,7 +231,7 @@ mod tests {
     #[test]
     fn a_window_is_over_from_a_time_on() {
         for (window, retention) in [(DAY, 7 * DAY), (DAY, DAY), (3600, 5000), (DAY, 8 * DAY - 1)] {
-            let calendar = Calendar { length: window, retention, people: 30 * DAY };
+            let calendar = Calendar { length: window, retention, user_reports: 30 * DAY };
             let first = Window { start: 5 * DAY, length: window };
             let over_at = calendar.over_at(first);
             assert!(calendar.is_over(first, over_at), "{window} {retention}");

@@ -72,7 +72,7 @@ impl Bound<'_> {
 type Like = (bool, u32);
 
 const fn like(window: Window, capacity: u32) -> Like {
-    (window.is_of_people(), capacity)
+    (window.is_user_report(), capacity)
 }
 
 /// The sums, by window and size of the filters.
@@ -120,7 +120,10 @@ impl Bounds {
 
     /// Whether no client reported `signature` in any window: one look for each size.
     fn is_unknown(&self, signature: Signature) -> bool {
-        let mut all = self.all.iter().filter(|((of_people, _), _)| *of_people == signature.is_of_people());
+        let mut all = self
+            .all
+            .iter()
+            .filter(|((of_user_reports, _), _)| *of_user_reports == signature.is_user_report());
         all.all(|(_, groups)| groups.of(signature.bits()) == 0)
     }
 

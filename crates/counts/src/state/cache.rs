@@ -230,14 +230,14 @@ impl Cache {
         sent.into_iter().map(carried).collect()
     }
 
-    /// Drops reports that waited for too long or are too many. What people say stays as long as it counts. Returns how many are lost.
+    /// Drops reports that waited for too long or are too many. User reports stays as long as it counts. Returns how many are lost.
     pub fn trim_spool(&mut self, now: u64) -> u64 {
         let before = self.spool.first();
         let Settings { federation, .. } = &self.counts.settings;
         let since = now.saturating_sub(federation.spool_age.as_secs());
         let calendar = Calendar::new(&self.counts.settings);
         let keeps = |report: &Waiting| {
-            report.signature.is_of_people() && !calendar.is_over(calendar.of_people(report.at), now)
+            report.signature.is_user_report() && !calendar.is_over(calendar.of_user_reports(report.at), now)
         };
         let Trimmed { lost, batches, renumbered } = self.spool.trim(federation.spool_reports, since, keeps);
         let changes = &mut self.counts.changes.spool;

@@ -119,11 +119,11 @@ impl Counts {
     }
 
     /// Whether anybody said anything that may still count.
-    pub fn has_people(&self) -> bool {
+    pub fn has_user_reports(&self) -> bool {
         self.voices.len() > 0
-            || self.local.generations.has_people()
-            || self.merged.has_people()
-            || self.held.has_people()
+            || self.local.generations.has_user_reports()
+            || self.merged.has_user_reports()
+            || self.held.has_user_reports()
     }
 
     /// Notes a local report for the disk.

@@ -154,8 +154,8 @@ impl Generations {
     }
 
     /// Whether there is anything that people said.
-    pub fn has_people(&self) -> bool {
-        self.all.iter().any(|generation| generation.window.is_of_people())
+    pub fn has_user_reports(&self) -> bool {
+        self.all.iter().any(|generation| generation.window.is_user_report())
     }
 
     /// Makes the generation of a window, if it is missing. The signatures that it is made for, then.
@@ -201,10 +201,10 @@ impl Generations {
     /// and one: a clock that jumps ahead for a while makes one generation too many and does not empty the ledger.
     pub fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
-        let (mut people, mut mail): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.all).into_iter().partition(|g| g.window.is_of_people());
+        let (mut user_reports, mut mail): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.all).into_iter().partition(|g| g.window.is_user_report());
         let mut expired = Vec::new();
-        for all in [&mut mail, &mut people] {
+        for all in [&mut mail, &mut user_reports] {
             let Some(length) = all.first().map(|g| g.window.length) else { continue };
             all.sort_by_key(|g| (!calendar.is_live(g.window, now), g.window.start.abs_diff(now)));
             let live = all.iter().filter(|g| calendar.is_live(g.window, now)).count();
@@ -212,7 +212,7 @@ impl Generations {
             expired.extend(all.drain(keep..).map(|g| g.window));
         }
         self.all = mail;
-        self.all.append(&mut people);
+        self.all.append(&mut user_reports);
         expired
     }
 

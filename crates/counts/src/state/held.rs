@@ -161,15 +161,15 @@ impl Held {
     }
 
     /// Whether there is anything that people said.
-    pub fn has_people(&self) -> bool {
-        self.windows.keys().any(|window| window.is_of_people())
+    pub fn has_user_reports(&self) -> bool {
+        self.windows.keys().any(|window| window.is_user_report())
     }
 
     /// Whether those who hold the same as this are told that a signature has this count in a window, of a list with this bound.
     pub fn is_told(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
         let known = self.windows.get(&window).map_or(0, |held| held.count(print));
-        // What people say is counted in parts of a report, and a handful of reports is what thresholds ask for.
-        let bound = if window.is_of_people() { bound.max(UNIT) } else { bound };
+        // User reports is counted in parts of a report, and a handful of reports is what thresholds ask for.
+        let bound = if window.is_user_report() { bound.max(UNIT) } else { bound };
         let least = if known < bound.saturating_mul(EXACT) { 1 } else { known.div_ceil(STEP) };
         count.saturating_sub(known) >= least
     }

@@ -107,7 +107,7 @@ impl Layer {
 
     /// What a cell holds, over all windows like this one that are not over.
     pub fn sum(&self, calendar: Calendar, like: Window, cell: usize, now: u64) -> u32 {
-        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_like = |window: Window| window.is_user_report() == like.is_user_report();
         let is_held = |window: Window| is_like(window) && !calendar.is_over(window, now);
         let held = self.windows.iter().filter(|(window, _)| is_held(**window));
         held.fold(0, |sum, (_, held)| sum.saturating_add(held.filter.get(cell)))

@@ -94,8 +94,8 @@ impl Layers {
     }
 
     /// Whether there is anything that people said.
-    pub fn has_people(&self) -> bool {
-        self.all.values().flat_map(|layer| layer.windows.keys()).any(|window| window.is_of_people())
+    pub fn has_user_reports(&self) -> bool {
+        self.all.values().flat_map(|layer| layer.windows.keys()).any(|window| window.is_user_report())
     }
 
     /// Adds what an update tells of a client.

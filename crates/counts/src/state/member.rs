@@ -136,7 +136,7 @@ impl Member {
     /// Looks at what it brought in the newest window. What is strange there is returned once.
     pub(super) fn look(&mut self) -> Option<Oddity> {
         let mut newest = self.layer.windows.iter().rev();
-        let (&window, held) = newest.find(|(window, _)| !window.is_of_people())?;
+        let (&window, held) = newest.find(|(window, _)| !window.is_user_report())?;
         let before = &self.looked_at;
         if window == before.window && held.distinct < before.distinct + before.distinct.div_ceil(LOOK_AGAIN) {
             return None;

@@ -112,8 +112,8 @@ impl MergedCounts {
     }
 
     /// Whether there is anything that people said.
-    pub fn has_people(&self) -> bool {
-        self.windows.iter().any(|window| window.window.is_of_people()) || self.layers.has_people()
+    pub fn has_user_reports(&self) -> bool {
+        self.windows.iter().any(|window| window.window.is_user_report()) || self.layers.has_user_reports()
     }
 
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.

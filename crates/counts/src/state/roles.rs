@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// What people say by a tagged signature, where the word of others' users weighs so many thousandths of that of one's own.
+    /// User reports by a tagged signature, where the word of others' users weighs so many thousandths of that of one's own.
     pub fn weighed(&self, signature: Signature, thousandths: u32, now: u64) -> u32 {
         weigh(self.count(signature, now), self.counts().voices.own(signature).units, thousandths)
     }

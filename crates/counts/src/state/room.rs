@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// Rows of users that are kept at most. A message has up to nine, so this is what a thousand users say in a month who say something twice a
-/// day. docs/people.md has the memory.
+/// day. docs/user-reports.md has the memory.
 pub const MAX_ROWS: usize = 1 << 19;
 
 /// Rows that each user has room for, whatever others say; while less than a half of all is taken, for more.

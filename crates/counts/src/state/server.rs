@@ -141,10 +141,10 @@ impl Server {
         new: Origin,
     ) -> Result<Receipt, OverQuota> {
         let calendar = Calendar::new(&self.counts.settings);
-        for of_people in [false, true] {
+        for of_user_reports in [false, true] {
             let signatures = reports.iter().map(|&(signature, _)| signature);
-            let signatures = signatures.filter(|signature| signature.is_of_people() == of_people);
-            let window = if of_people { calendar.of_people(now) } else { calendar.at(now) };
+            let signatures = signatures.filter(|signature| signature.is_user_report() == of_user_reports);
+            let window = if of_user_reports { calendar.of_user_reports(now) } else { calendar.at(now) };
             self.limited.check_quota(client, signatures, window, limits, now)?;
         }
         if self.limited.get(client).is_none() {

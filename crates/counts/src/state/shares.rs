@@ -35,7 +35,7 @@ pub struct Shares {
     pub others: Vec<Share>,
     /// Reports of its own that no server's update holds yet.
     pub waiting: u32,
-    /// Of what people say, how much of it reporters of this mail server said.
+    /// Of user reports, how much of it reporters of this mail server said.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub said: u32,
     /// How many reporters these are.
@@ -60,7 +60,7 @@ impl Shares {
         known.max(self.asked.unwrap_or(0))
     }
 
-    /// The count of what people say, where the word of others' users weighs so many thousandths of that of one's own.
+    /// The count of user reports, where the word of others' users weighs so many thousandths of that of one's own.
     #[must_use]
     pub fn weighed(&self, thousandths: u32) -> u32 {
         weigh(self.total(), self.said, thousandths)

@@ -21,9 +21,9 @@ const MOST: usize = MAX_ENTRIES / 4;
 /// The lowest count from which on a server tells anybody of a signature: below it are most of all.
 pub const LEAST_BOUND: u32 = 2;
 
-/// The count from which on a list with this bound tells of a signature. What people say is bulk to nobody, so all of it is told.
+/// The count from which on a list with this bound tells of a signature. User reports is bulk to nobody, so all of it is told.
 pub const fn bound_for(signature: Signature, bound: u32) -> u32 {
-    if signature.is_of_people() { 1 } else { bound }
+    if signature.is_user_report() { 1 } else { bound }
 }
 
 /// What waits to be told.

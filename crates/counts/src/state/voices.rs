@@ -100,7 +100,7 @@ impl Voices {
                     said.units += u32::from(units.unsigned_abs());
                     let signature = if units > 0 { nomination } else { revocation(nomination) };
                     raise.push(Addition { signature, times: units.unsigned_abs().into(), shared });
-                    let window = self.calendar.of_people(saying.now).start;
+                    let window = self.calendar.of_user_reports(saying.now).start;
                     if !self.rows.contains_key(&key) {
                         self.room.take(key, saying.trap.is_some(), window);
                     }
@@ -150,7 +150,7 @@ impl Voices {
         }
         // The oldest words leave first, with their windows, so what is left later is the end of the row: that must not weigh more than one
         // word, either.
-        let window = self.calendar.of_people(saying.now).start;
+        let window = self.calendar.of_user_reports(saying.now).start;
         let most = ends(live, window).map(|end| wanted * end).max().unwrap_or(0).max(0);
         let most = u32::try_from(i32::try_from(UNIT).unwrap_or(0) - most).unwrap_or(0);
         if most == 0 {
@@ -168,7 +168,7 @@ impl Voices {
     }
 
     fn is_over(&self, word: &Word, now: u64) -> bool {
-        self.calendar.is_over(Window { start: word.window, ..self.calendar.of_people(now) }, now)
+        self.calendar.is_over(Window { start: word.window, ..self.calendar.of_user_reports(now) }, now)
     }
 
     fn add_own(&mut self, nomination: Signature, units: i8, is_first: bool) {
@@ -261,9 +261,9 @@ impl Voices {
 
     /// These reports were counted in the window of `now`, and leave with that.
     pub fn counted(&mut self, reports: &[Waiting], now: u64) -> BTreeSet<VoiceKey> {
-        let window = self.calendar.of_people(now).start;
+        let window = self.calendar.of_user_reports(now).start;
         let late: Vec<Waiting> = (reports.iter().copied())
-            .filter(|report| self.calendar.of_people(report.at).start < window)
+            .filter(|report| self.calendar.of_user_reports(report.at).start < window)
             .collect();
         self.change(&late, |word| word.window = window)
     }
@@ -271,8 +271,8 @@ impl Voices {
     /// Changes a word for each of these reports: one like it. Who of several said it makes no difference to the counts.
     fn change(&mut self, reports: &[Waiting], change: impl Fn(&mut Word)) -> BTreeSet<VoiceKey> {
         let mut wanted: HashMap<(Signature, u64, u32), usize> = HashMap::new();
-        for report in reports.iter().filter(|report| report.signature.is_of_people()) {
-            let window = self.calendar.of_people(report.at).start;
+        for report in reports.iter().filter(|report| report.signature.is_user_report()) {
+            let window = self.calendar.of_user_reports(report.at).start;
             *wanted.entry((report.signature, window, report.times)).or_default() += 1;
         }
         if wanted.is_empty() {

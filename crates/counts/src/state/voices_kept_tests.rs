@@ -56,7 +56,7 @@ fn send_all(milter: &mut Ledger, to: &mut Server, now: u64) {
     }
 }
 
-/// A server is away for a week, from the moment on at which it was sent something. Mail is dropped; what people said and took back
+/// A server is away for a week, from the moment on at which it was sent something. Mail is dropped; user reports and took back
 /// holds here, and is counted once when the server is back, whether it had counted the first batch or not.
 #[test]
 fn no_word_is_lost_while_a_server_is_away() {
@@ -90,7 +90,7 @@ fn no_word_is_lost_while_a_server_is_away() {
 fn what_is_counted_late_leaves_late() {
     let settings = small();
     let (mut milter, mut to) = (cache(&settings), server(&settings));
-    let begin = Calendar::new(&settings).of_people(NOW).start;
+    let begin = Calendar::new(&settings).of_user_reports(NOW).start;
     milter.say(&word(1, 1, Side::Spam, begin));
     let late = begin + 20 * DAY;
     milter.cache().counts.clock = late;
@@ -167,7 +167,7 @@ fn a_word(units: i8, window: u64) -> Word {
 #[test]
 fn traps_take_no_room_from_users() {
     let mut site = site(&small());
-    let window = Calendar::new(&small()).of_people(NOW).start;
+    let window = Calendar::new(&small()).of_user_reports(NOW).start;
     assert!(counted(site.say(&saying(1, 1, Side::Spam, UNIT, NOW - 5 * DAY))));
     for n in 1..MAX_OF_TRAPS as u128 {
         site.counts_mut().voices.restore((reporter(n), of(2)), vec![a_word(8, window)], true);
@@ -190,7 +190,7 @@ fn traps_take_no_room_from_users() {
 #[test]
 fn one_user_takes_no_room_from_others() {
     let mut site = site(&small());
-    let window = Calendar::new(&small()).of_people(NOW).start;
+    let window = Calendar::new(&small()).of_user_reports(NOW).start;
     let fill = |site: &mut Ledger, who: u128, rows: usize| {
         for n in 0..rows as u128 {
             let key = (reporter(who), Signature::from_bytes((n + 1).to_le_bytes()));
@@ -222,7 +222,7 @@ fn one_user_takes_no_room_from_others() {
 #[test]
 fn names_at_interfaces_take_no_room_from_users() {
     let mut site = site(&small());
-    let window = Calendar::new(&small()).of_people(NOW).start;
+    let window = Calendar::new(&small()).of_user_reports(NOW).start;
     // The two bits of an identifier's last byte that tell the kind: an interface's.
     let interface = |n: u128| ReporterId::from_bytes((n << 8 | 3 << 120).to_le_bytes());
     let fill = |site: &mut Ledger, who: ReporterId, rows: usize| {
@@ -251,7 +251,7 @@ fn names_at_interfaces_take_no_room_from_users() {
 #[test]
 fn all_is_forgotten_that_can_be() {
     let mut site = site(&small());
-    let window = Calendar::new(&small()).of_people(NOW).start;
+    let window = Calendar::new(&small()).of_user_reports(NOW).start;
     let (who, many) = (user(1), 6000u16);
     // In the order of their numbers.
     let nomination = |n: u16| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users and other servers rely on, of what people say.
+//! What users and other servers rely on, of user reports.
 
 use super::counts::Counts;
 use super::generations::Generations;
@@ -20,7 +20,7 @@ use super::voices::Voices;
 use super::words::{Own, Word};
 use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
-use crate::history::window::{Calendar, PEOPLE_WINDOW, Window};
+use crate::history::window::{Calendar, USER_REPORT_WINDOW, Window};
 use crate::settings::Settings;
 use bulkmark_types::{FederationKey, ReporterId, Signature, UNIT, nomination, revocation};
 use proptest::prelude::*;
@@ -197,16 +197,16 @@ fn voices_beyond_the_bound_are_not_kept() {
 
 /// It counts for 30 days, in windows of five, whatever bulk does; and not for what is asked of bulk.
 #[test]
-fn what_people_say_counts_for_its_own_retention() {
+fn user_reports_count_for_their_own_retention() {
     let mut site = site(&Settings::default());
-    let begin = NOW - NOW % PEOPLE_WINDOW;
+    let begin = NOW - NOW % USER_REPORT_WINDOW;
     site.say(&saying(1, 1, Side::Spam, UNIT, begin));
     let bulk = Signature::from_bytes([1; 16]);
     assert_eq!(site.counts().count(bulk, begin), 0, "nobody saw it");
     site.counts_mut().add(bulk, 3, begin);
-    for (day, people, mail) in [(0, 8, 3), (6, 8, 3), (7, 8, 0), (29, 8, 0), (30, 0, 0)] {
+    for (day, user_reports, mail) in [(0, 8, 3), (6, 8, 3), (7, 8, 0), (29, 8, 0), (30, 0, 0)] {
         let now = begin + day * DAY;
-        assert_eq!(site.counts().count(of(1), now), people, "day {day}");
+        assert_eq!(site.counts().count(of(1), now), user_reports, "day {day}");
         assert_eq!(site.counts().count(bulk, now), mail, "day {day}");
     }
     assert!(site.counts_mut().voices.take_expired(begin + 29 * DAY).is_empty());
@@ -276,12 +276,12 @@ fn nothing_is_known_of_what_nobody_speaks_of() {
 
 /// Memory is taken for people only once somebody said something, and less of it.
 #[test]
-fn a_window_of_people_is_smaller() {
+fn a_window_of_user_reports_is_smaller() {
     let mut site = site(&Settings::default());
     site.counts_mut().add(Signature::from_bytes([1; 16]), 1, NOW);
-    assert!(!site.counts().has_people());
+    assert!(!site.counts().has_user_reports());
     site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
-    assert!(site.counts().has_people());
+    assert!(site.counts().has_user_reports());
     let capacities = site.counts().local.generations.iter().map(|g| g.row.slices()[0].capacity);
     assert_eq!(capacities.collect::<Vec<_>>(), [1_000_000, 125_000]);
 }
@@ -329,7 +329,7 @@ proptest! {
                 let by = i64::from(last) * wanted;
                 let most = if stands == 0 { i64::from(units) } else { stands.abs() };
                 prop_assert!((1..=most).contains(&by), "{} of {}", by, most);
-                row.push((calendar.of_people(now), wanted * by));
+                row.push((calendar.of_user_reports(now), wanted * by));
             } else {
                 let is_silent = row.iter().all(|(w, _)| calendar.is_over(*w, now));
                 let is_heard = wanted == 0 || !is_silent || said.too_often + said.weightless == 1;

@@ -4,7 +4,7 @@
 use super::node::{DAY, Node};
 use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::vector::Origin;
-use bulkmark_counts::history::window::PEOPLE_WINDOW;
+use bulkmark_counts::history::window::USER_REPORT_WINDOW;
 use bulkmark_counts::settings::{Federation, Role, Settings};
 use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::limited::Limits;
@@ -107,7 +107,7 @@ impl World {
             capacity: NonZeroU32::new(CAPACITIES[0]).unwrap(),
             federation,
             retention: Duration::from_secs(RETENTION * DAY),
-            people_retention: Duration::from_secs(2 * PEOPLE_WINDOW),
+            user_report_retention: Duration::from_secs(2 * USER_REPORT_WINDOW),
             ..Settings::default()
         };
         let limited = [random.next_u32() % 2 == 0, random.next_u32() % 2 == 0];
@@ -220,7 +220,7 @@ impl World {
         true
     }
 
-    /// A milter drops what waits for longer than it may; what people said stays for as long as it counts.
+    /// A milter drops what waits for longer than it may; user reports stays for as long as it counts.
     pub(super) fn trim(&mut self, m: usize) {
         let milter = &mut self.milters[m];
         let now = milter.node.now;
@@ -229,7 +229,7 @@ impl World {
         let (made, view) = (&self.made, milter.node.view());
         let is_lost = |report: &usize| {
             let Made { own, times, .. } = made[*report];
-            !own.is_of_people() && view.count(own, now) < times
+            !own.is_user_report() && view.count(own, now) < times
         };
         let lost: BTreeSet<usize> = milter.has.iter().copied().filter(is_lost).collect();
         // Also for a copy that is put back: a batch may by then be counted without them.

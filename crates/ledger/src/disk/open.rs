@@ -6,7 +6,7 @@ use crate::disk::errors::{Fault, OpenError, damaged};
 use crate::disk::load::{Loaded, load};
 use crate::disk::rows::SliceKey;
 use crate::disk::schema::{self, FILE_NAME, LOCAL, MERGED};
-use bulkmark_counts::history::window::PEOPLE_WINDOW;
+use bulkmark_counts::history::window::USER_REPORT_WINDOW;
 use bulkmark_counts::settings::{Role, Settings};
 use bulkmark_counts::state::shares::Shares;
 use bulkmark_types::{FederationKey, Signature};
@@ -91,7 +91,7 @@ fn window_length(db: &Database) -> Result<u64, Fault> {
     for tables in [&LOCAL, &MERGED] {
         for row in txn.open_table(tables.slices)?.range::<SliceKey>(..)? {
             let (start, length, _) = row?.0.value();
-            newest = newest.max(Some((start, length)).filter(|&(_, length)| length != PEOPLE_WINDOW));
+            newest = newest.max(Some((start, length)).filter(|&(_, length)| length != USER_REPORT_WINDOW));
         }
     }
     txn.commit()?;

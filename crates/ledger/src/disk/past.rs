@@ -80,9 +80,9 @@ fn note_unknown(
     let counts = state.counts();
     let calendar = Calendar::new(&counts.settings);
     // What limited clients brought is in windows that are not looked at here; none of them began later.
-    let of_people = counts.has_people().then(|| calendar.of_people(now));
+    let of_user_reports = counts.has_user_reports().then(|| calendar.of_user_reports(now));
     let held = counts.merged.windows().iter().map(|window| window.window);
-    let windows = held.chain([calendar.at(now)]).chain(of_people);
+    let windows = held.chain([calendar.at(now)]).chain(of_user_reports);
     let over_at = windows.map(|window| calendar.over_at(window)).max().unwrap_or_default();
     for (origin, mark) in state.vector().iter() {
         let before = before_first(table, origin, mark)?;

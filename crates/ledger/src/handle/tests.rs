@@ -206,7 +206,7 @@ async fn whom_to_believe_is_kept() {
     }
 }
 
-/// What people say is on disk when it is answered, however relaxed all else is; and so is that it was taken back.
+/// User reports is on disk when it is answered, however relaxed all else is; and so is that it was taken back.
 #[tokio::test]
 async fn a_word_is_on_disk_when_it_is_answered() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

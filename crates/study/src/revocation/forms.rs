@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The forms in which nominations are held.
 
-use bulkmark_counts::{PEOPLE_CAPACITY, PEOPLE_SHARE};
+use bulkmark_counts::{USER_REPORT_CAPACITY, USER_REPORT_SHARE};
 use bulkmark_filter::{
     BLOCK_BYTES, CELLS_AT_CAPACITY, Counting, Intuitive, Nominations, ParameterError, Refined, Removing as _,
     Scaling,
@@ -42,7 +42,7 @@ impl Form {
         Self::Deleting,
         Self::Counting,
         Self::Windows(1),
-        Self::Windows(PEOPLE_SHARE),
+        Self::Windows(USER_REPORT_SHARE),
     ];
 
     /// Its name in tables.
@@ -52,7 +52,7 @@ impl Form {
             Self::Pair(rate) => format!("SBF and RBF, rate {rate:.0e}"),
             Self::Deleting => "intuitive, deleting".to_owned(),
             Self::Counting => "refined, two".to_owned(),
-            Self::Windows(PEOPLE_SHARE) => "the ledger's 6 windows".to_owned(),
+            Self::Windows(USER_REPORT_SHARE) => "the ledger's 6 windows".to_owned(),
             Self::Windows(share) => format!("6 windows, slices 1/{share} full"),
         }
     }
@@ -68,7 +68,7 @@ impl Form {
                 revoked: Refined::sized(revoked, CELLS_AT_CAPACITY)?,
             }),
             Self::Windows(share) => {
-                let row = || Scaling::roomy(CAPACITY / PEOPLE_CAPACITY, share);
+                let row = || Scaling::roomy(CAPACITY / USER_REPORT_CAPACITY, share);
                 Box::new(Windows {
                     rows: std::iter::repeat_with(row).take(WINDOWS).collect(),
                     key: FederationKey::public(),

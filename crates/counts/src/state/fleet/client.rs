@@ -102,7 +102,7 @@ impl<'a> ClientDraft<'a> {
             .windows
             .keys()
             .filter(|window| self.layer.is_none_or(|layer| !layer.windows.contains_key(window)));
-        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_like = |window: Window| window.is_user_report() == like.is_user_report();
         let is_held = |window: Window| is_like(window) && !self.calendar.is_over(window, at);
         let held = known.chain(new).filter(|window| is_held(**window));
         held.fold(0, |sum, &window| sum.saturating_add(self.get(window, cell)))

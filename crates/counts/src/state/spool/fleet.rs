@@ -26,7 +26,7 @@ pub struct Heard {
     pub settled: Vec<u64>,
     /// Whether the file was an old copy, and of how many reports it is not known whether they were counted; these are dropped.
     pub renewed: Option<u64>,
-    /// What people say that is counted.
+    /// User reports that is counted.
     pub counted: Vec<Waiting>,
     /// The same of what was dropped.
     pub doubtful: Vec<Waiting>,

@@ -14,7 +14,7 @@ pub struct Dropped {
     pub batches: Vec<u64>,
     /// Reports in them.
     pub lost: u64,
-    /// Those of what people say.
+    /// Those of user reports.
     pub words: Vec<Waiting>,
 }
 
@@ -92,15 +92,15 @@ impl Spool {
         Dropped { batches, lost, words }
     }
 
-    /// What people say in these batches, if they have no answer.
+    /// User reports in these batches, if they have no answer.
     pub fn words_of(&self, batches: &[u64]) -> Vec<Waiting> {
         let open = self.batches.iter().filter(|b| b.receipt.is_none() && batches.contains(&b.number));
         open.flat_map(|batch| self.words(&batch.reports)).collect()
     }
 
-    /// What people say in these reports.
+    /// User reports in these reports.
     pub(super) fn words(&self, numbers: &Range<u64>) -> impl Iterator<Item = Waiting> {
         let reports = self.reports.range(self.places(numbers));
-        reports.filter(|report| report.signature.is_of_people()).copied()
+        reports.filter(|report| report.signature.is_user_report()).copied()
     }
 }

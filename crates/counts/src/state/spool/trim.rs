@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What leaves a spool without having been counted: mail that waited for too long, or is too much. What people say stays for as long as
+//! What leaves a spool without having been counted: mail that waited for too long, or is too much. User reports stays for as long as
 //! it counts, under the number under which it was sent, if it was: so whichever server may have it still says whether it counted.
 
 use super::{Batch, Spool, Waiting};
@@ -125,16 +125,16 @@ mod tests {
     }
 
     fn trim(spool: &mut Spool, most: usize, since: u64) -> Trimmed {
-        spool.trim(most, since, |report| report.signature.is_of_people())
+        spool.trim(most, since, |report| report.signature.is_user_report())
     }
 
     fn all(spool: &Spool) -> Vec<Signature> {
         spool.reports.iter().map(|report| report.signature).collect()
     }
 
-    /// In a batch without an answer, and in none: mail goes, and what people said stays, the former under its number.
+    /// In a batch without an answer, and in none: mail goes, and user reports stays, the former under its number.
     #[test]
-    fn what_people_say_stays() {
+    fn user_reports_stay() {
         let mut spool = Spool::new(1);
         push(&mut spool, &[mail(1), word(2), mail(3), word(4)], 10);
         assert_eq!(spool.begin("a").map(|batch| batch.reports.len()), Some(4));

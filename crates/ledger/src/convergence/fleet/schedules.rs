@@ -8,7 +8,7 @@
 //!   because it was there at the start and the marks said that the file was an old copy
 //!
 //! - one that holds bulk alone, with the same steps as a holder of all, counts whatever was reported since bulk is told as that does, if
-//!   that is bulk or what people said (a sixteenth less at most where it is far more than that), and nothing higher
+//!   that is bulk or user reports (a sixteenth less at most where it is far more than that), and nothing higher
 //!
 //! In the end, when nothing is lost any more: all cells of all holders are equal, and those of one that begins then; all that a milter
 //! has is counted, once; what many reports have in common is their sum; no spool holds anything.
@@ -115,12 +115,12 @@ fn compare(world: &mut World) {
             let name = &milter.member.node.name;
             assert!(held <= *count, "seed {seed}: {name} holds {held}, and there are {count}");
             let is_told = bound > 0 && *count >= bound_for(*signature, bound) && *count > before(signature);
-            let exact = 16 * if signature.is_of_people() { bound.max(UNIT) } else { bound };
+            let exact = 16 * if signature.is_user_report() { bound.max(UNIT) } else { bound };
             let low = if *count < exact { 0 } else { count / 16 };
             let right = !is_told || withdraws || world.crowded || held + low >= *count;
             assert!(right, "seed {seed}: {name} holds {held} of {count}");
             world.compared += usize::from(is_told && !withdraws);
-            world.people += usize::from(is_told && !withdraws && signature.is_of_people());
+            world.user_reports += usize::from(is_told && !withdraws && signature.is_user_report());
         }
     }
 }
@@ -233,7 +233,7 @@ fn run(seed: u64) -> [usize; 3] {
         let sum: u32 = of.map(|(made, _)| made.times).sum();
         assert_eq!(newcomer.node.counted(signature(shared)), sum, "seed {seed}: the sum of all");
     }
-    [usize::try_from(mark.version).unwrap(), world.compared, world.people]
+    [usize::try_from(mark.version).unwrap(), world.compared, world.user_reports]
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn a_fleet_counts_each_report_once() {
     run_all(seeds, |seed| {
         sums.iter().zip(run(seed)).for_each(|(sum, of)| _ = sum.fetch_add(of, Ordering::Relaxed));
     });
-    let [steps, compared, people] = sums.map(AtomicUsize::into_inner);
+    let [steps, compared, user_reports] = sums.map(AtomicUsize::into_inner);
     assert!(number < 20 || steps > 5 * number, "{steps} steps are too few to tell anything");
     assert!(number < 20 || compared > 5 * number, "{compared} counts of bulk are too few to compare");
-    assert!(number < 20 || people > 5 * number, "{people} counts of what people said are too few");
+    assert!(number < 20 || user_reports > 5 * number, "{user_reports} counts of user reports are too few");
 }

@@ -78,8 +78,8 @@ pub(super) struct World {
     names: u64,
     /// Counts of bulk that were compared.
     pub(super) compared: usize,
-    /// Those of them that are of what people said.
-    pub(super) people: usize,
+    /// Those of them that are of user reports.
+    pub(super) user_reports: usize,
 }
 
 impl World {
@@ -130,7 +130,7 @@ impl World {
             withdrawn: limited,
             names: 1,
             compared: 0,
-            people: 0,
+            user_reports: 0,
             random,
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of what people say.
+//! What the configuration says of user reports.
 
 use super::persons::Persons;
 use super::reporters::Reporters;
@@ -7,10 +7,10 @@ use super::settings::Threshold;
 use bulkmark_types::UNIT;
 use serde::Deserialize;
 
-/// `[people]`
+/// `[user-reports]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct PeopleSettings {
+pub struct UserReportSettings {
     /// Whether other servers are told what the own users say.
     pub share_nominations: bool,
     /// The weight of users without history, and of other sites' users.
@@ -21,7 +21,7 @@ pub struct PeopleSettings {
     pub log_names: bool,
 }
 
-impl Default for PeopleSettings {
+impl Default for UserReportSettings {
     fn default() -> Self {
         Self {
             share_nominations: true,
@@ -32,7 +32,7 @@ impl Default for PeopleSettings {
     }
 }
 
-impl PeopleSettings {
+impl UserReportSettings {
     /// By which users are trusted, where from so many on it is spam.
     ///
     /// # Errors
@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn a_domain_and_all_below_it_are_own() {
-        let own = PeopleSettings { own_domains: vec!["Example.org".to_owned()], ..PeopleSettings::default() };
+        let own = UserReportSettings {
+            own_domains: vec!["Example.org".to_owned()],
+            ..UserReportSettings::default()
+        };
         assert!(own.owns("example.ORG") && own.owns("mail.example.org.") && own.owns("example.org"));
         assert!(!own.owns("badexample.org") && !own.owns("org") && !own.owns(""));
     }
@@ -78,7 +81,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_trust() {
         let three = 3i64.try_into().unwrap();
-        assert_eq!(PeopleSettings::default().trust(three), Ok(bulkmark_trust::Settings::default()));
+        assert_eq!(UserReportSettings::default().trust(three), Ok(bulkmark_trust::Settings::default()));
     }
 
     #[test]

@@ -17,10 +17,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Waits until people call it spam with this weight here.
+/// Waits until users report it as spam with this weight here.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], expected: Option<&str>) {
-    wait_until("what people say", || {
+    wait_until("user reports", || {
         let weight = weight(site, message);
         if weight.as_deref() == expected { Ok(()) } else { Err(format!("{weight:?}")) }
     });
@@ -28,7 +28,8 @@ fn wait_for(site: &Site, message: &[u8], expected: Option<&str>) {
 
 fn site(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
-    site.extra += &format!("{lines}[people]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
+    site.extra +=
+        &format!("{lines}[user-reports]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
     site
 }
 
@@ -177,12 +178,12 @@ fn nothing_of_who_said_it_leaves_the_machine() {
 /// How many words are remembered is told, users' apart from traps', and who is a trap.
 #[test]
 fn words_are_counted_by_whose_they_are() {
-    let traps =
-        "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[people]\ntrust = { new-reporter = 0.25 }\n";
+    let traps = "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[user-reports]\ntrust = { new-reporter = 0.25 }\n";
     let site = Site::new(&format!("exempt = [\"authenticated\"]\n{traps}{STATUS}"));
     let milter = site.start();
-    let rows =
-        || ["users", "traps"].map(|of| metrics(&milter)[&format!("bulkmark_people_rows{{of=\"{of}\"}}")]);
+    let rows = || {
+        ["users", "traps"].map(|of| metrics(&milter)[&format!("bulkmark_user_report_rows{{of=\"{of}\"}}")])
+    };
     assert_eq!(rows(), [0.0, 0.0]);
     let signatures = report(&site, &["--user", "anna"], &offer("Anna"))["signatures"].as_f64().unwrap();
     assert_eq!(rows(), [signatures, 0.0]);

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 /// A user without history is trusted in full.
-const TRUSTING: &str = "exempt = [\"authenticated\"]\n[people]\ntrust = { new-reporter = 1.0 }\n";
+const TRUSTING: &str = "exempt = [\"authenticated\"]\n[user-reports]\ntrust = { new-reporter = 1.0 }\n";
 
 fn verdict(milter: &Daemon, message: &[u8]) -> String {
     session(milter).message(&Mail::raw(message)).header().to_owned()
@@ -30,7 +30,7 @@ fn checked(site: &Site, message: &[u8]) -> Value {
 /// Waits until a milter's `check` tells this verdict, by this weight.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
-    wait_until("what people say", || {
+    wait_until("user reports", || {
         let told = checked(site, message);
         let is_so = told["verdict"] == verdict && told["spam"]["weight"].as_str() == weight;
         if is_so { Ok(()) } else { Err(told.to_string()) }
@@ -101,7 +101,8 @@ fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
 
 fn weighing(entry: String, lines: &str) -> Site {
     let mut site = milter(&[entry]);
-    site.extra += &format!("{lines}[people]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
+    site.extra +=
+        &format!("{lines}[user-reports]\ntrust = {{ federation-weight = 1.0, new-reporter = 1.0 }}\n");
     site
 }
 
@@ -145,7 +146,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     let mut explain = Command::new(program());
     let explained = run(explain.args(["explain", "--config"]).arg(near.config()), &offer("Anna"));
     let explained = String::from_utf8(explained.stdout).unwrap();
-    assert!(explained.contains("people call it spam with the weight 3, the threshold 3"), "{explained}");
+    assert!(explained.contains("users report it as spam with the weight 3, the threshold 3"), "{explained}");
     assert!(explained.contains("nominated by users here: 3, in all 3"), "{explained}");
     assert!(!explained.contains("anna") && !explained.contains("bert"), "{explained}");
 
@@ -174,7 +175,7 @@ fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, Str
 /// A script that calls spam whatever leaves the house is told why not; whoever means it can force it, and take it back.
 #[test]
 fn mail_of_ones_own_is_refused_unless_forced() {
-    let site = Site::new("exempt = [\"authenticated\"]\n[people]\nown-domains = [\"offers.test\"]\n");
+    let site = Site::new("exempt = [\"authenticated\"]\n[user-reports]\nown-domains = [\"offers.test\"]\n");
     let milter = site.start();
     for name in ["Anna", "Bert", "Carl"] {
         let (code, why) = refused(&site, &["--user", "script"], &offer(name));
@@ -279,7 +280,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &more).0, Some(0));
     assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &crlf("Subject: x\n\nshort\n")).0, Some(1));
     assert_eq!(told(&milter), 1);
-    let over = metrics(&milter)["bulkmark_people_words_total{side=\"spam\",result=\"over-limit\"}"];
+    let over = metrics(&milter)["bulkmark_user_reports_total{side=\"spam\",result=\"over-limit\"}"];
     assert_eq!(over, 21.0);
     // What was said can be said again, and be taken back: the same number of messages is heard of as no spam, and of more only what is
     // taken back.
@@ -364,7 +365,7 @@ fn what_is_not_shared_stays_here() {
     let server = Server::new("");
     let _daemon = server.start();
     let mut alone = milter(&[server.entry("alone", "report")]);
-    alone.extra += "[people]\nshare-nominations = false\ntrust = { new-reporter = 1.0 }\n";
+    alone.extra += "[user-reports]\nshare-nominations = false\ntrust = { new-reporter = 1.0 }\n";
     let far = weighing(server.entry("far", "report"), "");
     let (at_alone, at_far) = (alone.start(), far.start());
     for user in ["anna", "bert", "carl"] {
@@ -496,12 +497,12 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
 }
 
-/// Who looks into the queue sees that people call it spam, and nobody proposes to put it into the white list, though it is bulk, too.
+/// Who looks into the queue sees that users report it as spam, and nobody proposes to put it into the white list, though it is bulk, too.
 #[test]
-fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
+fn reported_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
     let site = Site::new(&format!(
         "exempt = [\"authenticated\"]\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
-         [people]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"
+         [user-reports]\ntrust = {{ new-reporter = 1.0 }}\n{STATUS}"
     ));
     let daemon = site.start();
     let send = || {

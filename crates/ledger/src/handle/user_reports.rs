@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter's ledger is told of what people say.
+//! What a milter's ledger is told of user reports.
 
 use super::Ledger;
 use crate::errors::LedgerError;
@@ -91,7 +91,7 @@ impl Ledger {
         self.look(move |state: &State| Ok(state.spoken_of(mailing, now))).await
     }
 
-    /// What people say by these tagged signatures, at the time `now`, where the word of others' users weighs so many thousandths of
+    /// User reports by these tagged signatures, at the time `now`, where the word of others' users weighs so many thousandths of
     /// that of one's own.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ impl Ledger {
 
     /// Whether people said anything, of whatever message, that may still count. If not, nobody need be asked.
     #[must_use]
-    pub fn has_people(&self) -> bool {
-        self.shared.has_people.load(Ordering::Relaxed)
+    pub fn has_user_reports(&self) -> bool {
+        self.shared.has_user_reports.load(Ordering::Relaxed)
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What people say of a message that is judged.
+//! User reports of a message that is judged.
 
 use bulkmark_ledger::Ledger;
-use bulkmark_policy::PeopleSettings;
+use bulkmark_policy::UserReportSettings;
 use bulkmark_verdict::Hearing;
 use tokio::time::{Instant, timeout_at};
 
@@ -11,10 +11,10 @@ use tokio::time::{Instant, timeout_at};
 pub(super) async fn hear<'a>(
     mut hearing: Hearing<'a>,
     ledger: &Ledger,
-    people: &PeopleSettings,
+    user_reports: &UserReportSettings,
     (now, deadline): (u64, Instant),
 ) -> Option<Hearing<'a>> {
-    let thousandths = people.trust.federation_weight.thousandths();
+    let thousandths = user_reports.trust.federation_weight.thousandths();
     let ask =
         async |signatures| match timeout_at(deadline, ledger.weighed(signatures, thousandths, now)).await {
             Ok(Ok(weights)) => Some(weights),

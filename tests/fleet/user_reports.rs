@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What people say of messages, in a fleet: users of two mail servers are heard at a third, and all of a partner's users together are
+//! User reports of messages, in a fleet: users of two mail servers are heard at a third, and all of a partner's users together are
 //! less than one. Real daemons.
 
 use bulkmark_testing::fleet::{AGGREGATORS, Fleet};
@@ -15,10 +15,10 @@ fn report(site: &Site, arguments: &[&str], message: &[u8]) {
     assert!(answer["shared"] == true, "{answer}");
 }
 
-/// Waits until a milter's `check` tells this verdict, by this weight of what people say.
+/// Waits until a milter's `check` tells this verdict, by this weight of user reports.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
-    wait_until("what people say", || {
+    wait_until("user reports", || {
         let (_, answer) = site.check(message);
         let told: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
         let is_so = told["verdict"] == verdict && told["spam"]["weight"].as_str() == weight;
@@ -29,7 +29,7 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
 /// A milter that believes all users whole.
 fn believing(fleet: &Fleet, name: &str) -> Site {
     let mut site = fleet.milter(name);
-    site.extra += "[people]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
+    site.extra += "[user-reports]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     site
 }
 
@@ -41,7 +41,7 @@ fn start(fleet: &Fleet) -> Members {
     let thin = format!("ask = [{ask}]\n[sync]\nhold = \"bulk\"\n");
     sites[3].extra = sites[3].extra.replace("[sync]\n", &thin);
     let members = Members::of(servers.into(), sites.into());
-    // Steps tell bulk, and what people say, apart from its first report on.
+    // Steps tell bulk, and user reports, apart from its first report on.
     send(members.milter(3), &letter(9), 1);
     wait_until("bulk that is told apart", || {
         let status = status(&members.sites[3]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What does a milter need where everything that it remembers of people is full?
 //!
-//!     cargo bench --bench people
+//!     cargo bench --bench user_reports
 //!
 //! A real ledger on disk: 2,000 users call as many different messages spam as there is room for, of nine signatures each, and traps as many as
 //! they have room for. Then the memory, the time of what `bulkmark report list` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
@@ -94,7 +94,7 @@ async fn words() {
         last += counted;
     }
     let status = ledger.status(None).await.unwrap();
-    let Rows { users, traps, .. } = status.people;
+    let Rows { users, traps, .. } = status.user_reports;
     println!("{users} words of {USERS} users and {traps} of traps, {last} counted:");
     println!("  memory {}", megabytes(resident() - before));
     let begun = Instant::now();
