@@ -10,7 +10,7 @@ use crate::judging::{Case, Judged, Source, find};
 use crate::lookup::{Evidence, Tables, Verifiers};
 use crate::orders::Orders;
 use anyhow::Context;
-use bulkmark_counts::{Hold, Shares};
+use bulkmark_counts::{LocalCopy, Shares};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::Name;
 use bulkmark_types::{FederationKey, Signature};
@@ -144,8 +144,8 @@ impl Source for Known {
         control::correspondents(&self.file.control, pairs).await.unwrap_or_default()
     }
 
-    fn is_thin(&self) -> bool {
-        self.file.sync.hold == Hold::Bulk
+    fn is_partial(&self) -> bool {
+        self.file.sync.copy == LocalCopy::Partial
     }
 
     fn orders(&self) -> &Orders {
@@ -162,7 +162,7 @@ impl Source for Known {
 }
 
 impl Asker {
-    /// The counts of these signatures, in their order. With `may_ask` a thin milter asks for what it does not hold.
+    /// The counts of these signatures, in their order. With `may_ask` a milter with a partial copy asks for what it does not hold.
     pub(super) fn shares(&self, signatures: &[Signature], may_ask: bool) -> anyhow::Result<Vec<Shares>> {
         self.runtime.block_on(self.known.shares(signatures, may_ask))
     }

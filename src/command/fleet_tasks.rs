@@ -60,7 +60,7 @@ pub(super) async fn join(
 fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Telling {
     let role = match duty {
         Duty::Report(_, None) => MemberRole::Milter,
-        Duty::Report(_, Some(_)) => MemberRole::ThinMilter,
+        Duty::Report(_, Some(_)) => MemberRole::PartialMilter,
         Duty::Aggregate => MemberRole::Aggregator,
     };
     let activity = Arc::clone(activity);

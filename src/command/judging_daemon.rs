@@ -21,7 +21,7 @@ use crate::refusals::Refusals;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
-use bulkmark_counts::{Hold, Role};
+use bulkmark_counts::{LocalCopy, Role};
 use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_policy::Name;
@@ -278,10 +278,10 @@ async fn start_sync(
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Sync> {
     if let Some(log) = &file.fleet {
-        let asks = match file.sync.hold {
-            Hold::All => None,
-            Hold::Bulk => {
-                let (servers, links) = remotes("fleet.ask", &log.ask, parameters)?;
+        let asks = match file.sync.copy {
+            LocalCopy::Full => None,
+            LocalCopy::Partial => {
+                let (servers, links) = remotes("fleet.aggregators", &log.aggregators, parameters)?;
                 Some(Arc::new(Asks::of_fleet(servers, links, hold_from)))
             }
         };
@@ -295,7 +295,7 @@ async fn start_sync(
     if clients.is_empty() {
         return Ok(Sync { links, servers: clients, fleet: None, asks: None });
     }
-    let asks = (file.sync.hold == Hold::Bulk)
+    let asks = (file.sync.copy == LocalCopy::Partial)
         .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
     let way = match asks.clone() {
         Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
@@ -398,7 +398,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.interval": sync.interval;
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
-        "sync.hold": sync.hold;
+        "sync.copy": sync.copy;
         "[refusals]": refusals;
         "[status]": status;
         "[alerts]": alerts;

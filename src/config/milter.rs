@@ -263,7 +263,7 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     file.interfaces.check().map_err(|(key, message)| source.error(&format!("interfaces.{key}"), message))?;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
-    file.ledger.federation.hold = file.sync.hold;
+    file.ledger.federation.copy = file.sync.copy;
     // As the clients of these have them.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
     file.ledger.federation.fleet_client =
@@ -299,10 +299,10 @@ fn check_hold(
     file: &MilterFile,
     policies: &Result<Policies, ConfigError>,
 ) -> Result<(), ConfigError> {
-    if file.sync.hold == bulkmark_counts::Hold::All {
-        let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.ask.is_empty());
-        let what = "goes with [sync] hold = \"bulk\": a milter that holds all counts asks nobody";
-        return if asks { Err(source.error("fleet.ask", what.to_owned())) } else { Ok(()) };
+    if file.sync.copy == bulkmark_counts::LocalCopy::Full {
+        let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.aggregators.is_empty());
+        let what = "goes with [sync] copy = \"partial\": a milter that holds all counts asks nobody";
+        return if asks { Err(source.error("fleet.aggregators", what.to_owned())) } else { Ok(()) };
     }
     let Ok(policies) = policies else { return Ok(()) };
     let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);
@@ -310,7 +310,7 @@ fn check_hold(
     match lowest.filter(|&lowest| lowest < LOWEST_HELD) {
         None => Ok(()),
         Some(lowest) => Err(source.error(
-            "sync.hold",
+            "sync.copy",
             format!("found \"bulk\" and a threshold of {lowest}, expected \"all\", or thresholds of {LOWEST_HELD} and more"),
         )),
     }

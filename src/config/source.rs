@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Lists of other servers, and what stands in them.
-const SERVERS: [&str; 3] = ["upstream", "peer", "fleet.ask"];
+const SERVERS: [&str; 3] = ["upstream", "peer", "fleet.aggregators"];
 const A_SERVER: &str = "a list of servers, as in [{ url = \"https://counts.example.org:8721\", token-file = \"/etc/bulkmark/token\" }]";
 
 /// A configuration that was read: the file itself, and its pieces in the order in which each comes over those before.
@@ -166,7 +166,7 @@ impl Source {
             return Err(self.error(key, what));
         }
         fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))?;
-        self.check_servers("fleet.ask", &fleet.ask)
+        self.check_servers("fleet.aggregators", &fleet.aggregators)
     }
 
     fn span(&self, key: &str) -> Option<Range<usize>> {

@@ -43,7 +43,7 @@ pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
 /// Each kind of member in each state. Of other kinds than these two only those that there are.
 fn members(fleet: &FleetStatus) -> Vec<(Vec<(&'static str, String)>, usize)> {
     let roles: [(&str, &[MemberRole]); 3] = [
-        ("milter", &[MemberRole::Milter, MemberRole::ThinMilter]),
+        ("milter", &[MemberRole::Milter, MemberRole::PartialMilter]),
         ("aggregator", &[MemberRole::Aggregator]),
         ("unknown", &[MemberRole::Unknown]),
     ];

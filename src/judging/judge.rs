@@ -7,11 +7,11 @@ use super::judgement::Judgement;
 use super::later::Judged;
 use super::line::{ASKED, target, tell};
 use super::message::Message;
+use super::partial::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::proofs::prove;
 use super::record::record;
 use super::refused::note;
 use super::service::Service;
-use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
 use super::twice::{Names, Of};
 use super::user_reports::hear;
@@ -400,7 +400,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// At a thin milter: what others counted of this question. The first one asks them only where what is held here says that the message
+    /// At a milter with a partial copy: what others counted of this question. The first one asks them only where what is held here says that the message
     /// may be bulk.
     async fn ask_elsewhere(
         &self,

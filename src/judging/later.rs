@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages of a thin milter that were judged by a part of the counts, and that are looked at again (`look_back`).
+//! Messages of a milter with a partial copy that were judged by a part of the counts, and that are looked at again (`look_back`).
 
 use bulkmark_policy::Range;
 use bulkmark_signature::Signatures;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a thin milter reports of messages that it judged by a part of the counts: from which networks they came, and strays. A full one
+//! What a milter with a partial copy reports of messages that it judged by a part of the counts: from which networks they came, and strays. A full one
 //! knows at once whether others saw enough of a message for that to matter; here the server is asked after the mail server was answered.
 
 use super::later::{Judged, MOST};
+use super::partial::{together, wanted};
 use super::service::Service;
-use super::thin::{together, wanted};
 use bulkmark_counts::{Report, Shared};
 use bulkmark_ledger::now;
 use bulkmark_sync::wire::MAX_ASKED;

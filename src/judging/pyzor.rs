@@ -5,9 +5,9 @@
 //! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
 
 use super::digests::{are_shared, in_time, name, say};
+use super::partial::raise;
 use super::report::{Refused, is_heard};
 use super::service::Service;
-use super::thin::raise;
 use crate::activity::Became;
 use bulkmark_counts::{Report, Shared, Side};
 use bulkmark_ledger::now;
@@ -181,7 +181,7 @@ pub async fn take_pyzor(
     Ok(true)
 }
 
-/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. A thin milter puts another one to its
+/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. A milter with a partial copy puts another one to its
 /// server, where others may be told of digests. None when the ledger does not answer before the deadline of verdicts.
 pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option<Vec<[u32; 2]>> {
     let rules = service.rules.load_full();

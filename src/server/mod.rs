@@ -4,7 +4,7 @@
 //! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
 //! `strangers` are those whom it refuses, and `made_up` finds clients whose signatures are none.
 //! `registration` bounds the sites that `register` by themselves, and `acts` are how clients came.
-//! `bulk` is for thin milters; `streaming` sends updates and snapshots to `readers`: `streams` bounds what all readers take together, and `blocks` are what several
+//! `bulk` is for milters with a partial copy; `streaming` sends updates and snapshots to `readers`: `streams` bounds what all readers take together, and `blocks` are what several
 //! want. The counts are in the ledger, and what travels is described in `sync::wire`.
 
 mod access;
@@ -15,6 +15,7 @@ mod clients;
 mod gate;
 mod limits;
 mod made_up;
+mod partial;
 mod quota;
 mod readers;
 mod refusals;
@@ -26,7 +27,6 @@ mod snapshots;
 mod strangers;
 mod streaming;
 mod streams;
-mod thin;
 mod tokens;
 
 pub use acts::{Deed, Registered};

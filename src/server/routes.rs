@@ -2,8 +2,8 @@
 //! Which request goes where.
 
 use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
+use super::partial::{bulk, counts};
 use super::register::register;
-use super::thin::{bulk, counts};
 use axum::Router;
 use axum::middleware::map_response_with_state;
 use axum::routing::{get, post};

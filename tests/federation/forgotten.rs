@@ -37,10 +37,10 @@ fn server(port: u16) -> StandIn {
 }
 
 /// Such reports leave the spool when the server was started again, so that those behind them do, too.
-fn they_leave(hold: &str) {
+fn they_leave(copy: &str) {
     let before = server(free_port());
     let mut site: Site = milter(&[format!("{{ url = \"http://127.0.0.1:{}\" }}", before.port)]);
-    site.extra += &format!("hold = \"{hold}\"\n");
+    site.extra += &format!("copy = \"{copy}\"\n");
     let daemon = site.start();
     send(&daemon, &letter(21), 3);
     let wait_for = |what: &str, is_good: &dyn Fn(&Value) -> bool| {
@@ -60,10 +60,10 @@ fn they_leave(hold: &str) {
 
 #[test]
 fn forgotten_reports_leave_the_spool() {
-    they_leave("all");
+    they_leave("full");
 }
 
 #[test]
 fn forgotten_reports_leave_the_spool_of_a_milter_that_holds_bulk() {
-    they_leave("bulk");
+    they_leave("partial");
 }

@@ -77,7 +77,7 @@ fn on_nats_a_member_may_name_any_time() {
 /// A milter that speaks each second, with these keys more in `[fleet]` and `[status]`.
 fn milter(fleet: &Fleet, name: &str, keys: &str, page: &str) -> Site {
     let mut site = fleet.milter(name);
-    site.extra = site.extra.replace("[sync]\n", &format!("tell = \"1s\"\n{keys}[sync]\n"));
+    site.extra = site.extra.replace("[sync]\n", &format!("state-interval = \"1s\"\n{keys}[sync]\n"));
     site.extra += &format!("{STATUS}{page}");
     site
 }
@@ -122,7 +122,7 @@ fn wait_for(what: &str, aggregator: (&Server, &Daemon), holds: impl Fn(&Value) -
 
 fn know_all(fleet: &Fleet) {
     let mut server = fleet.aggregator("agg1");
-    server.extra += "tell = \"1s\"\n";
+    server.extra += "state-interval = \"1s\"\n";
     server.status = "listen = \"127.0.0.1:0\"".to_owned();
     let agg = server.start();
     let (quiet, mut open) = (milter(fleet, "mx1", "", ""), milter(fleet, "mx2", "mailings = true\n", ""));

@@ -33,13 +33,13 @@ fn believing(fleet: &Fleet, name: &str) -> Site {
     site
 }
 
-/// Both aggregators, two milters with users who speak, and two that hear of it, of which the last is thin.
+/// Both aggregators, two milters with users who speak, and two that hear of it, of which the last is partial.
 fn start(fleet: &Fleet) -> Members {
     let servers = AGGREGATORS.map(|name| fleet.aggregator(name));
     let mut sites = ["mx1", "mx2", "mx3", "mx4"].map(|name| believing(fleet, name));
     let ask = servers.each_ref().map(|server| server.entry("mx4", "read")).join(", ");
-    let thin = format!("ask = [{ask}]\n[sync]\nhold = \"bulk\"\n");
-    sites[3].extra = sites[3].extra.replace("[sync]\n", &thin);
+    let partial = format!("aggregators = [{ask}]\n[sync]\ncopy = \"partial\"\n");
+    sites[3].extra = sites[3].extra.replace("[sync]\n", &partial);
     let members = Members::of(servers.into(), sites.into());
     // Steps tell bulk, and user reports, apart from its first report on.
     send(members.milter(3), &letter(9), 1);

@@ -349,13 +349,13 @@ fn held(control: &Path, digest: &[u8]) -> u32 {
 #[test]
 fn where_only_bulk_is_held_the_server_is_asked() {
     let server = Server::new("");
-    let entries = ["full", "thin"].map(|name| server.entry(name, "report"));
+    let entries = ["full", "partial"].map(|name| server.entry(name, "report"));
     let daemon = server.start();
-    let [mut full, mut thin] = entries.map(|entry| milter(&[entry]));
-    thin.extra += "hold = \"bulk\"\n";
+    let [mut full, mut partial] = entries.map(|entry| milter(&[entry]));
+    partial.extra += "copy = \"partial\"\n";
     let each = "count = \"reports\"\n";
-    let control = thin.path("control.sock");
-    let ((_full, at), (_thin, thin)) = (open(&mut full, each), open(&mut thin, each));
+    let control = partial.path("control.sock");
+    let ((_full, at), (_partial, partial)) = (open(&mut full, each), open(&mut partial, each));
     let report = |at, digest: &str, times| {
         (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
     };
@@ -366,22 +366,22 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     };
     let [few, half, own] = ["1", "2", "3"].map(|digit| digit.repeat(40));
     report(at, &few, 9);
-    report(thin, &own, 3);
-    assert_eq!(counts(thin, &own), told(3));
+    report(partial, &own, 3);
+    assert_eq!(counts(partial, &own), told(3));
     report(at, &half, 10);
-    wait_for(thin, &few, 9);
+    wait_for(partial, &few, 9);
     wait_for(at, &own, 3);
     // It is at the server now.
-    wait_for(thin, &own, 3);
-    wait_for(thin, &half, 10);
+    wait_for(partial, &own, 3);
+    wait_for(partial, &half, 10);
     // The server may have been asked for that.
     wait_until("half of the threshold is held", || {
         let held = held(&control, &[0x22; 20]);
         if held == 10 { Ok(()) } else { Err(format!("{held}")) }
     });
     drop(daemon);
-    assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
-    wait_for(thin, &half, 10);
+    assert_eq!((counts(at, &few), counts(partial, &few)), (told(9), told(0)));
+    wait_for(partial, &half, 10);
 }
 
 /// A server that is asked and does not answer holds up nobody else: a ping that comes when the question is at the server is answered before
@@ -390,10 +390,11 @@ fn where_only_bulk_is_held_the_server_is_asked() {
 fn others_do_not_wait_for_what_a_server_is_asked() {
     let server = Server::new("");
     let gate = Gate::new(server.port);
-    let mut thin = milter(&[server.entry_by(&format!("http://127.0.0.1:{}", gate.port), "thin", "report")]);
+    let mut partial =
+        milter(&[server.entry_by(&format!("http://127.0.0.1:{}", gate.port), "partial", "report")]);
     let _daemon = server.start();
-    thin.extra += "hold = \"bulk\"\n";
-    let (_thin, at) = open(&mut thin, "");
+    partial.extra += "copy = \"partial\"\n";
+    let (_partial, at) = open(&mut partial, "");
     let is_check = |answer: &str| answer.contains("Count: ");
     let mut digests = 1..;
     wait_until("a ping before a check", || {

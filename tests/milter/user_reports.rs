@@ -38,7 +38,7 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
 }
 
 /// Has a milter judge another copy once its `check` tells this verdict, and returns the header. On a busy machine a server may not
-/// answer within the half second that a thin milter asks it; then the copy passes, as it should, and another one is sent once `check`
+/// answer within the half second that a milter with a partial copy asks it; then the copy passes, as it should, and another one is sent once `check`
 /// tells the verdict again.
 fn wait_for_header(
     site: &Site,
@@ -114,11 +114,11 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     let mut daemon = server.start();
     let near = weighing(server.entry("near", "report"), "");
     let far = weighing(server.entry("far", "report"), "");
-    let thin = weighing(server.entry("thin", "report"), "hold = \"bulk\"\n");
+    let partial = weighing(server.entry("partial", "report"), "copy = \"partial\"\n");
     let careful = milter(&[server.entry("careful", "report")]);
     let mut at_near = near.start();
-    let (at_far, at_thin, at_careful) = (far.start(), thin.start(), careful.start());
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    let (at_far, at_partial, at_careful) = (far.start(), partial.start(), careful.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
     assert!(verdict(&at_near, &offer("Anna")).starts_with("clean; body=1; near=1; threshold=20;"));
 
     assert_counted(&report(&near, &["--user", "anna"], &offer("Anna")), "counted");
@@ -133,7 +133,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     assert_counted(&report(&near, &["--user", "carl"], &offer("Anna")), "known");
     daemon = server.start();
 
-    for (site, milter) in [(&far, &at_far), (&thin, &at_thin)] {
+    for (site, milter) in [(&far, &at_far), (&partial, &at_partial)] {
         let header = wait_for_header(site, milter, &offer("Emil"), ("spam", Some("3")));
         assert!(header.contains("; spam=3; threshold=20; host=mx.test"), "{header}");
         milter.log.wait_for(0, " verdict=spam ");
@@ -157,7 +157,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     daemon = server.start();
     assert_counted(&report(&near, &["forget", "--user", "anna"], &offer("Anna")), "taken-back");
     assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "counted");
-    for (site, milter) in [(&far, &at_far), (&thin, &at_thin), (&near, &at_near)] {
+    for (site, milter) in [(&far, &at_far), (&partial, &at_partial), (&near, &at_near)] {
         // One speaks for it, and one against it.
         wait_for_header(site, milter, &offer("Emil"), ("clean", None));
     }

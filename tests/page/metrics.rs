@@ -393,11 +393,13 @@ fn everything() -> String {
         let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];
         if told.iter().all(|name| text.contains(name)) { Ok(()) } else { Err(text) }
     });
-    let mut thin = milter(&[servers[0].entry("thin", "report")]);
-    thin.extra += "hold = \"bulk\"\n";
-    thin.extra +=
-        &format!("{STATUS}[interfaces.dccifd]\nlisten = \"unix:{}\"\n", thin.path("dccifd.sock").display());
-    let holds_bulk = thin.start();
+    let mut partial = milter(&[servers[0].entry("partial", "report")]);
+    partial.extra += "copy = \"partial\"\n";
+    partial.extra += &format!(
+        "{STATUS}[interfaces.dccifd]\nlisten = \"unix:{}\"\n",
+        partial.path("dccifd.sock").display()
+    );
+    let holds_bulk = partial.start();
     wait_for(&holds_bulk, "bulkmark_bulk_signatures", |signatures| signatures >= 0.0);
     wait_for(&holds_bulk, "bulkmark_interface_open{interface=\"dccifd\"}", |open| open == 1.0);
     let with_tls = tls_with_page();

@@ -469,9 +469,9 @@ fn the_page_of_a_fleet() {
     let Some(fleet) = Fleet::postgres() else { return };
     let mut server = fleet.aggregator("agg1");
     server.status = STATUS.replace("[status]\n", "");
-    server.extra += "tell = \"1s\"\n";
+    server.extra += "state-interval = \"1s\"\n";
     let mut site = fleet.milter("mx1");
-    site.extra = site.extra.replace("[sync]\n", "tell = \"1s\"\nmailings = true\n[sync]\n");
+    site.extra = site.extra.replace("[sync]\n", "state-interval = \"1s\"\nmailings = true\n[sync]\n");
     site.extra += &format!("{STATUS}show = [\"subjects\"]\n");
     let (aggregator, at_site) = (server.start(), site.start());
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));

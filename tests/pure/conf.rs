@@ -169,7 +169,7 @@ fn examples_have_every_key_of_entries() {
     }
     assert_eq!(
         found, 27,
-        "four each of upstream, peer and twice fleet.ask, two of listen, six of policy, three of outbound.accounts"
+        "four each of upstream, peer and twice fleet.aggregators, two of listen, six of policy, three of outbound.accounts"
     );
 }
 

@@ -72,18 +72,18 @@ pub struct Federation {
     /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
     pub for_peers: bool,
     /// What a milter holds of the federation's counts.
-    pub hold: Hold,
+    pub copy: LocalCopy,
 }
 
 /// What a milter holds of the federation's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Hold {
+pub enum LocalCopy {
     /// All of them.
     #[default]
-    All,
+    Full,
     /// Those of bulk: of signatures from half of the lowest threshold on.
-    Bulk,
+    Partial,
 }
 
 impl Default for Federation {
@@ -94,7 +94,7 @@ impl Default for Federation {
             spool_age: DAY,
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
-            hold: Hold::All,
+            copy: LocalCopy::Full,
             key_id: 0,
             fleet_client: None,
             serves: false,

@@ -173,8 +173,8 @@ impl Seed {
         let head = Head { mark, origin, time: 0, key_id, window, vector: self.vector.clone() };
         packer.push(&Entry::Head(head));
         // A server knows cells, so whoever holds bulk alone begins with none.
-        let thin = Entry::Thin { marks, sections: 0, bound: 0 };
-        for entry in self.marks().chain([thin]).chain(self.rows().map(Entry::Row)) {
+        let partial = Entry::Partial { marks, sections: 0, bound: 0 };
+        for entry in self.marks().chain([partial]).chain(self.rows().map(Entry::Row)) {
             rows += u64::from(matches!(entry, Entry::Row(_)));
             packer.push(&entry);
             while let Some(part) = packer.take(false) {

@@ -128,7 +128,7 @@ pub struct Status {
     /// A server's limited clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<LimitedStatus>,
-    /// Bulk that is told apart: by a server to thin milters, or to this one.
+    /// Bulk that is told apart: by a server to milters with a partial copy, or to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulk: Option<BulkStatus>,
     /// Local reports that the merged counts do not show yet.

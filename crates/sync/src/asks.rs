@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks the server that is followed for counts that a thin milter does not hold. Nobody waits for that longer than a bound, and a
+//! Asks the server that is followed for counts that a milter with a partial copy does not hold. Nobody waits for that longer than a bound, and a
 //! server that did not answer is left alone for a while.
 
 use super::remote::Remote;

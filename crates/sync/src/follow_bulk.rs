@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Follows what a server tells of bulk: a thin milter holds it, and a server tells its own followers what its peers tell.
+//! Follows what a server tells of bulk: a milter with a partial copy holds it, and a server tells its own followers what its peers tell.
 
 use super::backoff::Backoff;
 use super::clock::ClockGuard;
@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_secs(1);
 fn explained(error: RemoteError) -> Stopped {
     match error {
         RemoteError::Refused { status: StatusCode::NOT_FOUND, .. } => Stopped::Nonsense(
-            "nothing of bulk: hold = \"bulk\" needs a server that tells bulk apart (/v1/bulk), and this one is older; upgrade it, \
-             or set hold = \"all\""
+            "nothing of bulk: copy = \"partial\" needs a server that tells bulk apart (/v1/bulk), and this one is older; upgrade it, \
+             or set copy = \"full\""
                 .to_owned(),
         ),
         other => other.into(),
@@ -153,7 +153,7 @@ pub async fn hear(ledger: Ledger, remote: Arc<Remote>) {
             // That it cannot be reached is said by those who follow its updates.
             Err(Stopped::Nonsense(why)) if !std::mem::replace(&mut was_told, true) => {
                 log::warn!(
-                    "{}: it sent {why}; thin milters here do not hear what it knows of bulk",
+                    "{}: it sent {why}; milters with a partial copy here do not hear what it knows of bulk",
                     remote.url()
                 );
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of other servers.
 
-use bulkmark_counts::Hold;
+use bulkmark_counts::LocalCopy;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub struct Settings {
     /// What of all other mail others are told.
     pub share: Share,
     /// What is held of the federation's counts.
-    pub hold: Hold,
+    pub copy: LocalCopy,
 }
 
 /// What others are told of mail.
@@ -118,7 +118,7 @@ impl Default for Settings {
             max_spool_age: Duration::from_secs(86_400),
             private: Vec::new(),
             share: Share::default(),
-            hold: Hold::default(),
+            copy: LocalCopy::default(),
         }
     }
 }

@@ -102,8 +102,8 @@ impl Args {
             ca_file: self.ca_file.clone(),
             cert_file: self.cert_file.clone(),
             key_file: self.key_file.clone(),
-            ask: Vec::new(),
-            tell: None,
+            aggregators: Vec::new(),
+            state_interval: None,
             mailings: false,
         }
     }

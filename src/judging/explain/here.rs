@@ -35,7 +35,7 @@ impl Source for Here<'_> {
         self.service.correspondents.know(pairs, now())
     }
 
-    fn is_thin(&self) -> bool {
+    fn is_partial(&self) -> bool {
         self.service.asks.is_some()
     }
 

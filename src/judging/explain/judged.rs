@@ -70,11 +70,11 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
     // What others are not told of a message they are not asked, either.
     let is_told = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_told && !rules.private.names(&content.facts(envelope, rules));
-    let is_thin = source.is_thin() && !rules.is_outbound(envelope);
+    let is_partial = source.is_partial() && !rules.is_outbound(envelope);
     while let Some(Question { asked, .. }) = inquiry.ask() {
         let shares = source.shares(&asked, may_ask).await?;
         let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
-        let in_part = is_thin && shares.iter().any(|shares| shares.asked.is_none());
+        let in_part = is_partial && shares.iter().any(|shares| shares.asked.is_none());
         if in_part && !inquiry.is_first() {
             inquiry.stop(rules.hold_from());
             break;
@@ -160,7 +160,7 @@ async fn hear<S: Source>(
     let mut hearing = Hearing::new(&content.signatures, &rules.key);
     let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-    // A thin milter asks nobody user reports, either.
+    // A milter with a partial copy asks nobody user reports, either.
     let nominated = source.shares(&hearing.nominations(), false).await?;
     let revocations = hearing.revocations(&weighed(&nominated));
     if revocations.is_empty() {

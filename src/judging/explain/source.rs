@@ -34,7 +34,7 @@ pub trait Source: Sync {
     fn know(&self, pairs: &[u64]) -> impl Future<Output = Vec<bool>> + Send;
 
     /// Whether only bulk is held of others' counts.
-    fn is_thin(&self) -> bool;
+    fn is_partial(&self) -> bool;
 
     /// What the administrator ordered.
     fn orders(&self) -> &Orders;

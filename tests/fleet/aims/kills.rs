@@ -90,11 +90,11 @@ fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     }
     let healed = healing.elapsed();
     let cells = members.compare();
-    let aim = "every count exact at all holders, full and thin";
+    let aim = "every count exact at all holders, full and partial";
     let Some(found) = found else { return vec![Line::new(what, aim, why, Kept::Wrong)] };
-    let thin = found.thin.map(|known| format!("; {known}")).unwrap_or_default();
+    let partial = found.partial.map(|known| format!("; {known}")).unwrap_or_default();
     let measured = format!(
-        "{} of {} letters answered and counted once each at {} full holders, {} not answered of which {} count{thin}; {killed} in {:.0} s; \
+        "{} of {} letters answered and counted once each at {} full holders, {} not answered of which {} count{partial}; {killed} in {:.0} s; \
          equal {:.1} s after the last message; slowest message {} ms",
         found.certain,
         found.letters,

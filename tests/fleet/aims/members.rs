@@ -21,7 +21,7 @@ pub(crate) const COUNT: usize = MILTERS.len() - 1;
 /// How many of them hold bulk alone, and ask the aggregators for the rest; any of these may be killed, too.
 pub(crate) const THIN: usize = 2;
 
-/// The count from which on a thin milter of default settings holds bulk: half of its threshold.
+/// The count from which on a milter with a partial copy of default settings holds bulk: half of its threshold.
 pub(crate) const BOUND: u32 = 10;
 
 /// One machine.
@@ -29,7 +29,7 @@ pub(crate) struct Member {
     pub(crate) name: &'static str,
     home: Home,
     /// Whether it holds bulk alone.
-    pub(crate) is_thin: bool,
+    pub(crate) is_partial: bool,
     running: Mutex<Option<Daemon>>,
 }
 
@@ -128,19 +128,19 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Starts all. The last `thin` of the milters hold bulk alone, and ask the aggregators for the rest.
-    pub(crate) fn start(fleet: Fleet, thin: usize) -> Self {
-        let member = |name, home, is_thin| Member { name, home, is_thin, running: Mutex::default() };
+    /// Starts all. The last `partial` of the milters hold bulk alone, and ask the aggregators for the rest.
+    pub(crate) fn start(fleet: Fleet, partial: usize) -> Self {
+        let member = |name, home, is_partial| Member { name, home, is_partial, running: Mutex::default() };
         let servers =
             AGGREGATORS.map(|name| Server { sync: String::new(), ..Server::new(&fleet.table(name)) });
         let milter = |(i, name): (usize, &&'static str)| {
-            let is_thin = i >= COUNT - thin;
+            let is_partial = i >= COUNT - partial;
             let mut config = format!("exempt = [\"authenticated\"]\n{}", fleet.table(name));
-            if is_thin {
+            if is_partial {
                 let entries = servers.each_ref().map(|server| server.entry(name, "read"));
-                config += &format!("ask = [{}]\n[sync]\nhold = \"bulk\"\n", entries.join(", "));
+                config += &format!("aggregators = [{}]\n[sync]\ncopy = \"partial\"\n", entries.join(", "));
             }
-            member(name, Home::Milter(Site::new(&config)), is_thin)
+            member(name, Home::Milter(Site::new(&config)), is_partial)
         };
         let milters = MILTERS[..COUNT].iter().enumerate().map(milter).collect();
         let aggregators = AGGREGATORS.iter().zip(servers);
@@ -148,22 +148,22 @@ impl Members {
             aggregators.map(|(name, server)| member(name, Home::Aggregator(server), false)).collect();
         let new = Self { milters, aggregators, fleet };
         new.all().for_each(Member::start);
-        new.thin().for_each(Self::have_bulk_told);
+        new.partial().for_each(Self::have_bulk_told);
         new.settle();
         new
     }
 
     /// Waits until steps tell bulk apart, which the first report of one who needs that asks for. Its letter is none of those that are
     /// counted.
-    fn have_bulk_told(thin: &Member) {
-        let address = thin.address().expect("it runs");
+    fn have_bulk_told(partial: &Member) {
+        let address = partial.address().expect("it runs");
         try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
         wait_until("bulk that is told apart", || {
-            let status = told(&thin.control()).map_err(|e| e.to_string())?;
+            let status = told(&partial.control()).map_err(|e| e.to_string())?;
             if status.ledger.bulk.is_some_and(|bulk| bulk.bound == BOUND) {
                 Ok(())
             } else {
-                Err(thin.name.to_owned())
+                Err(partial.name.to_owned())
             }
         });
     }
@@ -183,12 +183,12 @@ impl Members {
 
     /// Those that hold all counts.
     pub(crate) fn full(&self) -> impl Iterator<Item = &Member> {
-        self.all().filter(|member| !member.is_thin)
+        self.all().filter(|member| !member.is_partial)
     }
 
     /// Those that hold bulk alone.
-    pub(crate) fn thin(&self) -> impl Iterator<Item = &Member> {
-        self.all().filter(|member| member.is_thin)
+    pub(crate) fn partial(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| member.is_partial)
     }
 
     fn running(&self) -> impl Iterator<Item = &Member> {
@@ -221,10 +221,10 @@ impl Members {
         });
     }
 
-    /// Ends all, and compares all cells of those that have all. Thin ones report networks a while after their messages, so they end first;
+    /// Ends all, and compares all cells of those that have all. Partial ones report networks a while after their messages, so they end first;
     /// when all know what was reported behind that, nothing is on its way any more.
     pub(crate) fn compare(&self) -> Result<String, String> {
-        self.thin().for_each(Member::terminate);
+        self.partial().for_each(Member::terminate);
         probe(self, 0, 2 * LETTERS + 1);
         self.settle();
         self.full().for_each(Member::terminate);

@@ -5,8 +5,8 @@
 //!     make fleet [MESSAGES=200000] [SEED=1] [ROWS="nats postgres times-nats times-postgres speed"]
 //!
 //! `nats` and `postgres`: messages through all milters while every two seconds something dies by SIGKILL: a server of the log, an
-//! aggregator, a milter, connections. In the end all holders count what this program knows that was answered; thin ones hold of it what
-//! docs/decisions/thin.md promises, and are told all of it when they ask. `times-...`: how long it takes until others know a count, also
+//! aggregator, a milter, connections. In the end all holders count what this program knows that was answered; partial ones hold of it what
+//! docs/decisions/partial-copy.md promises, and are told all of it when they ask. `times-...`: how long it takes until others know a count, also
 //! when somebody just died; whether a message waits meanwhile; and what an idle fleet costs. `speed`: signatures a second.
 //!
 //! Without `FULL` in the environment the first two are done in short. A wrong count or a row that fails is an error; a missed time is
@@ -14,7 +14,7 @@
 
 mod kills;
 mod members;
-mod thin;
+mod partial;
 mod times;
 mod traffic;
 

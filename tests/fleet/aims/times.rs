@@ -17,7 +17,7 @@ const DEATHS: usize = 5;
 const LOAD: usize = 200;
 
 /// By how much a message may take longer than the slowest one did while nobody died. Whoever waited for the log, which is away for a
-/// second and more, would be far beyond. A thin milter may ask an aggregator, for half a second in all.
+/// second and more, would be far beyond. A milter with a partial copy may ask an aggregator, for half a second in all.
 const LONGER: Duration = Duration::from_millis(100);
 const ASKING: Duration = Duration::from_millis(500);
 
@@ -99,7 +99,7 @@ impl Probes<'_> {
         times.sort_by(f64::total_cmp);
         let longest = times[PROBES - 1];
         let measured = format!(
-            "{longest:.2} s at most of {PROBES}, median {:.2} s, to seven others, thin ones too",
+            "{longest:.2} s at most of {PROBES}, median {:.2} s, to seven others, partial ones too",
             times[PROBES / 2]
         );
         Line::timed(format!("from A to B, default settings: {log}"), "<= 2 s", measured, longest <= 2.0)
@@ -167,18 +167,18 @@ impl Probes<'_> {
 /// Whether a message waited while somebody was dead, since they are judged from memory.
 fn no_message_waits(name: &str, slowest: Slowest, calm: Slowest) -> Line {
     let aim = format!(
-        "slowest <= {} ms more than with nobody dying, {} ms at thin milters, which ask",
+        "slowest <= {} ms more than with nobody dying, {} ms at milters with a partial copy, which ask",
         LONGER.as_millis(),
         ASKING.as_millis()
     );
     let measured = format!(
-        "slowest {} ms, with nobody dying {} ms; at thin milters {} ms and {} ms",
+        "slowest {} ms, with nobody dying {} ms; at milters with a partial copy {} ms and {} ms",
         slowest.full.as_millis(),
         calm.full.as_millis(),
-        slowest.thin.as_millis(),
-        calm.thin.as_millis()
+        slowest.partial.as_millis(),
+        calm.partial.as_millis()
     );
-    let kept = slowest.full <= calm.full + LONGER && slowest.thin <= calm.thin + ASKING;
+    let kept = slowest.full <= calm.full + LONGER && slowest.partial <= calm.partial + ASKING;
     Line::timed(format!("{name}: no message waits"), &aim, measured, kept)
 }
 
@@ -191,7 +191,7 @@ fn idle(log: &str, members: &Members) -> Line {
     members.revive();
     members.settle();
     let measured = format!(
-        "{:.2} %: {COUNT} milters, {THIN} of them thin, and {} aggregators {machines:.2} %, the log's servers {servers:.2} % ({alone:.2} % \
+        "{:.2} %: {COUNT} milters, {THIN} of them partial, and {} aggregators {machines:.2} %, the log's servers {servers:.2} % ({alone:.2} % \
          when no member runs)",
         machines + servers,
         members.aggregators.len()

@@ -3,7 +3,7 @@
 //! since whoever was to answer was killed before it did.
 
 use super::members::{BOUND, Member, Members};
-use super::thin::{self, Known};
+use super::partial::{self, Known};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, try_session};
 use bulkmark_testing::random::Random;
@@ -36,7 +36,7 @@ pub(crate) struct Traffic {
     perhaps: Vec<AtomicU32>,
     /// Answers without a count.
     uncounted: AtomicU64,
-    /// Microseconds that a message took at most, from its beginning to the answer: at milters that hold all, and at thin ones.
+    /// Microseconds that a message took at most, from its beginning to the answer: at milters that hold all, and at partial ones.
     slowest: [AtomicU64; 2],
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Traffic {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Slowest {
     pub(crate) full: Duration,
-    pub(crate) thin: Duration,
+    pub(crate) partial: Duration,
 }
 
 impl Slowest {
     pub(crate) fn max(self, other: Self) -> Self {
-        Self { full: self.full.max(other.full), thin: self.thin.max(other.thin) }
+        Self { full: self.full.max(other.full), partial: self.partial.max(other.partial) }
     }
 
     pub(crate) fn of_all(self) -> Duration {
-        self.full.max(self.thin)
+        self.full.max(self.partial)
     }
 }
 
@@ -114,9 +114,9 @@ impl Traffic {
 
     /// The times that a message took at most since this was asked last.
     pub(crate) fn take_slowest(&self) -> Slowest {
-        let [full, thin] =
+        let [full, partial] =
             self.slowest.each_ref().map(|slowest| Duration::from_micros(slowest.swap(0, Ordering::Relaxed)));
-        Slowest { full, thin }
+        Slowest { full, partial }
     }
 
     /// Begins to send by all milters, what is allowed, until the end.
@@ -158,7 +158,7 @@ impl Traffic {
                 return;
             };
             let took = u64::try_from(began.elapsed().as_micros()).unwrap();
-            self.slowest[usize::from(milter.is_thin)].fetch_max(took, Ordering::Relaxed);
+            self.slowest[usize::from(milter.is_partial)].fetch_max(took, Ordering::Relaxed);
             if answer.count().is_some() {
                 self.certain[n].fetch_add(1, Ordering::Relaxed);
             } else {
@@ -196,7 +196,7 @@ impl Traffic {
             counted: sum(&counts) - sum(&certain),
             uncounted: self.uncounted.load(Ordering::Relaxed),
             holders: members.full().count(),
-            thin: thin::check(members.thin(), &counts)?,
+            partial: partial::check(members.partial(), &counts)?,
         })
     }
 }
@@ -215,10 +215,10 @@ pub(crate) struct Found {
     /// How many hold all counts, and these.
     pub(crate) holders: usize,
     /// What the others know of them.
-    pub(crate) thin: Option<Known>,
+    pub(crate) partial: Option<Known>,
 }
 
-/// Sends a letter of its own by one milter, to so many readers that thin ones are to know of it, too, and waits until all others that
+/// Sends a letter of its own by one milter, to so many readers that partial ones are to know of it, too, and waits until all others that
 /// run count it.
 pub(crate) fn probe(members: &Members, from: usize, n: usize) {
     let address = members.milters[from].address().expect("it runs");

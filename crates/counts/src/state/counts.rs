@@ -30,7 +30,7 @@ pub struct Counts {
     pub local: Local,
     /// What others counted.
     pub merged: MergedCounts,
-    /// What is told apart of bulk: at a server what it tells, at a thin milter what it was told.
+    /// What is told apart of bulk: at a server what it tells, at a milter with a partial copy what it was told.
     pub held: Held,
     /// How far that list is.
     pub bulk: BulkMark,

@@ -128,27 +128,27 @@ mod tests {
         if n % 3 == 2 { nomination(&FederationKey::public(), signature) } else { signature }
     }
 
-    /// What a holder of all makes of the updates, and a thin one of the notes.
+    /// What a holder of all makes of the updates, and a partial one of the notes.
     struct Holders {
         full: MergedCounts,
-        thin: Held,
+        partial: Held,
     }
 
     impl Holders {
         fn check(&self, now: u64) -> Result<(), TestCaseError> {
             for n in 0..30 {
                 let full = self.full.count(signature(n), now);
-                let thin = self.thin.count(signature(n), now);
+                let partial = self.partial.count(signature(n), now);
                 // All that people say is told.
                 let bound = if n % 3 == 2 { 1 } else { BOUND };
                 let low = if full < 16 * BOUND { 0 } else { full / 16 };
-                prop_assert!(thin <= full, "signature {} at {}: {} of {}", n, now, thin, full);
+                prop_assert!(partial <= full, "signature {} at {}: {} of {}", n, now, partial, full);
                 prop_assert!(
-                    full < bound || thin + low >= full,
+                    full < bound || partial + low >= full,
                     "signature {} at {}: {} of {}",
                     n,
                     now,
-                    thin,
+                    partial,
                     full
                 );
             }
@@ -182,7 +182,7 @@ mod tests {
             }
             let now = NOW + 9 * DAY;
             server.cut(now);
-            let mut holders = Holders { full: MergedCounts::new(&settings), thin: Held::new(&settings) };
+            let mut holders = Holders { full: MergedCounts::new(&settings), partial: Held::new(&settings) };
             for kept in &server.counts.changes.updates {
                 let update = Update::decode(&kept.bytes).unwrap();
                 holders.full.apply(&update, &kept.bytes, kept.at).unwrap();
@@ -191,15 +191,15 @@ mod tests {
                 server.counts.changes.notes.iter().map(|kept| Note::decode(&kept.bytes).unwrap()).collect();
             let again: Vec<&Note> = order.iter().filter(|_| !notes.is_empty()).map(|at| at.get(&notes)).collect();
             for note in again.into_iter().chain(notes.iter().rev()) {
-                note.sections.iter().for_each(|section| holders.thin.raise(section, now, |_, _, _| ()));
+                note.sections.iter().for_each(|section| holders.partial.raise(section, now, |_, _, _| ()));
             }
             for day in 0..8 {
                 holders.check(now + day * DAY)?;
             }
             // And the server tells whoever is new the same.
-            holders.thin = Held::new(&settings);
+            holders.partial = Held::new(&settings);
             for (_, section) in server.counts.held.dirty() {
-                holders.thin.raise(&section, now, |_, _, _| ());
+                holders.partial.raise(&section, now, |_, _, _| ());
             }
             holders.check(now)?;
         }

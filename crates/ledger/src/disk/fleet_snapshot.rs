@@ -113,7 +113,7 @@ impl FleetSnapshot {
                 Some(key) => Next::Bulk(Some(key)),
                 None => {
                     let Self { marks, sections, bound, .. } = *self;
-                    self.packer.push(&Entry::Thin { marks, sections, bound });
+                    self.packer.push(&Entry::Partial { marks, sections, bound });
                     Next::Cells(None)
                 }
             },

@@ -18,7 +18,7 @@ use crate::disk::schema::{
 use crate::disk::{cases, chain, held_back, layers, voices};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin, Vector};
-use bulkmark_counts::settings::{Hold, Role, Settings};
+use bulkmark_counts::settings::{LocalCopy, Role, Settings};
 use bulkmark_counts::state::cache::Cache;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::local::Local;
@@ -105,7 +105,7 @@ fn load_counts(
     replay_updates(txn, &mut counts.merged, &[origin])?;
     bulk::load_notes(txn, &mut counts, false)?;
     let of_servers = counts.bulk.is_begun() && counts.fleet.mark.version == 0;
-    if of_servers && settings.federation.hold == Hold::All {
+    if of_servers && settings.federation.copy == LocalCopy::Full {
         // All else that was counted is fetched again; until then bulk counts.
         *counts.merged.vector_mut() = Vector::new();
     }

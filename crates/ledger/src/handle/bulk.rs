@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the handle does for bulk that is told apart: of a server that tells it, and of a thin milter that holds it.
+//! What the handle does for bulk that is told apart: of a server that tells it, and of a milter with a partial copy that holds it.
 
 use crate::errors::LedgerError;
 use crate::handle::{Ledger, name};
 use bulkmark_counts::history::bulk::{BulkMark, Note, Section};
 use bulkmark_counts::state::cache::Cache;
-use bulkmark_counts::state::thin::{BulkAssembly, NoteGap};
+use bulkmark_counts::state::partial::{BulkAssembly, NoteGap};
 use bulkmark_types::Signature;
 use std::sync::Arc;
 use tokio::sync::watch;

@@ -5,7 +5,7 @@ use bulkmark_study::fleet::law::Law;
 use bulkmark_study::fleet::plan::{Engine, Load, Needs, PROGRAM, Plan};
 use bulkmark_study::fleet::sample::{SIGNATURES, Sample, sample};
 use bulkmark_study::fleet::shard::{Budget, limits, shards};
-use bulkmark_study::fleet::{Thin, thin};
+use bulkmark_study::fleet::{Partial, partial};
 use std::process::ExitCode;
 
 /// Reports that a milter keeps at most, and for how long: `sync.max-spool` and `sync.max-spool-age` by default.
@@ -101,7 +101,7 @@ struct Column {
     plan: Plan,
     load: Load,
     sample: Sample,
-    thin: Thin,
+    partial: Partial,
     needs: Needs,
 }
 
@@ -147,8 +147,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let load = plan.load();
         let steps = load.steps * 86_400.0;
         let sample = runtime.block_on(sample(plan.law, args.sampled, steps))?;
-        let thin = runtime.block_on(thin(plan.law, args.sampled, steps))?;
-        columns.push(Column { plan, load, sample, thin, needs: plan.needs(&load, &sample, &thin) });
+        let partial = runtime.block_on(partial(plan.law, args.sampled, steps))?;
+        columns.push(Column { plan, load, sample, partial, needs: plan.needs(&load, &sample, &partial) });
     }
     let Some(first) = columns.first() else { return Ok(ExitCode::SUCCESS) };
     let plan = &first.plan;
@@ -198,23 +198,23 @@ fn load_rows(row: &Rows<'_>) {
         format!("{:.1}", c.sample.batch + c.sample.empty_batch * c.load.batches / c.load.reports)
     });
     row("bytes a report, down in a step", &|c| format!("{:.2}", c.sample.step));
-    row("bytes a report, down as notes of bulk", &|c| format!("{:.2}", c.thin.note));
-    row("bytes a report, down in a step with bulk", &|c| format!("{:.2}", c.sample.step + c.thin.note));
+    row("bytes a report, down as notes of bulk", &|c| format!("{:.2}", c.partial.note));
+    row("bytes a report, down in a step with bulk", &|c| format!("{:.2}", c.sample.step + c.partial.note));
 }
 
 fn need_rows(row: &Rows<'_>, engine: Engine) {
     let has = engine.is_log();
     row("memory: a milter that holds all", &|c| bytes(c.needs.milter));
-    row("memory: a milter that holds bulk", &|c| bytes(c.needs.thin));
+    row("memory: a milter that holds bulk", &|c| bytes(c.needs.partial));
     row("memory: an aggregator or server", &|c| bytes(c.needs.aggregator));
     row("disk: a ledger that holds all", &|c| bytes(c.needs.file));
     row("up, from a milter", &|c| rate(c.needs.up));
     row("down, to a milter that holds all", &|c| rate(c.needs.down));
     if has {
         row("  of it marks of spools", &|c| rate(c.needs.marks));
-        row("down, to each where some hold bulk", &|c| rate(c.needs.thin_down));
+        row("down, to each where some hold bulk", &|c| rate(c.needs.partial_down));
     } else {
-        row("down, to one that holds bulk", &|c| rate(c.needs.thin_down));
+        row("down, to one that holds bulk", &|c| rate(c.needs.partial_down));
     }
     row("to each aggregator or server", &|c| rate(c.needs.read));
     if has {

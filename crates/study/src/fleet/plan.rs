@@ -3,8 +3,8 @@
 
 use super::law::Law;
 use super::member::{MAX_BATCH, MAX_BYTES};
+use super::partial::Partial;
 use super::sample::{CAPACITY, SIGNATURES, Sample, cells};
-use super::thin::Thin;
 
 const DAY: f64 = 86_400.0;
 
@@ -208,7 +208,7 @@ pub struct Needs {
     /// Memory of a milter that holds all, of one that holds bulk, and of an aggregator or server.
     pub milter: f64,
     /// See `milter`.
-    pub thin: f64,
+    pub partial: f64,
     /// See `milter`.
     pub aggregator: f64,
     /// From a milter, and to one that holds all, or bulk.
@@ -216,7 +216,7 @@ pub struct Needs {
     /// See `up`.
     pub down: f64,
     /// See `up`.
-    pub thin_down: f64,
+    pub partial_down: f64,
     /// Of what comes down, what stands there for the marks of spools.
     pub marks: f64,
     /// To an aggregator, and from the one that makes the steps, with snapshots.
@@ -259,23 +259,23 @@ const KEPT_HERE: f64 = (64 << 20) as f64;
 impl Plan {
     /// What comes of it.
     #[must_use]
-    pub fn needs(&self, load: &Load, sample: &Sample, thin: &Thin) -> Needs {
+    pub fn needs(&self, load: &Load, sample: &Sample, partial: &Partial) -> Needs {
         let (frame, is_log) = (self.engine.framing(), self.engine.is_log());
         let shared = f64::from(u8::from(self.engine != Engine::Embedded));
         let window = cells(load.distinct, load.capacity) + sample.beyond * load.distinct;
         let all = self.windows * window;
-        let bulk = self.windows * (thin.empty + thin.memory * load.distinct);
+        let bulk = self.windows * (partial.empty + partial.memory * load.distinct);
         let snapshot = sample.snapshot * all * f64::from(u8::from(is_log));
         let head = if is_log { sample.empty_step - sample.mark } else { 60.0 };
         let marks = if is_log { load.steps * load.marks * sample.mark } else { 0.0 };
         let told = load.steps * head + marks + load.reports * sample.step;
-        let told_bulk = load.steps + load.reports * thin.note;
+        let told_bulk = load.steps + load.reports * partial.note;
         let reported = load.batches * sample.empty_batch + load.reports * sample.batch;
         let of_each = |bytes: f64| bytes / self.milters;
         let framed_down =
             load.steps * frame.step + frame.idle_down + of_each(load.batches) * frame.batch_down;
         // In a log, steps have both.
-        let thin_told = if is_log { told + told_bulk } else { told_bulk };
+        let partial_told = if is_log { told + told_bulk } else { told_bulk };
         let read = reported + load.batches * frame.read + frame.look_down;
         let asks = load.batches * frame.asked + frame.idle_up + frame.look_up;
         let [much, most] = SNAPSHOT_AFTER;
@@ -286,11 +286,11 @@ impl Plan {
         let out = self.milters * down + self.aggregators * (read + down);
         Needs {
             milter: PROGRAM + all,
-            thin: PROGRAM + if shared > 0.0 { bulk } else { all },
+            partial: PROGRAM + if shared > 0.0 { bulk } else { all },
             aggregator: PROGRAM + all + if is_log { QUEUE } else { 0.0 },
             up: shared * (of_each(reported + load.batches * frame.batch_up) + frame.idle_up),
             down,
-            thin_down: shared * (thin_told + framed_down),
+            partial_down: shared * (partial_told + framed_down),
             marks,
             read: shared * (read + if is_log { down } else { 0.0 }),
             written: shared * (told + load.steps * frame.batch_up + snapshots + asks),

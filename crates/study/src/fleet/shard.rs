@@ -50,7 +50,7 @@ pub fn limits(plan: &Plan, load: &Load, needs: &Needs, budget: &Budget) -> Vec<L
         limit("putting snapshots", needs.snapshots / budget.snapshots, true),
         limit("batches that the log takes", budget.busy * load.batches / batches, false),
         limit("memory of a milter that holds all", needs.milter / budget.milter, false),
-        limit("memory of a milter that holds bulk", needs.thin / budget.milter, false),
+        limit("memory of a milter that holds bulk", needs.partial / budget.milter, false),
         limit("bytes to a milter", budget.busy * needs.down / budget.down, false),
     ];
     if plan.engine != super::plan::Engine::Nats {

@@ -177,7 +177,7 @@ impl<L: Log> Follower<L> {
         let from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
         if from > 0 {
             let error = Stopped::Unfit(format!(
-                "the steps do not tell bulk from the count {from} on yet, and hold = \"bulk\" needs that: it is asked for with the next \
+                "the steps do not tell bulk from the count {from} on yet, and copy = \"partial\" needs that: it is asked for with the next \
                  own reports; a partner cannot ask, and aggregators of before tell nothing"
             ));
             self.fleet.fails(Flow::Updates, &error);

@@ -22,7 +22,7 @@ pub enum MemberRole {
     /// A milter that holds all counts.
     Milter,
     /// One that holds those of bulk.
-    ThinMilter,
+    PartialMilter,
     /// It makes steps.
     Aggregator,
     /// What this version does not know.
@@ -35,7 +35,7 @@ impl fmt::Display for MemberRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Milter => "milter",
-            Self::ThinMilter => "thin milter",
+            Self::PartialMilter => "milter with a partial copy",
             Self::Aggregator => "aggregator",
             Self::Unknown => "of another kind",
         })
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_told_is_read_and_always_fits() {
-        let mut word = MemberWord::new(Condition::new(MemberRole::ThinMilter), 60);
+        let mut word = MemberWord::new(Condition::new(MemberRole::PartialMilter), 60);
         word.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
         let bytes = word.encode();
         assert!(bytes.len() <= MAX_WORD, "{}", bytes.len());
@@ -195,7 +195,7 @@ mod tests {
         assert!(!read.mailings.is_empty() && read.mailings.len() <= MAX_MAILINGS);
         assert_eq!(
             (read.condition.role, read.every, read.mailings[0].count),
-            (MemberRole::ThinMilter, 60, 20)
+            (MemberRole::PartialMilter, 60, 20)
         );
         assert!(read.mailings[0].members.is_empty(), "a member speaks for itself alone");
         assert!(!read.mailings[0].subject.as_ref().unwrap().contains('\u{202E}'));

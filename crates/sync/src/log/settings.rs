@@ -37,10 +37,10 @@ pub struct Settings {
     pub key_file: Option<PathBuf>,
     /// Aggregators that a milter which holds bulk alone asks for the rest.
     #[serde(default)]
-    pub ask: Vec<Upstream>,
+    pub aggregators: Vec<Upstream>,
     /// How often this machine tells the others how it is; none: every minute.
     #[serde(default, with = "humantime_serde::option")]
-    pub tell: Option<Duration>,
+    pub state_interval: Option<Duration>,
     /// Whether it tells them its largest mailings, too.
     #[serde(default)]
     pub mailings: bool,
@@ -211,7 +211,7 @@ impl Settings {
     /// How often this machine tells the others how it is.
     #[must_use]
     pub fn tells_every(&self) -> Duration {
-        self.tell.unwrap_or(TELL)
+        self.state_interval.unwrap_or(TELL)
     }
 
     /// Whether the connection is encrypted.
@@ -235,14 +235,14 @@ impl Settings {
     pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
         let told = |key, what: &str| Err((key, what.to_owned()));
-        if !reports && !self.ask.is_empty() {
-            return told("ask", "is for milters: an aggregator holds all counts itself");
+        if !reports && !self.aggregators.is_empty() {
+            return told("aggregators", "is for milters: an aggregator holds all counts itself");
         }
         if !reports && self.mailings {
             return told("mailings", "is for milters: an aggregator sees no mail");
         }
-        if self.tell.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
-            return told("tell", "expected a time from \"1s\" to \"10m\"");
+        if self.state_interval.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
+            return told("state-interval", "expected a time from \"1s\" to \"10m\"");
         }
         if let Some(client) = &self.client {
             check_name(client).map_err(|what| ("client", what))?;
@@ -429,8 +429,8 @@ mod tests {
             ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
             ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
             ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "tell: expected a time"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "tell: expected a time"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "state-interval: expected a time"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "state-interval: expected a time"),
             ("log = \"postgres://a/b\"", "user = is missing"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),

@@ -111,7 +111,7 @@ impl FleetAssembly {
                     self.held.raise(&section, section.window.start, |_, _, _| ());
                 }
             }
-            Entry::Thin { marks, sections, bound } => {
+            Entry::Partial { marks, sections, bound } => {
                 if (marks, sections) != (self.marks, self.sections) {
                     return Err(junk("it is not whole"));
                 }

@@ -2,7 +2,7 @@
 //! What a member of a fleet keeps of what the steps tell: cells, of which any count can be asked; or the list of bulk, which is small. An
 //! aggregator keeps both: of the cells it makes the next step, and by the list it knows what of bulk was told.
 
-use crate::settings::{Federation, Hold, Settings};
+use crate::settings::{Federation, LocalCopy, Settings};
 use crate::state::held::Held;
 use crate::state::merged::MergedCounts;
 
@@ -19,15 +19,16 @@ impl Keeps {
     /// What a ledger with these settings keeps. Only a milter has a client under which it reports.
     pub const fn of(settings: &Settings) -> Self {
         let federation = &settings.federation;
-        let (is_milter, is_thin) = (federation.fleet_client.is_some(), matches!(federation.hold, Hold::Bulk));
-        Self { cells: !(is_milter && is_thin), list: !is_milter || is_thin }
+        let (is_milter, is_partial) =
+            (federation.fleet_client.is_some(), matches!(federation.copy, LocalCopy::Partial));
+        Self { cells: !(is_milter && is_partial), list: !is_milter || is_partial }
     }
 
     /// Has settings keep this, for whoever reads a milter's ledger and was not told how it is configured.
     pub fn put_into(self, federation: &mut Federation) {
         // What it is called matters to what is sent, and nothing is.
         federation.fleet_client = (!self.cells || !self.list).then(String::new);
-        federation.hold = if self.cells { Hold::All } else { Hold::Bulk };
+        federation.copy = if self.cells { LocalCopy::Full } else { LocalCopy::Partial };
     }
 
     /// As a number, on disk.

@@ -65,7 +65,7 @@ pub enum Entry {
     Bulk(Section),
     /// All came that somebody needs who keeps no cells: so many marks, and so many parts of the list, which tells bulk from this count
     /// on (0 where nothing is told).
-    Thin {
+    Partial {
         /// Entries of the kind `Mark` before this one.
         marks: u64,
         /// Entries of the kind `Bulk` before this one.
@@ -100,7 +100,7 @@ impl Entry {
                 section.encode(&mut bytes);
                 (4, bytes)
             }
-            Self::Thin { marks, sections, bound } => {
+            Self::Partial { marks, sections, bound } => {
                 let numbers = [marks.to_le_bytes(), sections.to_le_bytes()].concat();
                 (5, [&numbers[..], &bound.to_le_bytes()].concat())
             }
@@ -125,7 +125,7 @@ impl Entry {
                 Some(section) => Self::Bulk(section),
                 None => return Ok(None),
             },
-            5 => Self::Thin { marks: fields.u64()?, sections: fields.u64()?, bound: fields.u32()? },
+            5 => Self::Partial { marks: fields.u64()?, sections: fields.u64()?, bound: fields.u32()? },
             _ => return Ok(None),
         };
         Ok(fields.0.is_empty().then_some(entry))
@@ -253,7 +253,7 @@ mod tests {
             Entry::Head(head),
             Entry::Mark { client: "mx1".to_owned(), spool: 8, known: KnownMark { at: 7, mark } },
             Entry::Bulk(section),
-            Entry::Thin { marks: 1, sections: 1, bound: 10 },
+            Entry::Partial { marks: 1, sections: 1, bound: 10 },
             row(0, 100),
             row(1, 3 * MAX_STEP),
             row(2, 0),

@@ -16,7 +16,7 @@ use bulkmark_counts::state::merged::Applied;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The count from which on thin milters hold bulk.
+/// The count from which on milters with a partial copy hold bulk.
 pub(super) const BOUND: u32 = 10;
 
 /// A holder that follows the log.
@@ -226,8 +226,8 @@ impl Member {
 
     /// The batches to append.
     pub(super) fn outgoing(&mut self, begin: bool) -> Vec<Carried> {
-        let (bulk, is_thin) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
-        let asks = is_thin && (bulk.bound == 0 || bulk.bound > BOUND);
+        let (bulk, is_partial) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
+        let asks = is_partial && (bulk.bound == 0 || bulk.bound > BOUND);
         let bulk_from = if asks { BOUND } else { 0 };
         let carried = self.node.state().cache().unwrap().for_fleet(0, 64, begin, bulk_from);
         self.node.commit();

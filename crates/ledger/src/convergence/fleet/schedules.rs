@@ -93,7 +93,7 @@ fn check(world: &World) {
     }
 }
 
-/// Compares thin milters with those that hold all. Where something is taken back the list begins anew, which this does not follow.
+/// Compares milters with a partial copy with those that hold all. Where something is taken back the list begins anew, which this does not follow.
 fn compare(world: &mut World) {
     let (seed, withdraws) = (world.seed, world.seed.is_multiple_of(2) || world.forgets);
     let signatures: Vec<_> = signatures_of(world).collect();
@@ -218,15 +218,15 @@ fn run(seed: u64) -> [usize; 3] {
             assert!(held(made) == made.times || world.crowded, "seed {seed}: lost");
         }
     }
-    for thin in world.milters.iter().filter(|milter| milter.twin.is_some()) {
+    for partial in world.milters.iter().filter(|milter| milter.twin.is_some()) {
         let list = |member: &Member| {
             let counts = member.node.view().counts();
             signatures_of(&world).map(|s| counts.held.count(s, NOW)).collect::<Vec<_>>()
         };
-        let name = &thin.member.node.name;
-        assert_eq!(list(&thin.member), list(&newcomer), "seed {seed}: the list of {name} differs");
+        let name = &partial.member.node.name;
+        assert_eq!(list(&partial.member), list(&newcomer), "seed {seed}: the list of {name} differs");
         let vector = |member: &Member| member.node.view().vector();
-        assert_eq!(vector(&thin.member), vector(&newcomer), "seed {seed}: the vector of {name} differs");
+        assert_eq!(vector(&partial.member), vector(&newcomer), "seed {seed}: the vector of {name} differs");
     }
     for shared in (0..SHARED).filter(|_| !world.crowded && !world.forgets) {
         let of = world.made.iter().filter(|(made, of)| *of == shared && held(made) > 0);

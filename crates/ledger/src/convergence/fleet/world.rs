@@ -8,7 +8,7 @@ use super::member::Member;
 use bulkmark_counts::history::carried::Carried;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::Chain;
-use bulkmark_counts::settings::{Federation, Hold, Role, Settings};
+use bulkmark_counts::settings::{Federation, LocalCopy, Role, Settings};
 use bulkmark_counts::state::limited::Limits;
 use bulkmark_counts::state::report::Report;
 use bulkmark_types::Signature;
@@ -49,7 +49,7 @@ pub(super) struct Milter {
     copy: Option<(Vec<u8>, BTreeSet<usize>)>,
 }
 
-/// What a thin milter is compared with.
+/// What a milter with a partial copy is compared with.
 pub(super) struct Twin {
     pub(super) member: Member,
     /// How it counted each signature, by the number of its report, when it first saw bulk told: what is not reported since need not be
@@ -87,25 +87,25 @@ impl World {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let crowded = seed % 5 == 4;
         let capacity = NonZeroU32::new(if crowded { 40 } else { 4000 }).unwrap();
-        let thin = random.next_u32();
-        let hold = |n: u32| if thin >> n & 1 > 0 { Hold::Bulk } else { Hold::All };
-        let settings = |client: Option<String>, hold| {
-            let federation = Federation { key_id: KEY, fleet_client: client, hold, ..Federation::default() };
+        let partial = random.next_u32();
+        let copy = |n: u32| if partial >> n & 1 > 0 { LocalCopy::Partial } else { LocalCopy::Full };
+        let settings = |client: Option<String>, copy| {
+            let federation = Federation { key_id: KEY, fleet_client: client, copy, ..Federation::default() };
             Settings { capacity, federation, ..Settings::default() }
         };
-        let node = |name: String, client: Option<String>, hold, number: u64| {
-            Member::new(Node::new(name, Role::Cache, settings(client, hold), number))
+        let node = |name: String, client: Option<String>, copy, number: u64| {
+            Member::new(Node::new(name, Role::Cache, settings(client, copy), number))
         };
         let twin = |n: u32| Twin {
-            member: node(format!("twin {n}"), None, Hold::All, u64::from(n) + 200),
+            member: node(format!("twin {n}"), None, LocalCopy::Full, u64::from(n) + 200),
             before: None,
         };
         let (milters, aggregators) = (1 + random.next_u32() % 4, 1 + random.next_u32() % 3);
         let milter = |n: u32| {
             let client = format!("client{}", n / 2);
             Milter {
-                member: node(format!("milter {n}"), Some(client.clone()), hold(n), u64::from(n) + 100),
-                twin: (hold(n) == Hold::Bulk).then(|| twin(n)),
+                member: node(format!("milter {n}"), Some(client.clone()), copy(n), u64::from(n) + 100),
+                twin: (copy(n) == LocalCopy::Partial).then(|| twin(n)),
                 client,
                 has: BTreeSet::new(),
                 found: BTreeSet::new(),
@@ -113,7 +113,7 @@ impl World {
                 copy: None,
             }
         };
-        let aggregator = |n: u32| node(format!("aggregator {n}"), None, Hold::All, n.into());
+        let aggregator = |n: u32| node(format!("aggregator {n}"), None, LocalCopy::Full, n.into());
         let limited =
             (0..2).filter(|_| random.next_u32() % 2 == 0).map(|n| (format!("client{n}"), 0)).collect();
         Self {

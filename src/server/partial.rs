@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! For thin milters: the stream of bulk, and the counts of single signatures. docs/protocol.md describes both.
+//! For milters with a partial copy: the stream of bulk, and the counts of single signatures. docs/protocol.md describes both.
 
 use super::access::Access;
 use super::api::{Failure, Service, token};
@@ -68,7 +68,7 @@ pub(super) async fn bulk(
     service.agree(Some(&client), &headers)?;
     if service.daemon().fleet.is_some() {
         let why = "this is an aggregator of a fleet, whose log alone tells bulk: the milter needs [fleet] in the place of upstream, or \
-                   hold = \"all\"";
+                   copy = \"full\"";
         return Err(Failure(Code::Fleet, why.to_owned()));
     }
     let bad = || Failure(Code::Request, "since: expected list:number:hash".to_owned());

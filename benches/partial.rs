@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What does a milter need that holds bulk alone, against one that holds all?
 //!
-//!     cargo bench --bench thin
-//!     cargo bench --bench thin -- 20 10        # a twentieth of the traffic for the memory, a tenth for the bytes: the default
+//!     cargo bench --bench partial
+//!     cargo bench --bench partial -- 20 10        # a twentieth of the traffic for the memory, a tenth for the bytes: the default
 //!
 //! Real ledgers on disk: a server, and a holder of each kind that takes what it tells. The traffic is Pareto(1), that is, one signature
 //! in x is seen x times or more, of 20 million different signatures a day, for seven days; here a part of it. First the memory for
 //! seven windows; then the bytes of five minutes amid a day, by the second.
 
 use bulkmark_counts::{
-    BulkAssembly, BulkMark, Durability, Federation, Hold, Note, Reporter, Role, Settings, Update, Vector,
-    mark_of,
+    BulkAssembly, BulkMark, Durability, Federation, LocalCopy, Note, Reporter, Role, Settings, Update,
+    Vector, mark_of,
 };
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_testing::random::{Random, element};
@@ -56,7 +56,7 @@ fn main() {
 struct Three {
     server: Ledger,
     full: Ledger,
-    thin: Ledger,
+    partial: Ledger,
     batch: u64,
     /// How far the holders are: they are told nothing twice.
     known: (Vector, BulkMark),
@@ -85,18 +85,19 @@ impl Three {
         };
         let open = |directory: &TempDir, role, hold| {
             let mut settings = settings.clone();
-            settings.federation.hold = hold;
+            settings.federation.copy = hold;
             Ledger::open(directory.path(), role, &settings, &FederationKey::public()).unwrap()
         };
         let [a, b, c] = &directories;
-        let server = open(a, Role::Server, Hold::All);
-        let (full, thin) = (open(b, Role::Cache, Hold::All), open(c, Role::Cache, Hold::Bulk));
+        let server = open(a, Role::Server, LocalCopy::Full);
+        let (full, partial) =
+            (open(b, Role::Cache, LocalCopy::Full), open(c, Role::Cache, LocalCopy::Partial));
         let mark = server.tell_bulk(BOUND).await.unwrap();
-        thin.adopt_bulk(BulkAssembly::new(&settings, mark, Vec::new())).await.unwrap();
+        partial.adopt_bulk(BulkAssembly::new(&settings, mark, Vec::new())).await.unwrap();
         Self {
             server,
             full,
-            thin,
+            partial,
             batch: 0,
             known: (Vector::new(), mark),
             told: [0; 2],
@@ -136,7 +137,7 @@ impl Three {
                 self.told[1] += bytes.len() + 1 + FRAME;
                 self.known.1 = self.known.1.after(number, &bytes);
                 let note = Note::decode(&bytes).unwrap();
-                self.thin.take_note(theirs.list, note, bytes, now()).await.unwrap().unwrap();
+                self.partial.take_note(theirs.list, note, bytes, now()).await.unwrap().unwrap();
             }
         }
     }
@@ -170,9 +171,9 @@ async fn memory(signatures: u64, part: u64) {
     }
     three.follow_to_the_end().await;
     let full: usize = three.full.status(None).await.unwrap().slices.iter().map(|slice| slice.memory).sum();
-    let thin = three.thin.status(None).await.unwrap().bulk.unwrap();
+    let partial = three.partial.status(None).await.unwrap().bulk.unwrap();
     println!("{DAYS} windows of {signatures} signatures, {reports} reports in all:");
-    let entries = thin.signatures;
+    let entries = partial.signatures;
     println!(
         "  held of bulk: {entries} signatures, {:.1} % of all",
         100.0 * entries as f64 / (DAYS * signatures) as f64
@@ -181,19 +182,23 @@ async fn memory(signatures: u64, part: u64) {
     println!(
         "  all {:.1} MB, bulk {:.1} MB: 1/{:.1}",
         mb(full),
-        mb(thin.memory),
-        full as f64 / thin.memory as f64
+        mb(partial.memory),
+        full as f64 / partial.memory as f64
     );
     // What a window takes with nothing in it does not grow with the traffic.
     let fixed = (DAYS * EMPTY) as f64 / 1e6;
     let whole = |bulk: f64| part as f64 * (bulk - fixed) + fixed;
-    let (full, thin) = (part as f64 * mb(full), whole(mb(thin.memory)));
+    let (full, partial) = (part as f64 * mb(full), whole(mb(partial.memory)));
     println!(
-        "  of 20 million a day, {part} times as much: all {full:.0} MB, bulk {thin:.0} MB: 1/{:.1}",
-        full / thin
+        "  of 20 million a day, {part} times as much: all {full:.0} MB, bulk {partial:.0} MB: 1/{:.1}",
+        full / partial
     );
     // With the window that is about to leave.
-    println!("  and with an eighth window: all {:.0} MB, bulk {:.0} MB", full * 8.0 / 7.0, thin * 8.0 / 7.0);
+    println!(
+        "  and with an eighth window: all {:.0} MB, bulk {:.0} MB",
+        full * 8.0 / 7.0,
+        partial * 8.0 / 7.0
+    );
 }
 
 /// Five minutes amid a day, by the second: each report is of a mailing of x copies as often as there are such mailings times x, and
@@ -239,7 +244,7 @@ async fn bytes(signatures: u64) {
         three.follow().await;
     }
     three.follow_to_the_end().await;
-    let [full, thin] = three.told.map(|bytes| bytes as f64 / reports as f64);
+    let [full, partial] = three.told.map(|bytes| bytes as f64 / reports as f64);
     println!("{reports} reports, {a_second} a second, with the largest mailing of {MOST:.0} copies:");
-    println!("  all {full:.1} bytes a report, bulk {thin:.1}");
+    println!("  all {full:.1} bytes a report, bulk {partial:.1}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a thin milter does about counts that it does not hold: where what it holds says that a message may be bulk, it asks its server
+//! What a milter with a partial copy does about counts that it does not hold: where what it holds says that a message may be bulk, it asks its server
 //! for the rest.
 
 use bulkmark_counts::Shared;

@@ -12,9 +12,9 @@ use bulkmark_testing::{Site, program, status, wait_until};
 use std::process::Command;
 
 /// A milter that holds bulk alone, and asks these for the rest.
-fn thin(fleet: &Fleet, name: &str, ask: &[String]) -> Site {
+fn partial(fleet: &Fleet, name: &str, ask: &[String]) -> Site {
     let mut site = fleet.milter(name);
-    let ask = format!("ask = [{}]\n[sync]\nhold = \"bulk\"\n", ask.join(", "));
+    let ask = format!("aggregators = [{}]\n[sync]\ncopy = \"partial\"\n", ask.join(", "));
     site.extra = site.extra.replace("[sync]\n", &ask);
     site
 }
@@ -52,27 +52,27 @@ fn on_nats_bulk_is_held_and_the_rest_is_not() {
 fn hold_bulk(fleet: &Fleet) {
     let servers = ["agg1", "agg2"].map(|name| fleet.aggregator(name));
     let mut aggregators = servers.each_ref().map(|server| Some(server.start()));
-    let (full, thin, late) = (fleet.milter("mx1"), thin(fleet, "mx2", &[]), thin(fleet, "mx3", &[]));
-    let (at_full, mut at_thin) = (full.start(), Some(thin.start()));
-    at_thin.as_ref().unwrap().log.wait_for(0, "the steps do not tell bulk from the count 10 on yet");
-    send(at_thin.as_ref().unwrap(), &letter(9), 1);
-    wait_until_told(&thin);
+    let (full, partial, late) = (fleet.milter("mx1"), partial(fleet, "mx2", &[]), partial(fleet, "mx3", &[]));
+    let (at_full, mut at_partial) = (full.start(), Some(partial.start()));
+    at_partial.as_ref().unwrap().log.wait_for(0, "the steps do not tell bulk from the count 10 on yet");
+    send(at_partial.as_ref().unwrap(), &letter(9), 1);
+    wait_until_told(&partial);
     let letters = [letter(1), lonely(), letter(3)];
     for (letter, times) in letters.iter().zip([30, 9, 10]) {
         send(&at_full, letter, times);
     }
-    settle(&[&full, &thin]);
+    settle(&[&full, &partial]);
     assert_eq!(letters.each_ref().map(|letter| held(&full, letter)), [30, 9, 10]);
-    assert_eq!(letters.each_ref().map(|letter| held(&thin, letter)), [30, 0, 10]);
+    assert_eq!(letters.each_ref().map(|letter| held(&partial, letter)), [30, 0, 10]);
     // Each of them dies, and those that report go on.
     for round in 0..3 {
         send(&at_full, &letter(4), 7);
-        send(at_thin.as_ref().unwrap(), &letter(4), 5);
+        send(at_partial.as_ref().unwrap(), &letter(4), 5);
         match round {
             0 => aggregators[0].take().unwrap().kill(),
             1 => {
-                at_thin.take().unwrap().kill();
-                at_thin = Some(thin.start());
+                at_partial.take().unwrap().kill();
+                at_partial = Some(partial.start());
             }
             _ => {
                 aggregators[1].take().unwrap().kill();
@@ -81,17 +81,21 @@ fn hold_bulk(fleet: &Fleet) {
         }
     }
     wait_for_held(&full, &letter(4), 36);
-    wait_for_held(&thin, &letter(4), 36);
-    settle(&[&full, &thin]);
+    wait_for_held(&partial, &letter(4), 36);
+    settle(&[&full, &partial]);
     let cells = |site: &Site| status(site)["ledger"]["slices"].as_array().map(Vec::len);
-    assert_eq!((cells(&full), cells(&thin)), (Some(1), Some(0)), "a thin milter holds no cells");
+    assert_eq!(
+        (cells(&full), cells(&partial)),
+        (Some(1), Some(0)),
+        "a milter with a partial copy holds no cells"
+    );
     // Nobody says how often it was seen where that is below ten.
     let verdict =
-        |n: usize| session(at_thin.as_ref().unwrap()).message(&Mail::raw(&letters[n])).header().to_owned();
+        |n: usize| session(at_partial.as_ref().unwrap()).message(&Mail::raw(&letters[n])).header().to_owned();
     let bulk = verdict(0);
     assert!(bulk.starts_with("bulk; body=31; ") && bulk.contains("; sources=unknown"), "{bulk}");
     assert_eq!(verdict(1), "clean; body=1+; near=1+; threshold=20; host=mx.test");
-    wait_for_held(&thin, &letters[1], 10);
+    wait_for_held(&partial, &letters[1], 10);
     let at_late = late.start();
     for (letter, expected) in letters.iter().zip([31, 10, 10]) {
         wait_for_held(&late, letter, expected);
@@ -99,7 +103,7 @@ fn hold_bulk(fleet: &Fleet) {
     assert_eq!(cells(&late), Some(0));
     drop(at_late);
     // Whoever looks at the files sees what they hold, though nobody tells which of both kinds they are of.
-    assert!(at_thin.take().unwrap().terminate().success());
+    assert!(at_partial.take().unwrap().terminate().success());
     send(&at_full, &letter(20), 1);
     settle(&[&full]);
     wait_until_alike(&servers[0], &full);
@@ -116,7 +120,7 @@ fn what_is_held_may_change() {
     let Some(fleet) = Fleet::postgres() else { return };
     let aggregator = fleet.aggregator("agg1");
     let _aggregator = aggregator.start();
-    let (mut full, first) = (fleet.milter("mx1"), thin(&fleet, "mx2", &[]));
+    let (mut full, first) = (fleet.milter("mx1"), partial(&fleet, "mx2", &[]));
     let (daemon, at_first) = (full.start(), first.start());
     send(&at_first, &letter(9), 1);
     wait_until_told(&first);
@@ -124,14 +128,14 @@ fn what_is_held_may_change() {
     send(&daemon, &letter(6), 3);
     settle(&[&full, &first]);
     assert!(daemon.terminate().success());
-    full.extra = full.extra.replace("[sync]\n", "[sync]\nhold = \"bulk\"\n");
+    full.extra = full.extra.replace("[sync]\n", "[sync]\ncopy = \"partial\"\n");
     let daemon = full.start();
     wait_for_held(&full, &letter(5), 14);
     assert_eq!((held(&full, &letter(6)), held(&first, &letter(5))), (0, 14));
     send(&daemon, &letter(5), 2);
     wait_for_held(&first, &letter(5), 16);
     assert!(daemon.terminate().success());
-    full.extra = full.extra.replace("hold = \"bulk\"\n", "");
+    full.extra = full.extra.replace("copy = \"partial\"\n", "");
     let _daemon = full.start();
     wait_for_held(&full, &letter(6), 3);
     wait_for_held(&full, &letter(5), 16);
@@ -156,7 +160,7 @@ fn wait_until_alike(server: &Server, site: &Site) {
     });
 }
 
-/// A mailing from many networks is refused by a thin milter that may ask an aggregator at the same copy as by one that holds all; while
+/// A mailing from many networks is refused by a milter with a partial copy that may ask an aggregator at the same copy as by one that holds all; while
 /// the aggregator says nothing it is only marked, and mail flows.
 #[test]
 fn refusals_are_those_of_a_full_milter() {
@@ -168,31 +172,31 @@ fn refusals_are_those_of_a_full_milter() {
         site.extra += "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
         site
     };
-    let (full, thin) = (refusing(fleet.milter("mx1")), refusing(thin(&fleet, "mx2", &[entry])));
-    let (at_full, at_thin) = (full.start(), thin.start());
-    send(&at_thin, &letter(9), 1);
-    wait_until_told(&thin);
+    let (full, partial) = (refusing(fleet.milter("mx1")), refusing(partial(&fleet, "mx2", &[entry])));
+    let (at_full, at_partial) = (full.start(), partial.start());
+    send(&at_partial, &letter(9), 1);
+    wait_until_told(&partial);
     let settle_all = || {
-        settle(&[&full, &thin]);
-        wait_until_alike(&server, &thin);
+        settle(&[&full, &partial]);
+        wait_until_alike(&server, &partial);
     };
     let hosts = strangers(20, |n| format!("198.51.{n}.7"));
     for (n, host) in hosts.iter().enumerate() {
-        let reply = from(if n % 2 == 0 { &at_full } else { &at_thin }, host, &letter(14)).reply;
+        let reply = from(if n % 2 == 0 { &at_full } else { &at_partial }, host, &letter(14)).reply;
         settle_all();
         assert_eq!(reply == "c", n < 19, "copy {}: {reply}", n + 1);
     }
-    let refused = [&at_full, &at_thin].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
+    let refused = [&at_full, &at_partial].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
     assert!(refused.iter().all(|reply| reply.starts_with("550 ")), "{refused:?}");
     settle_all();
     // What was answered a moment ago is remembered for a second.
     wait_until("the same of both", || {
-        let [ours, theirs] = [&full, &thin].map(|site| told(site, "check", &letter(14)));
+        let [ours, theirs] = [&full, &partial].map(|site| told(site, "check", &letter(14)));
         if ours == theirs { Ok(()) } else { Err(format!("{ours} {theirs}")) }
     });
     aggregator.signal("STOP");
-    let marked = from(&at_thin, "203.0.113.9", &letter(14));
+    let marked = from(&at_partial, "203.0.113.9", &letter(14));
     assert!(marked.header().ends_with("; sources=unknown; held=sources"), "{}", marked.header());
-    at_thin.log.wait_for(0, "counts below 10 are not known for 5 s");
+    at_partial.log.wait_for(0, "counts below 10 are not known for 5 s");
     aggregator.signal("CONT");
 }

@@ -14,9 +14,9 @@ use bulkmark_types::{ClientNetwork, FederationKey, source_count};
 use std::process::Command;
 
 /// A milter that follows these servers and holds bulk.
-fn thin(entries: &[String]) -> Site {
+fn partial(entries: &[String]) -> Site {
     let mut site = milter(entries);
-    site.extra += "hold = \"bulk\"\n";
+    site.extra += "copy = \"partial\"\n";
     site
 }
 
@@ -31,8 +31,8 @@ fn wait_in_step(site: &Site) {
 
 /// Whoever holds all and whoever holds bulk say the same of a letter.
 #[track_caller]
-fn assert_alike(full: &Site, thin: &Site, letter: &[u8]) {
-    assert_eq!(told(full, "check", letter), told(thin, "check", letter));
+fn assert_alike(full: &Site, partial: &Site, letter: &[u8]) {
+    assert_eq!(told(full, "check", letter), told(partial, "check", letter));
 }
 
 /// What is bulk is held; what is not is asked; and without a server the header says what it does not know.
@@ -41,52 +41,52 @@ fn bulk_is_held_and_the_rest_is_not() {
     let server = Server::new("");
     let daemon = server.start();
     let (a, full) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("full", "report")]));
-    let thin = thin(&[server.entry("thin", "report")]);
-    let (at_a, _at_full, at_thin) = (a.start(), full.start(), thin.start());
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    let partial = partial(&[server.entry("partial", "report")]);
+    let (at_a, _at_full, at_partial) = (a.start(), full.start(), partial.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
     let letters = [letter(1), lonely(), letter(3), letter(4)];
     for (letter, times) in letters.iter().zip([30, 9, 10]) {
         send(&at_a, letter, times);
     }
-    [&a, &full, &thin].into_iter().for_each(wait_in_step);
-    assert_eq!(letters.each_ref().map(|letter| held(&thin, letter)), [30, 0, 10, 0]);
+    [&a, &full, &partial].into_iter().for_each(wait_in_step);
+    assert_eq!(letters.each_ref().map(|letter| held(&partial, letter)), [30, 0, 10, 0]);
     assert_eq!(letters.each_ref().map(|letter| held(&full, letter)), [30, 9, 10, 0]);
-    letters.iter().for_each(|letter| assert_alike(&full, &thin, letter));
+    letters.iter().for_each(|letter| assert_alike(&full, &partial, letter));
     // What is not known is told as what it is at least.
-    let verdict = |n: usize| session(&at_thin).message(&Mail::raw(&letters[n])).header().to_owned();
+    let verdict = |n: usize| session(&at_partial).message(&Mail::raw(&letters[n])).header().to_owned();
     assert_eq!(verdict(0), "bulk; body=31; near=31; threshold=20; host=mx.test; sources=0; own=20");
     assert_eq!(verdict(1), "clean; body=1+; near=1+; threshold=20; host=mx.test");
     // It rises at the server, and is held from there on.
-    wait_for_held(&thin, &lonely(), 10);
+    wait_for_held(&partial, &lonely(), 10);
     assert!(daemon.terminate().success());
     assert!(verdict(2).starts_with("clean; body=11; near="), "{}", verdict(2));
     assert!(verdict(0).starts_with("bulk; body=32; "), "{}", verdict(0));
-    let bulk = &status(&thin)["ledger"]["bulk"];
+    let bulk = &status(&partial)["ledger"]["bulk"];
     assert_eq!((&bulk["bound"], &bulk["left-out"]), (&10.into(), &0.into()), "{bulk}");
 }
 
-/// The server, a sender and the thin milter die again and again; at the end each count is what it should be.
+/// The server, a sender and the milter with a partial copy die again and again; at the end each count is what it should be.
 #[test]
 fn kills_lose_nothing_and_double_nothing() {
     let server = Server::new("");
     let mut daemon = server.start();
     let (a, full) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("full", "report")]));
-    let thin = thin(&[server.entry("thin", "report")]);
-    let (mut at_a, _at_full, mut at_thin) = (a.start(), full.start(), thin.start());
+    let partial = partial(&[server.entry("partial", "report")]);
+    let (mut at_a, _at_full, mut at_partial) = (a.start(), full.start(), partial.start());
     let rounds = 6;
     for round in 0..rounds {
         send(&at_a, &letter(4), 7);
-        send(&at_thin, &letter(4), 5);
-        send(&at_thin, &letter(5), 2);
+        send(&at_partial, &letter(4), 5);
+        send(&at_partial, &letter(5), 2);
         match round % 3 {
             0 => {
                 daemon.kill();
-                send(&at_thin, &letter(4), 3);
+                send(&at_partial, &letter(4), 3);
                 daemon = server.start();
             }
             1 => {
-                at_thin.kill();
-                at_thin = thin.start();
+                at_partial.kill();
+                at_partial = partial.start();
             }
             _ => {
                 at_a.kill();
@@ -95,11 +95,11 @@ fn kills_lose_nothing_and_double_nothing() {
         }
     }
     let expected = rounds * 12 + 2 * 3;
-    [&a, &full, &thin].into_iter().for_each(wait_in_step);
+    [&a, &full, &partial].into_iter().for_each(wait_in_step);
     wait_for_held(&full, &letter(4), expected);
-    wait_for_held(&thin, &letter(4), expected);
-    assert_eq!((held(&thin, &letter(5)), held(&full, &letter(5))), (rounds * 2, rounds * 2));
-    assert_alike(&full, &thin, &letter(4));
+    wait_for_held(&partial, &letter(4), expected);
+    assert_eq!((held(&partial, &letter(5)), held(&full, &letter(5))), (rounds * 2, rounds * 2));
+    assert_alike(&full, &partial, &letter(4));
 }
 
 /// A milter that was away while others counted, and a server that was started again: what it lacks comes, and no more.
@@ -107,11 +107,12 @@ fn kills_lose_nothing_and_double_nothing() {
 fn whoever_was_away_gets_what_it_lacks() {
     let server = Server::new("");
     let daemon = server.start();
-    let (a, thin) = (milter(&[server.entry("a", "report")]), thin(&[server.entry("thin", "report")]));
-    let (at_a, at_thin) = (a.start(), thin.start());
+    let (a, partial) =
+        (milter(&[server.entry("a", "report")]), partial(&[server.entry("partial", "report")]));
+    let (at_a, at_partial) = (a.start(), partial.start());
     send(&at_a, &letter(6), 12);
-    wait_for_held(&thin, &letter(6), 12);
-    at_thin.kill();
+    wait_for_held(&partial, &letter(6), 12);
+    at_partial.kill();
     for n in 7..10 {
         send(&at_a, &letter(n), 11);
         wait_in_step(&a);
@@ -122,13 +123,13 @@ fn whoever_was_away_gets_what_it_lacks() {
     wait_in_step(&a);
     assert!(daemon.terminate().success());
     let _daemon = server.start();
-    let at_thin = thin.start();
-    wait_for_held(&thin, &letter(6), 20);
-    assert_eq!([7, 8, 9].map(|n| held(&thin, &letter(n))), [11; 3]);
+    let at_partial = partial.start();
+    wait_for_held(&partial, &letter(6), 20);
+    assert_eq!([7, 8, 9].map(|n| held(&partial, &letter(n))), [11; 3]);
     send(&at_a, &letter(9), 1);
-    wait_for_held(&thin, &letter(9), 12);
+    wait_for_held(&partial, &letter(9), 12);
     let is_list = |line: &String| line.contains("its list of bulk was taken over");
-    assert!(!at_thin.log.lines().iter().any(is_list), "{:?}", at_thin.log.lines());
+    assert!(!at_partial.log.lines().iter().any(is_list), "{:?}", at_partial.log.lines());
 }
 
 /// A server that was restored from an old copy has another list, though its numbers are the same.
@@ -136,29 +137,30 @@ fn whoever_was_away_gets_what_it_lacks() {
 fn a_restored_server_is_noticed() {
     let server = Server::new("");
     let daemon = server.start();
-    let (a, thin) = (milter(&[server.entry("a", "report")]), thin(&[server.entry("thin", "report")]));
-    let (at_a, at_thin) = (a.start(), thin.start());
+    let (a, partial) =
+        (milter(&[server.entry("a", "report")]), partial(&[server.entry("partial", "report")]));
+    let (at_a, at_partial) = (a.start(), partial.start());
     send(&at_a, &letter(10), 12);
-    wait_for_held(&thin, &letter(10), 12);
+    wait_for_held(&partial, &letter(10), 12);
     assert!(daemon.terminate().success());
     let (file, copy) = (server.site.path("state/ledger.redb"), server.site.path("backup"));
     std::fs::copy(&file, &copy).unwrap();
     let daemon = server.start();
     for expected in 13..16 {
         send(&at_a, &letter(10), 1);
-        wait_for_held(&thin, &letter(10), expected);
+        wait_for_held(&partial, &letter(10), expected);
     }
     // A report without an answer would be sent again to the restored server, which does not know that it counted it.
     wait_in_step(&a);
     daemon.kill();
     std::fs::copy(&copy, &file).unwrap();
     let daemon = server.start();
-    wait_for_held(&thin, &letter(10), 12);
+    wait_for_held(&partial, &letter(10), 12);
     send(&at_a, &letter(10), 2);
-    wait_for_held(&thin, &letter(10), 14);
+    wait_for_held(&partial, &letter(10), 14);
     wait_in_step(&a);
     // The same while the milter is away, so that its last note has the number of another one.
-    at_thin.kill();
+    at_partial.kill();
     daemon.kill();
     std::fs::copy(&copy, &file).unwrap();
     let _daemon = server.start();
@@ -169,20 +171,20 @@ fn a_restored_server_is_noticed() {
         send(&at_a, &letter(10), 1);
         wait_in_step(&a);
     }
-    let _at_thin = thin.start();
-    wait_for_held(&thin, &letter(18), 11);
+    let _at_partial = partial.start();
+    wait_for_held(&partial, &letter(18), 11);
 }
 
-/// What one of two servers knows of bulk the thin milters of the other hear; and what rose at both before they heard of each other is
+/// What one of two servers knows of bulk the milters with a partial copy of the other hear; and what rose at both before they heard of each other is
 /// known one message later.
 #[test]
 fn peers_tell_each_other_of_bulk() {
     let [one, two] = Server::peers("");
     let (one_runs, two_runs) = (one.start(), two.start());
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
-    let thin = thin(&[one.entry("thin", "report")]);
-    let (at_a, at_b, at_thin) = (a.start(), b.start(), thin.start());
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    let partial = partial(&[one.entry("partial", "report")]);
+    let (at_a, at_b, at_partial) = (a.start(), b.start(), partial.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
     // The other server begins its list when this one asks for it.
     wait_until("the other's list", || {
         let mut status = Command::new(program());
@@ -199,7 +201,7 @@ fn peers_tell_each_other_of_bulk() {
         n => Err(n.to_string()),
     });
     send(&at_b, &letter(11), 8);
-    wait_for_held(&thin, &letter(11), 12);
+    wait_for_held(&partial, &letter(11), 12);
     // Neither server hears of the other while both count.
     two_runs.signal("STOP");
     send(&at_a, &letter(12), 7);
@@ -217,10 +219,10 @@ fn peers_tell_each_other_of_bulk() {
         n => Err(n.to_string()),
     });
     send(&at_a, &letter(12), 1);
-    wait_for_held(&thin, &letter(12), 15);
+    wait_for_held(&partial, &letter(12), 15);
     // Each message after that is told, wherever it comes.
     send(&at_b, &letter(12), 1);
-    wait_for_held(&thin, &letter(12), 16);
+    wait_for_held(&partial, &letter(12), 16);
 }
 
 /// What a partner brought is in what is told, and leaves with it.
@@ -233,17 +235,17 @@ fn what_a_partner_brought_is_taken_back() {
     let token_file = server.site.path("small").display().to_string();
     let small = milter(&[format!("{{ url = \"{}\", token-file = \"{token_file}\" }}", server.url())]);
     let a = milter(&[server.entry("a", "report")]);
-    let thin = thin(&[server.entry("thin", "report")]);
-    let (at_small, at_a, at_thin) = (small.start(), a.start(), thin.start());
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    let partial = partial(&[server.entry("partial", "report")]);
+    let (at_small, at_a, at_partial) = (small.start(), a.start(), partial.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
     send(&at_small, &letter(13), 30);
     wait_in_step(&small);
     send(&at_a, &letter(13), 7);
-    wait_for_held(&thin, &letter(13), 12);
+    wait_for_held(&partial, &letter(13), 12);
     server.client(&["remove", "--with-counts", "small"]);
-    wait_for_held(&thin, &letter(13), 0);
+    wait_for_held(&partial, &letter(13), 0);
     send(&at_a, &letter(13), 5);
-    wait_for_held(&thin, &letter(13), 12);
+    wait_for_held(&partial, &letter(13), 12);
 }
 
 const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
@@ -259,22 +261,22 @@ fn refusals_are_those_of_a_full_milter() {
         site
     };
     let full = refusing(milter(&[server.entry("full", "report")]));
-    let thin = refusing(thin(&[server.entry("thin", "report")]));
-    let (at_full, at_thin) = (full.start(), thin.start());
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    let partial = refusing(partial(&[server.entry("partial", "report")]));
+    let (at_full, at_partial) = (full.start(), partial.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
     let hosts = strangers(20, |n| format!("198.51.{n}.7"));
     for (n, host) in hosts.iter().enumerate() {
-        let reply = from(if n % 2 == 0 { &at_full } else { &at_thin }, host, &letter(14)).reply;
-        [&full, &thin].into_iter().for_each(wait_in_step);
+        let reply = from(if n % 2 == 0 { &at_full } else { &at_partial }, host, &letter(14)).reply;
+        [&full, &partial].into_iter().for_each(wait_in_step);
         assert_eq!(reply == "c", n < 19, "copy {}: {reply}", n + 1);
     }
-    let refused = [&at_full, &at_thin].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
+    let refused = [&at_full, &at_partial].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
     assert!(refused.iter().all(|reply| reply.starts_with("550 ")), "{refused:?}");
     // Nobody tells from where it came.
     daemon.signal("STOP");
-    let marked = from(&at_thin, "203.0.113.9", &letter(14));
+    let marked = from(&at_partial, "203.0.113.9", &letter(14));
     assert!(marked.header().ends_with("; sources=unknown; held=sources"), "{}", marked.header());
-    at_thin.log.wait_for(0, "counts below 10 are not known for 5 s");
+    at_partial.log.wait_for(0, "counts below 10 are not known for 5 s");
     daemon.signal("CONT");
 }
 
@@ -285,7 +287,7 @@ fn an_older_server_is_named() {
     let head = format!("Bulkmark-Parameters: {}\r\n", bulkmark_testing::server::parameters());
     let old = StandIn::new(0, move |_| Some(answer("404 Not Found", &head, b"")));
     drop(server);
-    let site = thin(&[format!("{{ url = \"http://127.0.0.1:{}\" }}", old.port)]);
+    let site = partial(&[format!("{{ url = \"http://127.0.0.1:{}\" }}", old.port)]);
     let daemon = site.start();
     daemon
         .log
@@ -301,7 +303,7 @@ fn what_is_held_may_change() {
     let _daemon = server.start();
     let entries = [server.entry("a", "report")];
     let mut site = milter(&entries);
-    let first = thin(&[server.entry("first", "report")]);
+    let first = partial(&[server.entry("first", "report")]);
     let at_first = first.start();
     at_first.log.wait_for(0, "its list of bulk was taken over");
     let daemon = site.start();
@@ -311,27 +313,27 @@ fn what_is_held_may_change() {
     let cells = |site: &Site| status(site)["ledger"]["slices"].as_array().map(Vec::len);
     assert_eq!(cells(&site), Some(1));
     assert!(daemon.terminate().success());
-    site.extra = site.extra.replace("[sync]\n", "[sync]\nhold = \"bulk\"\n");
+    site.extra = site.extra.replace("[sync]\n", "[sync]\ncopy = \"partial\"\n");
     let daemon = site.start();
     daemon.log.wait_for(0, "its list of bulk was taken over");
     wait_for_held(&site, &letter(17), 0);
     assert_eq!((held(&site, &letter(16)), cells(&site)), (14, Some(0)));
     assert!(daemon.terminate().success());
-    site.extra = site.extra.replace("hold = \"bulk\"\n", "");
+    site.extra = site.extra.replace("copy = \"partial\"\n", "");
     let _daemon = site.start();
     wait_for_held(&site, &letter(17), 3);
     wait_for_held(&site, &letter(16), 14);
     assert_eq!(status(&site)["ledger"].get("bulk"), None);
 }
 
-/// A mailing from one network to thin milters alone is refused when it would be by full ones: what they report of networks is the same,
+/// A mailing from one network to milters with a partial copy alone is refused when it would be by full ones: what they report of networks is the same,
 /// though they learn late that it matters.
 #[test]
 fn networks_are_told_from_a_quarter_on() {
     let server = Server::new("");
     let _daemon = server.start();
     let sites = ["a", "b"].map(|name| {
-        let mut site = thin(&[server.entry(name, "report")]);
+        let mut site = partial(&[server.entry(name, "report")]);
         site.extra += REFUSING;
         site
     });
@@ -365,7 +367,7 @@ fn networks_are_told_from_a_quarter_on() {
 fn networks_are_told_when_the_server_is_back() {
     let server = Server::new("");
     let daemon = server.start();
-    let mut site = thin(&[server.entry("a", "report")]);
+    let mut site = partial(&[server.entry("a", "report")]);
     site.extra += REFUSING;
     let milter = site.start();
     milter.log.wait_for(0, "its list of bulk was taken over");
@@ -410,9 +412,9 @@ fn asked_network(site: &Site, letter: &[u8]) -> Option<u64> {
 fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
     let server = Server::new("");
     let _daemon = server.start();
-    let [mut full, mut thin] =
-        [milter(&[server.entry("full", "report")]), thin(&[server.entry("thin", "report")])];
-    for site in [&mut full, &mut thin] {
+    let [mut full, mut partial] =
+        [milter(&[server.entry("full", "report")]), partial(&[server.entry("partial", "report")])];
+    for site in [&mut full, &mut partial] {
         site.extra += "[user-reports]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     }
     let _at_full = full.start();
@@ -435,15 +437,15 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
     };
     ["anna", "bert", "carl"].into_iter().for_each(call_spam);
     wait_in_step(&full);
-    let at_thin = thin.start();
-    at_thin.log.wait_for(0, "its list of bulk was taken over");
-    wait_in_step(&thin);
-    assert_eq!((weight(&full), weight(&thin)), ("3".into(), serde_json::Value::Null));
-    let verdict = || session(&at_thin).message(&Mail::raw(&letter(20))).header().to_owned();
+    let at_partial = partial.start();
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
+    wait_in_step(&partial);
+    assert_eq!((weight(&full), weight(&partial)), ("3".into(), serde_json::Value::Null));
+    let verdict = || session(&at_partial).message(&Mail::raw(&letter(20))).header().to_owned();
     assert!(verdict().starts_with("clean; body=1"), "{}", verdict());
     call_spam("dora");
     wait_until("all that was said", || {
-        if weight(&thin) == "4" { Ok(()) } else { Err(weight(&thin).to_string()) }
+        if weight(&partial) == "4" { Ok(()) } else { Err(weight(&partial).to_string()) }
     });
     assert!(verdict().starts_with("spam; body="), "{}", verdict());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What milters that hold bulk alone know, held against what all others count: docs/decisions/thin.md promises how far both agree.
+//! What milters that hold bulk alone know, held against what all others count: docs/decisions/partial-copy.md promises how far both agree.
 
 use super::members::{BOUND, Member};
 use bulkmark_testing::wait_until;
@@ -32,26 +32,29 @@ impl fmt::Display for Known {
         let above = TOLD * BOUND;
         write!(
             f,
-            "{milters} thin milters, all alike: asked, the same counts of all {letters} letters; held, of the {reached} letters that reached \
+            "{milters} milters with a partial copy, all alike: asked, the same counts of all {letters} letters; held, of the {reached} letters that reached \
              {BOUND}, {exact} with the full count and {low} above {above} with less than 1/{TOLD} below it, of the others never more than the \
              count; the same {bulk} letters reach {THRESHOLD}"
         )
     }
 }
 
-/// Compares what these know with what the others count of each letter, `full`. None where there is no thin one.
+/// Compares what these know with what the others count of each letter, `full`. None where there is no partial one.
 pub(crate) fn check<'a>(
-    thin: impl Iterator<Item = &'a Member>,
+    partial: impl Iterator<Item = &'a Member>,
     full: &[u32],
 ) -> Result<Option<Known>, String> {
     let mut all: Option<(Vec<u32>, Known)> = None;
-    for member in thin {
+    for member in partial {
         asks_exactly(member, full)?;
         let held = member.counts(0..full.len())?;
         let found = compare(&held, full).map_err(|why| format!("{}: {why}", member.name))?;
         let (first, known) = all.get_or_insert_with(|| (held.clone(), found));
         if *first != held {
-            return Err(format!("{} holds other counts than another thin milter", member.name));
+            return Err(format!(
+                "{} holds other counts than another milter with a partial copy",
+                member.name
+            ));
         }
         known.milters += 1;
     }

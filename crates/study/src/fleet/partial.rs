@@ -5,7 +5,7 @@ use super::law::Law;
 use super::member::{MAX_BATCH, SampleError, settings};
 use super::sample::capacity_of;
 use super::traffic::{Traffic, signature};
-use bulkmark_counts::{BulkAssembly, BulkMark, Federation, Hold, Note, Reporter, Role};
+use bulkmark_counts::{BulkAssembly, BulkMark, Federation, LocalCopy, Note, Reporter, Role};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_types::{FederationKey, Signature};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const FRAME: usize = 9;
 
 /// What bulk costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thin {
+pub struct Partial {
     /// Bytes of memory of a window for each of its signatures, bulk or not; and of a window in which nothing is bulk.
     pub memory: f64,
     /// See `memory`.
@@ -41,12 +41,13 @@ struct Pair {
 impl Pair {
     async fn new(signatures: u32) -> Result<Self, SampleError> {
         let directories = [tempfile::tempdir()?, tempfile::tempdir()?];
-        let with = |hold| {
+        let with = |copy| {
             let federation =
-                Federation { sync_interval: Duration::from_millis(1), hold, ..Federation::default() };
+                Federation { sync_interval: Duration::from_millis(1), copy, ..Federation::default() };
             settings(capacity_of(signatures), federation)
         };
-        let (of_server, of_holder, key) = (with(Hold::All), with(Hold::Bulk), FederationKey::public());
+        let (of_server, of_holder, key) =
+            (with(LocalCopy::Full), with(LocalCopy::Partial), FederationKey::public());
         let server = Ledger::open(directories[0].path(), Role::Server, &of_server, &key)?;
         let holder = Ledger::open(directories[1].path(), Role::Cache, &of_holder, &key)?;
         let known = server.tell_bulk(BOUND).await?;
@@ -101,7 +102,7 @@ impl Pair {
 /// # Errors
 /// When a ledger fails.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from one to a million")]
-pub async fn thin(law: Law, signatures: u32, notes: f64) -> Result<Thin, SampleError> {
+pub async fn partial(law: Law, signatures: u32, notes: f64) -> Result<Partial, SampleError> {
     let mut traffic = Traffic::new(law, signatures, 2);
     let all = |copies: &[u32]| -> Vec<(Signature, u32)> {
         let some = copies.iter().enumerate().filter(|(_, copies)| **copies > 0);
@@ -129,5 +130,5 @@ pub async fn thin(law: Law, signatures: u32, notes: f64) -> Result<Thin, SampleE
     let mut evening = Pair::new(signatures).await?;
     evening.report(&all(traffic.copies())).await?;
     let memory = (evening.memory().await? - empty) / f64::from(signatures);
-    Ok(Thin { memory, empty, note })
+    Ok(Partial { memory, empty, note })
 }
