@@ -10,25 +10,25 @@ use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Its name in the state directory.
+/// The file's name in the state directory.
 const FILE: &str = "correspondents.redb";
 
-/// Where one that cannot be read is kept.
+/// The name of a file that could not be read.
 const DAMAGED: &str = "correspondents.redb.damaged";
 
-/// It is for the daemon's user alone.
+/// The file's permissions: only for the daemon's user.
 const MODE: u32 = 0o600;
 
-/// Memory for its pages; all of it is read once.
+/// The size of the page cache in bytes; the file is read only once.
 const CACHE: usize = 1 << 20;
 
-/// The day on which a user wrote, by pair.
+/// The day on which a user last wrote, by pair.
 const PAIRS: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs");
 
-/// The same under the key that was used before: whoever goes back to that key finds them again.
+/// Pairs under the previous key, for a return to that key.
 const BEFORE: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-before");
 
-/// Their name while both change places.
+/// The name of a table while the two are swapped.
 const AWAY: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-away");
 
 /// The id of the key under which the pairs are hashed, by a name.
@@ -36,19 +36,19 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whom one's own users wrote to.
+/// The correspondents of one's own users.
 #[derive(Debug)]
 pub struct Correspondents {
     key: FederationKey,
     pairs: Mutex<Pairs>,
-    /// None while it cannot be used.
+    /// `None` while the file cannot be used.
     file: Mutex<Option<Database>>,
     state_dir: PathBuf,
 }
 
 impl Correspondents {
-    /// Those that are kept in this directory at this time in seconds since 1970, hashed under `key`. What cannot be read begins anew,
-    /// and the log says so.
+    /// Reads those in this directory, at this time in seconds since 1970, hashed under `key`. A file that cannot be read is replaced by
+    /// an empty one, and logged.
     #[must_use]
     pub fn open(state_dir: &Path, key: &FederationKey, now: u64) -> Self {
         let (mut pairs, mut file) = (Pairs::default(), None);
@@ -73,8 +73,8 @@ impl Correspondents {
         }
     }
 
-    /// Notes that the user of one mailbox wrote to these, at a time in seconds since 1970. Whether something is to be
-    /// [kept](Self::keep).
+    /// Records that the user of one mailbox wrote to these addresses, at a time in seconds since 1970. Returns whether anything must be
+    /// [written to disk](Self::flush).
     pub fn write<'a>(&self, user: &str, others: impl Iterator<Item = &'a str>, now: u64) -> bool {
         let user_alone = correspondence(&self.key, user, "");
         let mut pairs = self.pairs.lock();
@@ -86,22 +86,22 @@ impl Correspondents {
         is_new
     }
 
-    /// Forgets these pairs, by their [numbers](correspondence). Whether something is to be [kept](Self::keep).
+    /// Forgets these pairs, by their [numbers](correspondence). Returns whether anything must be [written to disk](Self::flush).
     pub fn forget(&self, pairs: &[u64]) -> bool {
         let mut known = self.pairs.lock();
         pairs.iter().filter(|&&pair| known.forget(pair)).count() > 0
     }
 
-    /// Forgets all pairs of a user, by the number of any pair of that user. Returns how many there were; they leave the disk when they are
-    /// [kept](Self::keep). Costs a look at each pair.
+    /// Forgets all pairs of a user, by the number of any of them. Returns how many there were; [`flush`](Self::flush) deletes them on
+    /// disk. Examines each pair.
     pub fn forget_user(&self, number: u64) -> usize {
         self.pairs.lock().forget_user(number)
     }
 
-    /// Has on disk what was written before; returns when it is. It may wait for the disk. A disk that does not take it is told in the log,
-    /// and gets it with what is written next.
+    /// Writes earlier changes to disk; returns when they are there. It may wait for the disk. A failure is logged, and the changes are
+    /// written with the next ones.
     pub fn keep(&self) {
-        // Whoever waits here for another one's turn mostly finds nothing left to do.
+        // A thread that waited here for another one mostly finds nothing left to write.
         let mut file = self.file.lock();
         let changed = self.pairs.lock().take_changed();
         if changed.is_empty() {
@@ -109,7 +109,7 @@ impl Correspondents {
         }
         if let Err(e) = self.store(&mut file, &changed) {
             self.pairs.lock().put_back(&changed);
-            // After a failure it has to be opened anew.
+            // After a failure the file must be opened again.
             *file = None;
             let path = self.state_dir.join(FILE);
             log::warn!("{}: whom users write to is not kept: {e}", path.display());
@@ -119,7 +119,7 @@ impl Correspondents {
     fn store(&self, file: &mut Option<Database>, changed: &[(u64, Option<u32>)]) -> Result<(), Failed> {
         let database = match file {
             Some(database) => database,
-            // What it has is here already.
+            // Its pairs are in memory already.
             None => file.insert(read(&self.state_dir, self.key.id(), &mut Pairs::default())?),
         };
         let txn = database.begin_write()?;
@@ -135,34 +135,34 @@ impl Correspondents {
         Ok(txn.commit()?)
     }
 
-    /// Which of these pairs there are, by their [numbers](correspondence).
+    /// Returns which of these pairs exist, by their [numbers](correspondence).
     #[must_use]
     pub fn know(&self, pairs: &[u64], now: u64) -> Vec<bool> {
         let known = self.pairs.lock();
         pairs.iter().map(|&pair| known.has(pair, now)).collect()
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.lock().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Opens the file, or makes it, and reads what it has. Pairs under another key cannot be asked for: they are kept until a third one is used.
+/// Opens or creates the file, and reads it. Pairs under the previous key are kept, but not used, until a third key comes.
 fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
     let directory = StateDirectory::open(state_dir)?;
     let file = match directory.file(FILE, true) {
         Err(e) if e.kind() == ErrorKind::NotFound => directory.create(FILE, MODE)?,
         file => file?,
     };
-    // Of a damaged file redb may panic.
+    // redb may panic on a damaged file.
     let read = || -> Result<Database, Failed> {
         let mut database = Database::builder().set_cache_size(CACHE).create_file(file)?;
         if !database.check_integrity()? {
@@ -230,7 +230,7 @@ mod tests {
         assert!(of.write("anna@box.test", ["ben@else.test", "carl@else.test"].into_iter(), NOW));
         of.keep();
         assert!(!of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW), "it is on disk");
-        // As a kill leaves it.
+        // The file as after a kill.
         std::fs::copy(state.path().join(FILE), state.path().join("copy")).unwrap();
         drop(of);
         std::fs::rename(state.path().join("copy"), state.path().join(FILE)).unwrap();
@@ -252,7 +252,7 @@ mod tests {
         drop(of);
         let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
         assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
-        // Under the key before they are known again.
+        // Under the previous key they are known again.
         assert!(knows(&open(state.path()), "anna@box.test", "carl@else.test"));
         assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
         let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();

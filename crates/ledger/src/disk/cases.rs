@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of what is known of signatures that somebody spoke of, and of those who did.
+//! Rows of the signatures with user reports, and of their reporters.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
@@ -12,7 +12,7 @@ use bulkmark_trust::{Standing, Standings, Voice};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
-/// Of the tables, in checksums.
+/// Names of the tables, in checksums.
 pub(crate) const CASES_NAME: &str = "cases";
 pub(crate) const STANDINGS_NAME: &str = "standings";
 
@@ -57,7 +57,7 @@ fn encode(case: &Case) -> Vec<u8> {
     bytes
 }
 
-/// None for what no case can be.
+/// Decodes a case; `None` for impossible values.
 fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let mut fields = Fields(bytes);
     let (of, mailing) = (Signature::from_bytes(fields.take()?), Signature::from_bytes(fields.take()?));
@@ -90,7 +90,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     Ok(())
 }
 
-/// The last time that somebody spoke: nothing ages by being read.
+/// Returns the time of the newest user report: cases do not age while they are read.
 fn newest(counts: &Counts) -> u64 {
     counts.cases.iter().map(|(_, case)| case.last).max().unwrap_or(0)
 }

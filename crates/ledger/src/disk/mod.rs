@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it becomes a state ([`load`]) and how what changed in the
-//! state gets into it ([`commit`]). Described in docs/ledger.md.
+//! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it is loaded into a state ([`load`]), and how changes of the
+//! state are written to it ([`commit`]). docs/ledger.md describes the format.
 
 pub(crate) mod aside;
 pub(crate) mod backup;

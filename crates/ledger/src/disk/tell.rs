@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one server tells another: updates, and of what is not kept any more that it counts nowhere.
+//! The data that one server sends to another: updates, and marks in place of updates that are gone and whose counts have expired.
 
 use crate::disk::errors::{damaged, unavailable};
 use crate::disk::past::PAST;
@@ -14,10 +14,10 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What another server lacks.
+/// The data that another server lacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Beginnings of histories that it may pass over, before the updates.
+    /// Beginnings of histories that it can skip, before the updates.
     pub past: Vec<Past>,
     /// Updates, oldest first for each origin.
     pub updates: Vec<Arc<[u8]>>,
@@ -26,12 +26,12 @@ pub struct Missing {
 type Updates = ReadOnlyTable<(u64, u64), &'static [u8]>;
 
 impl Reader {
-    /// What a server that knows `theirs` lacks of what `ours` knows, about `limit` bytes of it, at the time `now`. An origin of which
-    /// it knows another history is left out: each keeps its own of the two until both are over. So is one of which updates are gone
-    /// that still count, if `leave`.
+    /// Returns the part of `ours` that a server at `theirs` lacks, about `limit` bytes of it, at the time `now`. Skips an origin of which
+    /// the other has another history: each keeps its own until both have expired. With `leave`, skips also an origin whose updates are
+    /// gone although they still count.
     ///
     /// # Errors
-    /// When such updates are gone, and not `leave`: a snapshot may have them.
+    /// If such updates are gone, without `leave`: a snapshot may have them.
     pub fn missing_at_server(
         &self,
         ours: &Vector,
@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// The updates of an origin after `known`, up to `mark`.
+/// Returns the updates of an origin after `known`, up to `mark`.
 fn following(
     table: &Updates,
     origin: Origin,
@@ -106,7 +106,7 @@ fn following(
     Ok(updates)
 }
 
-/// What is not kept any more.
+/// Loads the record of updates that are no longer kept.
 fn past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
     let meta = txn.open_table(META).map_err(unavailable)?;
     let Some(row) = meta.get(PAST).map_err(unavailable)? else { return Ok(BTreeMap::new()) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of what somebody said: of each word the beginning of the window, the weight, and where it is counted, with whether it is a trap's.
+//! Rows of user reports: the start of each report's window, its weight, where it is counted, and whether its reporter is a trap.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
@@ -12,16 +12,16 @@ use bulkmark_counts::state::words::{Told, VoiceKey, Word};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
-/// Of the table, in checksums.
+/// The table's name in checksums.
 pub(crate) const NAME: &str = "voices";
 
-/// Bytes of a word.
+/// The size of a user report in bytes.
 const WORD: usize = 8 + 1 + 1;
 
-/// The bit of a word's last byte that says that a trap said it.
+/// The bit of a report's last byte that marks a trap.
 const TRAP: u8 = 0x80;
 
-/// What the other bits say.
+/// The meanings of the other bits.
 const TOLD: [Told; 4] = [Told::Here, Told::All, Told::Unknown, Told::Void];
 
 fn byte_of(told: Told) -> u8 {
