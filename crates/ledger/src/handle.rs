@@ -41,7 +41,7 @@ use tokio::sync::{oneshot, watch};
 mod bulk;
 mod fleet;
 
-pub use bulk::BulkMoves;
+pub use bulk::BulkChanges;
 pub use fleet::FleetBatch;
 
 /// Requests that may wait. Each session of the milter has one at most, so this bound is never reached first.
@@ -53,9 +53,9 @@ pub(super) fn name() -> Result<u64, LedgerError> {
 }
 
 /// Signals changes of the version vector. The vector itself cannot be borrowed through it: that would hold up the writer.
-pub struct Moves(watch::Receiver<Arc<Vector>>);
+pub struct VectorChanges(watch::Receiver<Arc<Vector>>);
 
-impl Moves {
+impl VectorChanges {
     /// Marks the present state as seen.
     pub fn mark_unchanged(&mut self) {
         self.0.mark_unchanged();
@@ -123,7 +123,7 @@ impl Ledger {
     /// # Errors
     /// If there are no counts.
     pub async fn shares(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<Shares>, LedgerError> {
-        self.look(move |state| signatures.iter().map(|&signature| state.shares(signature, now)).collect())
+        self.query(move |state| signatures.iter().map(|&signature| state.shares(signature, now)).collect())
             .await
     }
 
@@ -131,7 +131,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If the record is not on disk.
-    pub async fn refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
+    pub async fn record_refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
         self.ask_role(move |state| state.remember(keys, now)).await
     }
 
@@ -193,7 +193,7 @@ impl Ledger {
     /// # Errors
     /// If the ledger is not available.
     pub async fn expected(&self, upstream: String) -> Result<Vec<u64>, LedgerError> {
-        self.look(move |state| state.spool().map_or_else(Vec::new, |spool| spool.expected(&upstream))).await
+        self.query(move |state| state.spool().map_or_else(Vec::new, |spool| spool.expected(&upstream))).await
     }
 
     /// Drops those of these `expected` batches that their server forgot because it was restored from an old copy: the server reported
@@ -286,7 +286,7 @@ impl Ledger {
     /// # Errors
     /// If the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        self.look(move |state| Status::of(state, threshold)).await
+        self.query(move |state| Status::of(state, threshold)).await
     }
 
     /// Whether the last write to disk succeeded. After a failure the ledger tries again every five seconds.
@@ -330,8 +330,8 @@ impl Ledger {
 
     /// Signals every change of [`vector`](Self::vector).
     #[must_use]
-    pub fn moves(&self) -> Moves {
-        Moves(self.shared.vector.subscribe())
+    pub fn vector_changes(&self) -> VectorChanges {
+        VectorChanges(self.shared.vector.subscribe())
     }
 
     /// Returns a reader of the data on disk, beside the writer.
@@ -400,15 +400,15 @@ impl Ledger {
             return Ok(read(&loaded.state));
         }
         // The writer may be reading the file again; if not, it knows why there are no counts.
-        self.look(read).await
+        self.query(read).await
     }
 
     /// Reads a state of which everything is on disk.
-    pub(super) async fn look<T: Send + 'static>(
+    pub(super) async fn query<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&State) -> T + Send + 'static,
+        query: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| Request::Look(Box::new(move |state| answered(state.map(look), answer)))).await
+        self.send(|answer| Request::Query(Box::new(move |state| answered(state.map(query), answer)))).await
     }
 
     async fn send<T>(
@@ -430,7 +430,7 @@ impl Ledger {
 
 /// Sends the result once it is known whether the disk has it.
 fn answered<T: Send + 'static>(value: Option<T>, answer: oneshot::Sender<Result<T, LedgerError>>) -> Answer {
-        // The caller may have gone away; nobody else needs the answer.
+    // The caller may have gone away; nobody else needs the answer.
     Box::new(move |outcome| {
         let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
         drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));

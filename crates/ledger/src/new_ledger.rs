@@ -73,7 +73,7 @@ mod tests {
 
     /// After a crash or an error half-way nothing looks like a ledger; the next attempt succeeds.
     #[test]
-    fn what_is_not_whole_has_not_its_name() {
+    fn an_incomplete_ledger_has_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let counts = || MergedCounts::new(&Settings::default());
         let ledger = directory.path().join(schema::FILE_NAME);

@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// Whether the disk failed, and no write succeeded since.
     pub(crate) failed: AtomicBool,
     /// Whether a server still waits for the vectors of some peers since its start.
-    pub(crate) listens: AtomicBool,
+    pub(crate) awaits_peers: AtomicBool,
     /// Whether the ledger was closed, and will answer no more requests.
     pub(crate) closed: AtomicBool,
     /// Whether any user report may still count.
@@ -64,7 +64,7 @@ impl Shared {
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            listens: AtomicBool::new(false),
+            awaits_peers: AtomicBool::new(false),
             has_user_reports: AtomicBool::new(false),
             busy: Busy::new(),
         };
@@ -72,13 +72,13 @@ impl Shared {
         if let Ok(condition) = shared.condition.try_read()
             && let Some(loaded) = condition.readable()
         {
-            shared.tell(loaded);
+            shared.publish(loaded);
         }
         shared
     }
 
     /// Publishes the state that is on disk now.
-    pub(crate) fn tell(&self, loaded: &Loaded) {
+    pub(crate) fn publish(&self, loaded: &Loaded) {
         let Loaded { db, state, .. } = loaded;
         self.remembered.store(state.retries().map_or(0, Retries::remembered), Ordering::Relaxed);
         self.vector.send_if_modified(|shared| {
@@ -96,8 +96,8 @@ impl Shared {
         let bulk = state.counts().bulk;
         self.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
         *self.fleet.lock() = state.counts().fleet.mark;
-        let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
-        self.listens.store(listens, Ordering::Relaxed);
+        let awaits_peers = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
+        self.awaits_peers.store(awaits_peers, Ordering::Relaxed);
         self.has_user_reports.store(state.counts().has_user_reports(), Ordering::Relaxed);
         if self.db.load().is_none() {
             self.db.store(Some(Arc::clone(db)));

@@ -51,7 +51,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub(crate) const INTERNAL: &str = "internal error in the ledger";
 
 /// Whether a checkpoint must replace this many reports in the journal and bytes of steps.
-fn is_much(role: Role, journalled: u64, steps: usize) -> bool {
+fn is_checkpoint_due(role: Role, journalled: u64, steps: usize) -> bool {
     let most = if role == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
     journalled >= most || steps >= CHECKPOINT_AFTER_STEPS
 }
@@ -60,14 +60,14 @@ fn is_much(role: Role, journalled: u64, steps: usize) -> bool {
 pub(crate) type Work = Box<dyn FnOnce(Option<&mut State>) -> Answer + Send>;
 
 /// A read of the state; `None` if it cannot be read.
-pub(crate) type Look = Box<dyn FnOnce(Option<&State>) -> Answer + Send>;
+pub(crate) type Query = Box<dyn FnOnce(Option<&State>) -> Answer + Send>;
 
 /// A request to the writer.
 pub(crate) enum Request {
     /// A change of the state. Its answer is sent once it is on disk; without a state the answer is an error.
     Work(Work),
     /// A read of the state, which is answered also while the disk accepts no writes.
-    Look(Look),
+    Query(Query),
     /// Write everything to disk and stop.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
@@ -139,12 +139,12 @@ impl Writer {
         requests: impl Iterator<Item = Request>,
     ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
         self.reopen_if_due();
-        let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
+        let (mut answers, mut queries, mut close) = (Vec::new(), Vec::new(), None);
         let mut condition = self.shared.condition.blocking_write();
         for request in requests {
             match request {
                 Request::Work(work) => answers.push(work(condition.state_mut())),
-                Request::Look(look) => looks.push(look),
+                Request::Query(query) => queries.push(query),
                 Request::Close(answer) => close = Some(answer),
             }
         }
@@ -154,21 +154,21 @@ impl Writer {
         for answer in answers {
             answer(&outcome);
         }
-        self.answer(looks);
+        self.answer(queries);
         self.checkpoint_if_due();
         close
     }
 
-    fn answer(&self, looks: Vec<Look>) {
-        if looks.is_empty() {
+    fn answer(&self, queries: Vec<Query>) {
+        if queries.is_empty() {
             return;
         }
         self.shared.busy.begin(false);
         let condition = self.shared.condition.blocking_read();
         let readable = condition.readable();
         let outcome = if readable.is_some() { Ok(()) } else { condition.outcome() };
-        for look in looks {
-            look(readable.map(|loaded| &loaded.state))(&outcome);
+        for query in queries {
+            query(readable.map(|loaded| &loaded.state))(&outcome);
         }
     }
 
@@ -229,7 +229,7 @@ impl Writer {
             Condition::Failed { .. } => return,
         };
         drop(condition);
-        self.end(result);
+        self.handle_outcome(result);
     }
 
     fn checkpoint_if_due(&mut self) {
@@ -239,7 +239,7 @@ impl Writer {
                 let Loaded { state, checkpoint, .. } = &**loaded;
                 let counts = state.counts();
                 let journalled = counts.next - checkpoint;
-                let many = is_much(state.role(), journalled, counts.unwritten.steps);
+                let many = is_checkpoint_due(state.role(), journalled, counts.unwritten.steps);
                 (many || elapsed && (journalled > 0 || counts.merged_grew()), counts.clock)
             }
             Condition::Failed { .. } => return,
@@ -274,21 +274,21 @@ impl Writer {
             loaded.checkpoint = loaded.state.counts().next;
         }
         self.last_checkpoint = Instant::now();
-        self.end(result);
+        self.handle_outcome(result);
     }
 
     /// Handles the outcome of a write.
-    fn end(&mut self, result: Result<(), WriteError>) {
+    fn handle_outcome(&mut self, result: Result<(), WriteError>) {
         match result {
             Ok(()) => self.succeed(),
-            Err(e) => self.fail(&self.opening.told(&e)),
+            Err(e) => self.fail(&self.opening.error_text(&e)),
         }
     }
 
     /// Publishes the state on disk to other threads.
-    fn share(&self) {
+    fn publish(&self) {
         if let Some(loaded) = self.shared.condition.blocking_read().readable() {
-            self.shared.tell(loaded);
+            self.shared.publish(loaded);
         }
     }
 
@@ -300,18 +300,18 @@ impl Writer {
             self.opening.settings.federation.peers.clear();
         }
         if !self.shared.failed.swap(true, Ordering::Relaxed) {
-            let what = match self.opening.role {
+            let effect = match self.opening.role {
                 Role::Server => "reports are refused",
                 Role::Site | Role::Cache => "messages pass unjudged",
             };
-            log::error!("{reason}; {what} until the ledger can be written again");
+            log::error!("{reason}; {effect} until the ledger can be written again");
         }
         self.commit_due = None;
-        self.leave(reason);
+        self.go_read_only(reason);
     }
 
     /// Drops the counts in memory, which are ahead of the disk, and continues read-only with those on disk.
-    fn leave(&mut self, reason: &str) {
+    fn go_read_only(&mut self, reason: &str) {
         self.shared.db.store(None);
         let failed = |readable| Condition::Failed {
             reason: reason.to_owned(),
@@ -324,7 +324,7 @@ impl Writer {
             Ok(loaded) => self.set(failed(Some(Box::new(loaded)))),
             Err(e) => log::error!("{e}; nothing can be counted or read"),
         }
-        self.share();
+        self.publish();
     }
 
     fn set(&self, condition: Condition) {
@@ -336,7 +336,7 @@ impl Writer {
         match &mut *self.shared.condition.blocking_write() {
             Condition::Failed { retry_at, readable, reason } if Instant::now() >= *retry_at => {
                 if let Err(e) = room::try_out(&self.opening.directory) {
-                    (*retry_at, *reason) = (Instant::now() + RETRY_AFTER, self.opening.told(&e));
+                    (*retry_at, *reason) = (Instant::now() + RETRY_AFTER, self.opening.error_text(&e));
                     return;
                 }
                 *readable = None;
@@ -347,10 +347,10 @@ impl Writer {
         match self.opening.open() {
             Ok(loaded) => {
                 self.set(Condition::Open(Box::new(loaded)));
-                self.share();
+                self.publish();
                 self.checkpoint(0);
             }
-            Err(e) => self.leave(&e.to_string()),
+            Err(e) => self.go_read_only(&e.to_string()),
         }
     }
 
@@ -359,7 +359,7 @@ impl Writer {
         if self.shared.failed.swap(false, Ordering::Relaxed) {
             log::warn!("the ledger can be written again");
         }
-        self.share();
+        self.publish();
     }
 
     /// Writes everything to disk and closes the file.
@@ -378,7 +378,7 @@ impl Writer {
 
 impl Opening {
     /// Formats an error of the disk, with the ledger's path and the remedy.
-    fn told(&self, error: &WriteError) -> String {
+    fn error_text(&self, error: &WriteError) -> String {
         error.at(&self.directory.join(FILE_NAME))
     }
 
@@ -408,8 +408,11 @@ mod tests {
     #[test]
     fn a_checkpoint_comes_before_there_is_too_much_to_read_again() {
         for (role, most) in [(Role::Site, 20_000), (Role::Cache, 20_000), (Role::Server, 1_000_000)] {
-            assert!(!is_much(role, most - 1, 0) && is_much(role, most, 0), "{role:?}");
-            assert!(!is_much(role, 0, (32 << 20) - 1) && is_much(role, 0, 32 << 20), "{role:?}");
+            assert!(!is_checkpoint_due(role, most - 1, 0) && is_checkpoint_due(role, most, 0), "{role:?}");
+            assert!(
+                !is_checkpoint_due(role, 0, (32 << 20) - 1) && is_checkpoint_due(role, 0, 32 << 20),
+                "{role:?}"
+            );
         }
     }
 }

@@ -68,7 +68,7 @@ fn snapshots_in_turn_are_no_step_back() {
 /// Counts of unknown origins are added up: a milter that merged ledgers has counts without an origin, and a server that lost its disk has
 /// a new one.
 #[test]
-fn a_snapshot_of_strangers_is_added() {
+fn a_snapshot_of_unknown_origins_is_added() {
     let (mut one, mut two, mut milter) = (node(Role::Server, 1), node(Role::Server, 2), node(Role::Cache, 3));
     count(&mut one, 1, 0);
     count(&mut two, 1, 0);
@@ -83,7 +83,7 @@ fn a_snapshot_of_strangers_is_added() {
 
 /// A server that was restored from an old copy knows less about itself. Its milters accept that, or they would wait for ever.
 #[test]
-fn a_milter_follows_a_server_that_forgot() {
+fn a_milter_follows_a_restored_server() {
     let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
     count(&mut server, 1, 0);
     let copy = server.copy();
@@ -168,7 +168,7 @@ fn a_forgotten_batch_leaves_the_spool() {
 /// A server with a report in no update is killed. While it waits for its peer, which may know more, it receives others' reports, checks
 /// for updates to publish, and is killed again. The report is published all the same.
 #[test]
-fn what_is_held_back_outlives_another_kill() {
+fn reports_held_back_outlive_another_kill() {
     let federation = Federation { peers: vec!["two".to_owned()], ..Federation::default() };
     let mut one = Node::new("one".to_owned(), Role::Server, Settings { federation, ..settings() }, 1);
     let mut two = node(Role::Server, 2);
@@ -182,7 +182,7 @@ fn what_is_held_back_outlives_another_kill() {
     count(&mut two, 1, 2);
     pull(&two, &mut one);
     one.restart(None);
-    one.hear("two", &two.view().vector());
+    one.receive_vector("two", &two.view().vector());
     one.state().cut(NOW);
     one.commit();
     pull(&one, &mut two);
@@ -191,7 +191,7 @@ fn what_is_held_back_outlives_another_kill() {
 
 /// A reporter that is forgotten and reports again before the commit is remembered; one that is forgotten last is not.
 #[test]
-fn the_last_word_on_a_reporter_is_on_disk() {
+fn the_last_change_of_a_reporter_is_on_disk() {
     let mut server = node(Role::Server, 1);
     let reporter = |spool| Reporter { client: "a".to_owned(), spool };
     let spools = MAX_SPOOLS as u64;
@@ -268,7 +268,7 @@ fn a_window_keeps_its_size_over_a_crash() {
 /// A server has two peers, and is restored from a copy with reports in no update. One peer knows the update that came to include them,
 /// the other does not: they are counted once, and so are reports from before and after the server learns of that update.
 #[test]
-fn what_is_held_back_counts_once() {
+fn reports_held_back_count_once() {
     let name = |n: u64| format!("{} {n}", Role::Server);
     let federation = Federation { peers: vec![name(2), name(3)], ..Federation::default() };
     let of_peers = Settings { federation, ..settings() };
@@ -292,12 +292,12 @@ fn what_is_held_back_counts_once() {
     pull(&server, &mut knows);
 
     server.restart(Some(&copy));
-    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "nobody was heard");
+    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "no peer sent its vector");
     assert_eq!(server.view().count(signature(1), NOW), 1, "it counts here");
-    server.go_on();
+    server.stop_waiting();
     report(&mut server, 3, 2).unwrap();
-    server.hear("server 2", &knows.view().vector());
-    server.hear("server 3", &does_not.view().vector());
+    server.receive_vector("server 2", &knows.view().vector());
+    server.receive_vector("server 3", &does_not.view().vector());
     server.checkpoint(&Expired::default());
     pull(&knows, &mut server);
     pull(&server, &mut knows);
@@ -310,10 +310,10 @@ fn what_is_held_back_counts_once() {
     // If no peer knows it, it is published as the update that its receipt names.
     server.restart(Some(&restarted));
     let mut fresh = node(Role::Server, 4);
-    server.go_on();
-    server.hear("server 2", &Vector::new());
+    server.stop_waiting();
+    server.receive_vector("server 2", &Vector::new());
     assert!(server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1, "not before all were heard");
-    server.hear("server 3", &Vector::new());
+    server.receive_vector("server 3", &Vector::new());
     server.restart(None);
     pull(&server, &mut fresh);
     assert_eq!([0, 1, 2].map(|n| fresh.view().count(signature(n), NOW)), [1, 1, 0]);

@@ -6,8 +6,8 @@ use crate::disk::chain::{knows_step, steps_since};
 use crate::disk::commit;
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::disk::load::{Loaded, load};
+use crate::disk::missing::Missing;
 use crate::disk::read::{Behind, Reader};
-use crate::disk::tell::Missing;
 use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::update::Update;
 use bulkmark_counts::history::vector::{Chain, Origin, Vector};
@@ -141,14 +141,14 @@ impl Node {
     }
 
     /// Receives a peer's version vector.
-    pub(super) fn hear(&mut self, peer: &str, theirs: &Vector) {
+    pub(super) fn receive_vector(&mut self, peer: &str, theirs: &Vector) {
         let (now, new) = (self.now, Origin(self.new_name()));
         self.state().server().unwrap().hear(peer, theirs, now, new).unwrap();
         self.commit();
     }
 
     /// Stops waiting for its peers.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn stop_waiting(&mut self) {
         let (now, new) = (self.now, Origin(self.new_name()));
         self.state().server().unwrap().go_on(now, new).unwrap();
         self.commit();
@@ -213,9 +213,10 @@ impl Node {
     }
 
     /// Returns the data that a server at `theirs` lacks.
-    pub(super) fn missing(&self, theirs: &Vector, bytes: usize, leave: bool) -> Result<Missing, Refusal> {
-        let told = self.reader().missing_at_server(&self.view().vector(), theirs, bytes, self.now, leave);
-        told.map_err(|behind| match behind {
+    pub(super) fn missing(&self, theirs: &Vector, bytes: usize, skip_gaps: bool) -> Result<Missing, Refusal> {
+        let missing =
+            self.reader().missing_at_server(&self.view().vector(), theirs, bytes, self.now, skip_gaps);
+        missing.map_err(|behind| match behind {
             Behind::Refused(refusal) => refusal,
             Behind::Ledger(e) => panic!("{e}"),
         })
@@ -241,7 +242,7 @@ impl Node {
         match self.state() {
             State::Cache(cache) => cache.apply(&update, Arc::clone(bytes), now),
             State::Server(server) => server.apply(&update, Arc::clone(bytes), now, new),
-            State::Site(_) => unreachable!("nobody tells a site anything"),
+            State::Site(_) => unreachable!("a site receives nothing"),
         }
     }
 
@@ -249,7 +250,7 @@ impl Node {
         match self.state() {
             State::Cache(cache) => cache.adopt(snapshot, forked),
             State::Server(server) => server.adopt(snapshot),
-            State::Site(_) => unreachable!("nobody tells a site anything"),
+            State::Site(_) => unreachable!("a site receives nothing"),
         }
     }
 

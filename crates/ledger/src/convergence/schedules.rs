@@ -57,7 +57,7 @@ fn one_move(world: &mut World) {
         99 if world.servers_forget => world.roll_back_server(s),
         100 | 101 => world.pass_days(days),
         102 | 103 if s != other => world.servers[s].apart ^= true,
-        104 if world.chance(50) => world.servers[s].node.go_on(),
+        104 if world.chance(50) => world.servers[s].node.stop_waiting(),
         _ => (),
     }
 }

@@ -184,7 +184,7 @@ impl World {
         let milter = &self.milters[m];
         assert!(
             !milter.noticed || reports.iter().all(|report| !milter.found.contains(report)),
-            "seed {}: what was there at the start is sent although the file is an old copy",
+            "seed {}: reports from the start are sent although the file is an old copy",
             self.seed
         );
         if loss && self.chance(15) {
@@ -319,18 +319,18 @@ impl World {
             return;
         }
         let (name, known) = (self.servers[s].node.name.clone(), self.servers[s].node.view().vector());
-        self.servers[to].node.hear(&name, &known);
+        self.servers[to].node.receive_vector(&name, &known);
         let mut missing = None;
-        for leave in [false, true] {
+        for skip_gaps in [false, true] {
             let theirs = self.servers[to].node.view().vector();
-            match self.servers[s].node.missing(&theirs, bytes, leave) {
-                Ok(told) => {
-                    missing = Some(told);
+            match self.servers[s].node.missing(&theirs, bytes, skip_gaps) {
+                Ok(found) => {
+                    missing = Some(found);
                     break;
                 }
                 Err(refusal) => {
                     assert!(matches!(refusal, Refusal::Gap { .. }), "seed {}: {refusal}", self.seed);
-                    assert!(!leave, "seed {}: {refusal}", self.seed);
+                    assert!(!skip_gaps, "seed {}: {refusal}", self.seed);
                     self.take_snapshot(Holder::Server(to), s, false);
                 }
             }
@@ -467,7 +467,7 @@ impl World {
                 // A server may have to be asked once before it can be sent anything.
                 for s in (0..self.servers.len()).chain(0..self.servers.len()) {
                     let rounds = (0..1000).take_while(|_| self.send(m, s, false)).count();
-                    assert!(rounds < 1000, "seed {}: there is no end to what is sent", self.seed);
+                    assert!(rounds < 1000, "seed {}: sending never ends", self.seed);
                 }
             }
             self.cut_all();

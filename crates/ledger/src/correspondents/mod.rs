@@ -7,5 +7,5 @@
 mod pairs;
 mod store;
 
-pub use pairs::{MOST, MOST_A_DAY, Pairs, Written};
+pub use pairs::{MAX_NEW_A_DAY, MAX_PAIRS, PairHashes, Pairs};
 pub use store::Correspondents;

@@ -4,10 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of pairs, at 17 to 35 bytes each. Beyond it the oldest are dropped.
-pub const MOST: usize = 1 << 20;
+pub const MAX_PAIRS: usize = 1 << 20;
 
 /// The largest number of new correspondents of one user in a day. A person has fewer; of a stolen account's, no more count.
-pub const MOST_A_DAY: u32 = 500;
+pub const MAX_NEW_A_DAY: u32 = 500;
 
 /// Days after which a pair is forgotten.
 const AGE: u32 = 365;
@@ -16,13 +16,13 @@ const AGE: u32 = 365;
 const REFRESH: u32 = 7;
 
 /// The number of users whose new correspondents of a day are counted; other users get no new ones before the next day.
-const MOST_USERS: usize = 1 << 16;
+const MAX_USERS: usize = 1 << 16;
 
 const DAY: u64 = 86_400;
 
 /// One message of a user to a correspondent, as keyed hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct PairHashes {
     /// The user.
     pub user: u64,
     /// The user and the correspondent together.
@@ -48,16 +48,16 @@ impl Pairs {
     }
 
     /// Records that a user wrote to somebody, at a time in seconds since 1970. Returns whether the disk needs it.
-    pub fn write(&mut self, written: Written, now: u64) -> bool {
+    pub fn record(&mut self, hashes: PairHashes, now: u64) -> bool {
         let today = day(now);
-        let Written { user, pair } = written;
+        let PairHashes { user, pair } = hashes;
         match self.days.get(&pair).copied() {
             // A clock that was set back deletes nothing.
             Some(day) if today < day.saturating_add(REFRESH) => return false,
             Some(_) => (),
             None if !self.admits(user, today) => return false,
             None => {
-                if self.days.len() >= MOST {
+                if self.days.len() >= MAX_PAIRS {
                     self.make_room(today);
                 }
             }
@@ -87,18 +87,18 @@ impl Pairs {
         if self.today != today {
             (self.today, self.new) = (today, HashMap::new());
         }
-        if self.new.len() >= MOST_USERS && !self.new.contains_key(&user) {
+        if self.new.len() >= MAX_USERS && !self.new.contains_key(&user) {
             return false;
         }
         let new = self.new.entry(user).or_default();
         *new += 1;
-        *new <= MOST_A_DAY
+        *new <= MAX_NEW_A_DAY
     }
 
     /// Drops pairs that are too old, and if that is not enough, the oldest sixteenth.
     fn make_room(&mut self, today: u32) {
-        self.forget_old(today);
-        if self.days.len() < MOST {
+        self.drop_old(today);
+        if self.days.len() < MAX_PAIRS {
             return;
         }
         let mut days: Vec<u32> = self.days.values().copied().collect();
@@ -112,13 +112,13 @@ impl Pairs {
         });
     }
 
-    fn forget_old(&mut self, today: u32) {
+    fn drop_old(&mut self, today: u32) {
         self.retain(|day| !is_old(day, today));
     }
 
     /// Drops pairs that are too old at this time.
     pub fn sweep(&mut self, now: u64) {
-        self.forget_old(day(now));
+        self.drop_old(day(now));
     }
 
     fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
@@ -176,20 +176,20 @@ mod tests {
 
     const NOW: u64 = 20_000 * DAY;
 
-    fn written(user: u64, pair: u64) -> Written {
-        Written { user, pair }
+    fn written(user: u64, pair: u64) -> PairHashes {
+        PairHashes { user, pair }
     }
 
     #[test]
     fn a_pair_is_kept_for_a_year_and_noted_once_a_week() {
         let mut pairs = Pairs::default();
         assert!(!pairs.has(7, NOW));
-        assert!(pairs.write(written(1, 7), NOW));
-        assert!(!pairs.write(written(1, 7), NOW + 6 * DAY), "it is on disk already");
-        assert!(!pairs.write(written(1, 7), NOW - DAY), "the clock was set back");
+        assert!(pairs.record(written(1, 7), NOW));
+        assert!(!pairs.record(written(1, 7), NOW + 6 * DAY), "it is on disk already");
+        assert!(!pairs.record(written(1, 7), NOW - DAY), "the clock was set back");
         assert_eq!(pairs.take_changed(), [(7, Some(20_000))]);
         assert!(pairs.has(7, NOW + 365 * DAY) && !pairs.has(7, NOW + 366 * DAY));
-        assert!(pairs.write(written(1, 7), NOW + 7 * DAY));
+        assert!(pairs.record(written(1, 7), NOW + 7 * DAY));
         assert!(pairs.has(7, NOW + 366 * DAY));
         pairs.take_changed();
         pairs.sweep(NOW + 400 * DAY);
@@ -199,29 +199,29 @@ mod tests {
     #[test]
     fn the_oldest_leave_when_there_is_no_room() {
         let mut pairs = Pairs::default();
-        for pair in 0..MOST as u64 {
+        for pair in 0..MAX_PAIRS as u64 {
             pairs.restore(pair, if pair < 100_000 { 19_990 } else { 19_999 });
         }
-        assert!(pairs.write(written(1, u64::MAX), NOW));
-        assert!(pairs.len() <= MOST && pairs.len() > MOST - MOST / 15);
+        assert!(pairs.record(written(1, u64::MAX), NOW));
+        assert!(pairs.len() <= MAX_PAIRS && pairs.len() > MAX_PAIRS - MAX_PAIRS / 15);
         assert!(pairs.has(u64::MAX, NOW));
         let gone = pairs.take_changed().into_iter().filter(|(_, day)| day.is_none()).collect::<Vec<_>>();
-        assert!(gone.len() >= MOST / 16 && gone.iter().all(|(pair, _)| *pair < 100_000));
+        assert!(gone.len() >= MAX_PAIRS / 16 && gone.iter().all(|(pair, _)| *pair < 100_000));
     }
 
     #[test]
-    fn an_account_that_was_taken_over_makes_few_friends() {
+    fn a_stolen_account_makes_few_correspondents() {
         let mut pairs = Pairs::default();
-        let made = (0..10_000).filter(|&pair| pairs.write(written(1, pair), NOW)).count();
-        assert_eq!(made, MOST_A_DAY as usize);
-        assert!(pairs.write(written(2, 20_000), NOW), "another account does not pay for that");
-        assert!(pairs.write(written(1, 9_999), NOW + DAY));
+        let made = (0..10_000).filter(|&pair| pairs.record(written(1, pair), NOW)).count();
+        assert_eq!(made, MAX_NEW_A_DAY as usize);
+        assert!(pairs.record(written(2, 20_000), NOW), "another account does not pay for that");
+        assert!(pairs.record(written(1, 9_999), NOW + DAY));
     }
 
     #[test]
-    fn what_the_disk_did_not_take_is_told_again() {
+    fn changes_that_the_disk_did_not_accept_are_written_later() {
         let mut pairs = Pairs::default();
-        pairs.write(written(1, 7), NOW);
+        pairs.record(written(1, 7), NOW);
         let changed = pairs.take_changed();
         pairs.put_back(&changed);
         assert_eq!(pairs.take_changed(), changed);

@@ -46,7 +46,8 @@ impl StateDirectory {
     /// If there is none, or it is no regular file (a symbolic link, a pipe).
     pub fn file(&self, name: &str, writable: bool) -> io::Result<File> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
-        let file = rustix::fs::openat(&self.directory, name, SAFELY | access, Mode::empty()).map_err(told)?;
+        let file =
+            rustix::fs::openat(&self.directory, name, SAFELY | access, Mode::empty()).map_err(link_error)?;
         regular(&rustix::fs::fstat(&file)?)?;
         Ok(file.into())
     }
@@ -148,7 +149,7 @@ impl StateDirectory {
 }
 
 /// Replaces the system's error for a symbolic link, which does not help users.
-fn told(error: Errno) -> io::Error {
+fn link_error(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::other("it is a symbolic link, which is not followed"),
         error => error.into(),

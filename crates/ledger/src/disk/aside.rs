@@ -62,14 +62,14 @@ pub fn next_start(directory: &Path, role: Role, key: &FederationKey) -> Result<N
         }
         locked => locked?,
     };
-    let look = || match look(file, Some((role, key))) {
+    let inspect = || match inspect(file, Some((role, key))) {
         Ok(_) => Ok(NextStart::Fits),
         Err((Fault::Other { name: KEY_ID, .. }, Some((id, unsent)))) => {
             Ok(NextStart::OtherKey { id, unsent })
         }
         Err((fault, _)) => Err(fault),
     };
-    sound(look).map_err(|fault| fault.at(path))
+    catch_panic(inspect).map_err(|fault| fault.at(path))
 }
 
 /// Puts the ledger in `directory` aside, so that the next start begins a new one. Returns `None` if there is no ledger.
@@ -85,7 +85,7 @@ pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenErr
     };
     // A damaged one is put aside, too. The lock goes with the file, so a second handle is read.
     let copy = file.try_clone().map_err(io)?;
-    let found = sound(|| look(copy, None).map_err(|(fault, _)| fault)).ok();
+    let found = catch_panic(|| inspect(copy, None).map_err(|(fault, _)| fault)).ok();
     let time = format_rfc3339_seconds(writable_time(now)).to_string().replace(':', "");
     let name = match found {
         Some((id, _)) => format!("{}{time}{ENDING}", beginning(id)),
@@ -146,25 +146,29 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
 }
 
 /// Catches panics of redb, which may panic on pages that no version of it has written.
-fn sound<T>(look: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+fn catch_panic<T>(inspect: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(inspect)).unwrap_or_else(|_| Err(damaged("its structure is not valid")))
 }
 
 /// The id of a ledger's key, and the number of its reports that no server accepted.
-type Seen = (u64, u64);
+type Inspected = (u64, u64);
 
-fn look(file: File, fits: Option<(Role, &FederationKey)>) -> Result<Seen, (Fault, Option<Seen>)> {
+/// Reads the id of the key and the unsent reports; with `fits`, also checks role and key. An error comes with the data read before it.
+fn inspect(
+    file: File,
+    fits: Option<(Role, &FederationKey)>,
+) -> Result<Inspected, (Fault, Option<Inspected>)> {
     let plain = |fault| (fault, None);
     let db = schema::open_unchecked(file).map_err(plain)?;
     let txn = db.begin_write().map_err(|e| plain(e.into()))?;
-    let seen = || {
+    let inspected = || {
         let id = schema::key_id(&txn)?;
         let spool = load_spool(&txn, &Settings::default())?;
         Ok((id, spool.as_ref().map_or(0, Spool::unsent)))
     };
-    let seen = seen().map_err(plain)?;
+    let inspected = inspected().map_err(plain)?;
     match fits.map_or(Ok(()), |(role, key)| schema::check_parameters(&txn, role, key)) {
-        Ok(()) => Ok(seen),
-        Err(fault) => Err((fault, Some(seen))),
+        Ok(()) => Ok(inspected),
+        Err(fault) => Err((fault, Some(inspected))),
     }
 }

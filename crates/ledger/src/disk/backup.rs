@@ -7,9 +7,9 @@ use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{chunk_key, slice_key, unseal};
 use crate::disk::schema::{
     BATCHES, BULK, BULK_NOTES, CASES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
-    RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, VOICES,
+    RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, USER_REPORTS,
 };
-use crate::disk::{cases, chain, layers, voices};
+use crate::disk::{cases, chain, layers, user_reports};
 use bulkmark_counts::history::window::Window;
 use redb::{
     Database, Key, ReadTransaction, ReadableDatabase, TableDefinition, TableError, TableHandle as _, Value,
@@ -104,7 +104,7 @@ fn tables() -> Vec<Table> {
     all.push(sealed(BULK_NOTES, "bulk notes", |number| number.to_le_bytes().to_vec()));
     all.push(sealed(STEPS, chain::STEPS_NAME, number));
     all.push(sealed(MARKS, chain::MARKS_NAME, |&(client, spool)| chain::mark_key(client, spool)));
-    all.push(sealed(VOICES, voices::NAME, |key| key.to_vec()));
+    all.push(sealed(USER_REPORTS, user_reports::NAME, |key| key.to_vec()));
     all.push(sealed(CASES, cases::CASES_NAME, |key| key.to_vec()));
     all.push(sealed(STANDINGS, cases::STANDINGS_NAME, |key| key.to_vec()));
     all

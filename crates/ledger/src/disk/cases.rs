@@ -68,8 +68,8 @@ fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let Ok(subject) = String::from_utf8(subject.to_vec()) else { return Ok(None) };
     let (voices, []) = voices.as_chunks::<{ 16 + Voice::BYTES }>() else { return Ok(None) };
     let voice = |bytes: &[u8; 16 + Voice::BYTES]| {
-        let (who, voice) = bytes.split_first_chunk()?;
-        Voice::decode(ReporterId::from_bytes(*who), voice)
+        let (reporter, voice) = bytes.split_first_chunk()?;
+        Voice::decode(ReporterId::from_bytes(*reporter), voice)
     };
     let voices: Option<Vec<Voice>> = voices.iter().map(voice).collect();
     let judged = judged != 0;
@@ -99,7 +99,7 @@ fn load_cases(txn: &WriteTransaction, cases: &mut Cases) -> Result<(), Fault> {
     for row in txn.open_table(CASES)?.range::<&[u8; 16]>(..)? {
         let (key, row) = row?;
         let case = decode(unseal(CASES_NAME, key.value(), row.value())?)?;
-        let case = case.ok_or_else(|| damaged("what is known of a nomination cannot be"))?;
+        let case = case.ok_or_else(|| damaged("the case of a nomination is invalid"))?;
         cases.restore(Signature::from_bytes(*key.value()), case);
     }
     Ok(())

@@ -113,7 +113,7 @@ pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
         (0, BEFORE)
     } else {
         let (bound, [number]) = (fields.u32()?, fields.take()?);
-        (bound, Keeps::from_number(number).ok_or_else(|| damaged("what a fleet's member keeps is none"))?)
+        (bound, Keeps::from_number(number).ok_or_else(|| damaged("the kind of a member's copy is invalid"))?)
     };
     Ok((Fleet { mark, origin, time, bound, ..Fleet::default() }, keeps))
 }
@@ -121,7 +121,7 @@ pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
 pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<KnownMark, Fault> {
     let mut fields = Fields(unseal(MARKS_NAME, &mark_key(client, spool), row)?);
     let at = fields.u64()?;
-    let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is none"))?;
+    let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is invalid"))?;
     Ok(KnownMark { at, mark })
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     if fleet.mark.version > 0 && (wanted.cells && !kept.cells || wanted.list && !kept.list && fleet.bound > 0)
     {
         // It was a holder of the other kind: start over with a snapshot.
-        forget(counts);
+        reset_fleet(counts);
         return Ok(());
     }
     for row in txn.open_table(MARKS)?.range::<(&str, u64)>(..)? {
@@ -157,7 +157,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     counts.fleet = fleet;
     counts.mark_bulk();
     if kept != wanted && counts.fleet.mark.version > 0 {
-        leave_out(counts, wanted);
+        drop_unwanted(counts, wanted);
     }
     let known = counts.fleet.mark.version;
     for row in txn.open_table(STEPS)?.range(known + 1..)? {
@@ -176,13 +176,13 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
 }
 
 /// Forgets all counts of the fleet.
-fn forget(counts: &mut Counts) {
+fn reset_fleet(counts: &mut Counts) {
     let (merged, held) = (MergedCounts::new(&counts.settings), Held::new(&counts.settings));
     counts.replace_fleet(merged, held, Fleet::default());
 }
 
 /// Drops the parts that the configured kind of copy does not include.
-fn leave_out(counts: &mut Counts, wanted: Keeps) {
+fn drop_unwanted(counts: &mut Counts, wanted: Keeps) {
     if !wanted.cells {
         let mut merged = MergedCounts::new(&counts.settings);
         *merged.vector_mut() = counts.merged.vector().clone();

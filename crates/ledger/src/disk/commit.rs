@@ -12,7 +12,7 @@ use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::disk::{cases, chain, held_back, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, user_reports};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::state::changes::{Begun, Changes};
@@ -58,7 +58,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     }
     write_updates(txn, state, &changes.updates)?;
     bulk::write_notes(txn, changes)?;
-    voices::write(txn, state.counts(), changes)?;
+    user_reports::write(txn, state.counts(), changes)?;
     cases::write(txn, state.counts(), changes)?;
     chain::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, &changes.spool))

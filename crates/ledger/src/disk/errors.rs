@@ -31,13 +31,13 @@ pub enum OpenError {
     },
     /// Its content has changed since it was written.
     #[error(
-        "the ledger {path} is damaged ({what}). Restore it from a backup, or move it away to begin with empty counts"
+        "the ledger {path} is damaged ({damage}). Restore it from a backup, or move it away to begin with empty counts"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The damage.
-        what: String,
+        damage: String,
     },
     /// It was written with other parameters.
     #[error(
@@ -66,9 +66,9 @@ impl OpenError {
 
 /// A change did not reach the disk.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
+#[error("{message}")]
 pub(crate) struct WriteError {
-    what: String,
+    message: String,
     /// The kind of an I/O error.
     kind: Option<io::ErrorKind>,
 }
@@ -82,14 +82,14 @@ impl WriteError {
                 format!("make room there (df -h {directory}; df -i {directory})")
             }
             Some(io::ErrorKind::ReadOnlyFilesystem) => {
-                "mount its file system writable (dmesg tells why it is not)".to_owned()
+                "mount its file system writable (dmesg shows why it is not)".to_owned()
             }
             Some(io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
                 format!("the daemon's user must be able to write to {directory} (bulkmark doctor)")
             }
-            _ => "dmesg may tell what its disk has".to_owned(),
+            _ => "dmesg may show the error of its disk".to_owned(),
         };
-        format!("cannot write the ledger {}: {}; {remedy}", path.display(), self.what)
+        format!("cannot write the ledger {}: {}; {remedy}", path.display(), self.message)
     }
 }
 
@@ -97,7 +97,7 @@ impl<E: Into<redb::Error>> From<E> for WriteError {
     fn from(error: E) -> Self {
         let error = error.into();
         let kind = if let redb::Error::Io(error) = &error { Some(error.kind()) } else { None };
-        Self { what: error.to_string(), kind }
+        Self { message: error.to_string(), kind }
     }
 }
 
@@ -109,8 +109,8 @@ pub(crate) enum Fault {
     Other { name: &'static str, found: String, expected: String },
 }
 
-pub(crate) fn damaged(what: impl Into<String>) -> Fault {
-    Fault::Damaged(what.into())
+pub(crate) fn damaged(damage: impl Into<String>) -> Fault {
+    Fault::Damaged(damage.into())
 }
 
 impl From<CutOff> for Fault {
@@ -148,7 +148,7 @@ fault_from!(CommitError, DatabaseError, SetDurabilityError, StorageError, TableE
 impl From<Fault> for LedgerError {
     fn from(fault: Fault) -> Self {
         Self::Unavailable(match fault {
-            Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
+            Fault::Damaged(damage) => format!("the ledger is damaged ({damage})"),
             Fault::Io(e) => e.to_string(),
             Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
         })
@@ -160,11 +160,11 @@ impl Fault {
         match self {
             // redb reports a foreign or truncated file by these kinds.
             Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                OpenError::Damaged { path, what: e.to_string() }
+                OpenError::Damaged { path, damage: e.to_string() }
             }
             Self::Io(reason) => OpenError::Io { path, reason },
             Self::InUse => OpenError::InUse { path },
-            Self::Damaged(what) => OpenError::Damaged { path, what },
+            Self::Damaged(damage) => OpenError::Damaged { path, damage },
             Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
         }
     }

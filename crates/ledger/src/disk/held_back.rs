@@ -40,7 +40,7 @@ pub(crate) fn load(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap
         let (origin, version, length) = (Origin(fields.u64()?), fields.u64()?, fields.u64()?);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let (entries, rest) =
-            fields.0.split_at_checked(length).ok_or_else(|| damaged("what is held back is cut off"))?;
+            fields.0.split_at_checked(length).ok_or_else(|| damaged("the reports held back are cut off"))?;
         let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
         let held = all.entry(origin).or_default();
         held.version = version;

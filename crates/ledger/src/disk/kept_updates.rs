@@ -134,7 +134,7 @@ mod tests {
 
     /// However many updates are kept, a checkpoint reads only those to delete, and one more.
     #[test]
-    fn what_stays_is_not_read() {
+    fn updates_that_stay_are_not_read() {
         let db = redb::Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let txn = db.begin_write().unwrap();
         let mut table = txn.open_table(UPDATES).unwrap();

@@ -15,7 +15,7 @@ use crate::disk::rows::{
 use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, LAST_SENT, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE, get_meta, put_meta,
 };
-use crate::disk::{cases, chain, held_back, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, user_reports};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin, Vector};
 use bulkmark_counts::settings::{LocalCopy, Role, Settings};
@@ -98,7 +98,7 @@ fn load_counts(
     let mut counts = Counts::new(local, merged, next, settings);
     counts.layers_on_disk = Some(stored);
     bulk::load(txn, &mut counts)?;
-    voices::load(txn, &mut counts.voices)?;
+    user_reports::load(txn, &mut counts.voices)?;
     cases::load(txn, &mut counts)?;
     // Before single updates: those of a fleet are in its steps.
     chain::load(txn, &mut counts)?;
@@ -134,11 +134,11 @@ fn load_server(
         Ok(())
     })?;
     let mut held = held_back::load(txn, &limited)?;
-    let untold = mark.version == 0 && limited.iter().next().is_none();
+    let unpublished = mark.version == 0 && limited.iter().next().is_none();
     let peers = &settings.federation.peers;
     // Whether peers may know later versions than this file.
-    let waits = !peers.is_empty() && (!untold || !uncut.is_empty() || !held.is_empty());
-    if !waits && untold && uncut.is_empty() && !peers.is_empty() {
+    let waits = !peers.is_empty() && (!unpublished || !uncut.is_empty() || !held.is_empty());
+    if !waits && unpublished && uncut.is_empty() && !peers.is_empty() {
         // No peer knows this origin; but if the file is an old copy, peers may know a later origin with this number.
         put_meta(txn, ORIGIN, &new.0.to_le_bytes())?;
         origin = new;

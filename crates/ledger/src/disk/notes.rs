@@ -150,7 +150,7 @@ mod tests {
     /// Three notes, of which the first is too old to be kept: its holder gets the later ones. A holder of fewer notes, of another note with
     /// this number or of another list gets the whole list as of the last checkpoint.
     #[test]
-    fn whoever_cannot_go_on_gets_the_list() {
+    fn a_holder_that_notes_do_not_help_gets_the_list() {
         let directory = tempfile::tempdir().unwrap();
         let (settings, key) = (Settings::default(), FederationKey::public());
         let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])

@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 pub(crate) struct Overlay {
     file: File,
     /// The length of the file itself in bytes.
-    beneath: u64,
+    file_length: u64,
     over: Mutex<Over>,
 }
 
@@ -36,13 +36,13 @@ impl Overlay {
     /// Puts an overlay on an open file.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file, beneath: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
+        Ok(Self { file, file_length: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
     }
 
     /// Reads a page of the file; zeros beyond its end.
     fn page(&self, number: u64) -> io::Result<Box<[u8; PAGE]>> {
         let (mut page, start) = (Box::new([0; PAGE]), number * PAGE as u64);
-        let there = self.beneath.saturating_sub(start).min(PAGE as u64);
+        let there = self.file_length.saturating_sub(start).min(PAGE as u64);
         self.file.read_exact_at(&mut page[..usize::try_from(there).unwrap_or(PAGE)], start)?;
         Ok(page)
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_the_file_stays() {
+    fn written_pages_are_read_and_the_file_stays() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes: Vec<u8> = (0..250u8).cycle().take(10_000).collect();
         std::fs::write(file.path(), &bytes).unwrap();

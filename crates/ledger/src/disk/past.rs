@@ -29,7 +29,7 @@ pub(crate) fn drop_updates(
     txn: &WriteTransaction,
     state: &State,
     expired: &Expired,
-    told: &[Past],
+    skipped: &[Past],
 ) -> Result<(), redb::Error> {
     let mut table = txn.open_table(UPDATES)?;
     if !matches!(state, State::Server(_)) {
@@ -45,7 +45,7 @@ pub(crate) fn drop_updates(
         Err(_) => BTreeMap::new(),
     };
     let mut all = known.clone();
-    all.extend(told.iter().map(|past| (past.origin, *past)));
+    all.extend(skipped.iter().map(|past| (past.origin, *past)));
     if let Some(before) = expired.updates_before {
         let rule = Rule {
             before,

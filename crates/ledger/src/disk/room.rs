@@ -39,11 +39,14 @@ mod tests {
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         }
         let gone = directory.path().join("gone");
-        let told = try_out(&gone).unwrap_err().at(&gone.join("ledger.redb"));
+        let message = try_out(&gone).unwrap_err().at(&gone.join("ledger.redb"));
         assert!(
-            told.starts_with(&format!("cannot write the ledger {}/ledger.redb: ", gone.display())),
-            "{told}"
+            message.starts_with(&format!("cannot write the ledger {}/ledger.redb: ", gone.display())),
+            "{message}"
         );
-        assert!(told.ends_with(&format!("able to write to {} (bulkmark doctor)", gone.display())), "{told}");
+        assert!(
+            message.ends_with(&format!("able to write to {} (bulkmark doctor)", gone.display())),
+            "{message}"
+        );
     }
 }

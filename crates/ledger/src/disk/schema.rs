@@ -60,7 +60,7 @@ pub(crate) const MERGED: Cells = Cells {
 pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
 /// User reports, by reporter and nomination.
-pub(crate) const VOICES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
+pub(crate) const USER_REPORTS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
 /// Facts about signatures with user reports, by nomination.
 pub(crate) const CASES: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("cases");
 /// Facts about reporters.

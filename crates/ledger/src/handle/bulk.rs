@@ -11,9 +11,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Signals changes of the list of bulk.
-pub struct BulkMoves(watch::Receiver<BulkMark>);
+pub struct BulkChanges(watch::Receiver<BulkMark>);
 
-impl BulkMoves {
+impl BulkChanges {
     /// Marks the present state as seen.
     pub fn mark_unchanged(&mut self) {
         self.0.mark_unchanged();
@@ -34,15 +34,15 @@ impl Ledger {
 
     /// Signals every change of [`bulk`](Self::bulk).
     #[must_use]
-    pub fn bulk_moves(&self) -> BulkMoves {
-        BulkMoves(self.shared.bulk.subscribe())
+    pub fn bulk_changes(&self) -> BulkChanges {
+        BulkChanges(self.shared.bulk.subscribe())
     }
 
     /// Makes a server list bulk from the count `bound` on, or from a lower one if it does so already.
     ///
     /// # Errors
     /// If that is not on disk, or there is no random number.
-    pub async fn tell_bulk(&self, bound: u32) -> Result<BulkMark, LedgerError> {
+    pub async fn list_bulk(&self, bound: u32) -> Result<BulkMark, LedgerError> {
         let known = self.bulk();
         if known.is_begun() && known.bound <= bound {
             return Ok(known);
@@ -55,7 +55,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If the ledger is not available.
-    pub async fn hear_bulk(&self, sections: Vec<Section>, now: u64) -> Result<(), LedgerError> {
+    pub async fn receive_bulk(&self, sections: Vec<Section>, now: u64) -> Result<(), LedgerError> {
         self.ask_server(move |server| server.hear_bulk(&sections, now)).await
     }
 

@@ -74,7 +74,7 @@ impl Ledger {
         let mut most = usize::MAX;
         loop {
             let (of, with) = (Arc::clone(&batches), Arc::clone(&terms));
-            let outline = self.look(move |state| draft(state.counts(), &of, &with, most, new)).await?;
+            let outline = self.query(move |state| draft(state.counts(), &of, &with, most, new)).await?;
             let outline = outline.map_err(|e| LedgerError::Unavailable(e.to_string()))?;
             let Some(outline) = outline else { return Ok(None) };
             let (step, drafted) = outline.finish();

@@ -15,25 +15,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Records why a server cannot continue: memory and file must be made to agree again.
-fn broken(server: &mut Server, error: &ParameterError) {
+fn set_broken(server: &mut Server, error: &ParameterError) {
     server.counts.broken = Some(format!("a new origin could not begin: {error}"));
 }
 
 impl Ledger {
     /// Whether a server still waits for the vectors of some peers since its start.
     #[must_use]
-    pub fn listens(&self) -> bool {
-        self.shared.listens.load(Ordering::Relaxed)
+    pub fn awaits_peers(&self) -> bool {
+        self.shared.awaits_peers.load(Ordering::Relaxed)
     }
 
     /// Receives a peer's version vector, which shows whether this server's file is an old copy.
     ///
     /// # Errors
     /// If the consequences are not on disk.
-    pub async fn hear(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
+    pub async fn receive_vector(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
-            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| broken(server, &e));
+            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| set_broken(server, &e));
         };
         self.ask_server(work).await
     }
@@ -42,11 +42,11 @@ impl Ledger {
     ///
     /// # Errors
     /// If that is not on disk.
-    pub async fn go_on(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
+    pub async fn stop_waiting(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
             server.go_on(now, new).unwrap_or_else(|e| {
-                broken(server, &e);
+                set_broken(server, &e);
                 None
             })
         };
@@ -66,7 +66,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If that is not on disk.
-    pub async fn pass_over(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
+    pub async fn skip_past(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
         self.ask_server(move |server| server.pass_over(&past, now)).await
     }
 
@@ -95,7 +95,7 @@ impl Ledger {
     /// # Errors
     /// If the ledger is not available; the inner error is the reason for a refusal.
     pub async fn may_adopt(&self, theirs: Vector) -> Result<Result<(), Refusal>, LedgerError> {
-        self.look(move |state| match state {
+        self.query(move |state| match state {
             State::Server(server) => server.may_adopt(&theirs),
             State::Cache(_) | State::Site(_) => Ok(()),
         })

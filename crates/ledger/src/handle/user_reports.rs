@@ -16,7 +16,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If it is not on disk; then nothing was counted, and it can be submitted again.
-    pub async fn say(&self, saying: Saying) -> Result<Said, LedgerError> {
+    pub async fn submit(&self, saying: Saying) -> Result<Said, LedgerError> {
         self.ask_role(move |state: &mut State| state.say(&saying)).await
     }
 
@@ -24,7 +24,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If there are no counts.
-    pub async fn weigh_by(&self, weighing: Weighing) -> Result<(), LedgerError> {
+    pub async fn set_weighing(&self, weighing: Weighing) -> Result<(), LedgerError> {
         self.ask(move |state: &mut State| state.counts_mut().trust.weighing = weighing).await
     }
 
@@ -60,9 +60,9 @@ impl Ledger {
     /// # Errors
     /// If there are no counts.
     pub async fn overview(&self, asked: Asked) -> Result<Overview, LedgerError> {
-        let gathered = self.look(move |state: &State| state.gather(asked.now)).await?;
-        let sorted = aside(move || gathered.sort(&asked)).await?;
-        self.look(move |state: &State| state.overview(&sorted, &asked)).await
+        let gathered = self.query(move |state: &State| state.gather(asked.now)).await?;
+        let sorted = off_thread(move || gathered.sort(&asked)).await?;
+        self.query(move |state: &State| state.overview(&sorted, &asked)).await
     }
 
     /// Returns the reporter whose hash has this prefix.
@@ -70,25 +70,25 @@ impl Ledger {
     /// # Errors
     /// If there are no counts. [`Unclear`] if no reporter or several match.
     pub async fn reporter_of(&self, prefix: String) -> Result<Result<ReporterId, Unclear>, LedgerError> {
-        let speakers = self.look(State::speakers).await?;
-        aside(move || only(speakers, "reporter", &prefix)).await
+        let reporters = self.query(State::speakers).await?;
+        off_thread(move || only(reporters, "reporter", &prefix)).await
     }
 
     /// Returns the user reports about the mailing whose name has this prefix.
     ///
     /// # Errors
     /// As [`Self::reporter_of`].
-    pub async fn spoken_of(
+    pub async fn mailing_reports(
         &self,
         prefix: String,
         now: u64,
     ) -> Result<Result<SpokenOf, Unclear>, LedgerError> {
-        let mailings = self.look(State::mailings).await?;
-        let mailing = match aside(move || only(mailings, "mailing", &prefix)).await? {
+        let mailings = self.query(State::mailings).await?;
+        let mailing = match off_thread(move || only(mailings, "mailing", &prefix)).await? {
             Ok(mailing) => mailing,
             Err(unclear) => return Ok(Err(unclear)),
         };
-        self.look(move |state: &State| Ok(state.spoken_of(mailing, now))).await
+        self.query(move |state: &State| Ok(state.spoken_of(mailing, now))).await
     }
 
     /// Returns the weighted user reports for these tagged signatures at the time `now`. A report by users of other sites weighs this many
@@ -115,6 +115,6 @@ impl Ledger {
 }
 
 /// Runs slow work that needs no ledger on another thread, while mail is counted.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LedgerError> {
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LedgerError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| LedgerError::Closed)
 }

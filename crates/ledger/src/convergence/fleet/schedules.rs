@@ -77,10 +77,10 @@ fn check(world: &World) {
             let (Made { own, times }, _) = world.made[report];
             let shown = milter.member.node.view().count(own, NOW);
             // A list lacks signatures that are not bulk, and those counted before anybody asked for the list.
-            let untold = milter.twin.is_some()
+            let unlisted = milter.twin.is_some()
                 && milter.member.node.view().spool().unwrap().pending(own) == 0
                 && shown == 0;
-            let right = if world.crowded { shown >= times } else { shown == times } || untold;
+            let right = if world.crowded { shown >= times } else { shown == times } || unlisted;
             assert!(right, "seed {seed}: {} shows {shown} of {times}", milter.member.node.name);
         }
     }
@@ -243,7 +243,7 @@ fn a_fleet_counts_each_report_once() {
         sums.iter().zip(run(seed)).for_each(|(sum, of)| _ = sum.fetch_add(of, Ordering::Relaxed));
     });
     let [steps, compared, user_reports] = sums.map(AtomicUsize::into_inner);
-    assert!(number < 20 || steps > 5 * number, "{steps} steps are too few to tell anything");
+    assert!(number < 20 || steps > 5 * number, "{steps} steps are too few to prove anything");
     assert!(number < 20 || compared > 5 * number, "{compared} counts of bulk are too few to compare");
     assert!(number < 20 || user_reports > 5 * number, "{user_reports} counts of user reports are too few");
 }

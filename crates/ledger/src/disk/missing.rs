@@ -27,22 +27,22 @@ type Updates = ReadOnlyTable<(u64, u64), &'static [u8]>;
 
 impl Reader {
     /// Returns the part of `ours` that a server at `theirs` lacks, about `limit` bytes of it, at the time `now`. Skips an origin of which
-    /// the other has another history: each keeps its own until both have expired. With `leave`, skips also an origin whose updates are
+    /// the other has another history: each keeps its own until both have expired. With `skip_gaps`, skips also an origin whose updates are
     /// gone although they still count.
     ///
     /// # Errors
-    /// If such updates are gone, without `leave`: a snapshot may have them.
+    /// If such updates are gone, without `skip_gaps`: a snapshot may have them.
     pub fn missing_at_server(
         &self,
         ours: &Vector,
         theirs: &Vector,
         limit: usize,
         now: u64,
-        leave: bool,
+        skip_gaps: bool,
     ) -> Result<Missing, Behind> {
         let txn = self.db.begin_read().map_err(unavailable)?;
         let table = txn.open_table(UPDATES).map_err(unavailable)?;
-        let gone = past(&txn)?;
+        let gone = load_past(&txn)?;
         let (mut missing, mut bytes) = (Missing::default(), 0);
         for (origin, mark) in ours.iter() {
             let mut known = theirs.get(origin);
@@ -51,7 +51,7 @@ impl Reader {
             }
             if let Some(past) = gone.get(&origin).filter(|past| known.version < past.mark.version) {
                 if now < past.over_at {
-                    if leave {
+                    if skip_gaps {
                         continue;
                     }
                     let version = past.mark.version + 1;
@@ -66,7 +66,7 @@ impl Reader {
                     missing.updates.extend(updates);
                 }
                 Err(Behind::Refused(Refusal::Fork { .. })) => (),
-                Err(Behind::Refused(Refusal::Gap { .. })) if leave => (),
+                Err(Behind::Refused(Refusal::Gap { .. })) if skip_gaps => (),
                 Err(e) => return Err(e),
             }
         }
@@ -107,10 +107,10 @@ fn following(
 }
 
 /// Loads the record of updates that are no longer kept.
-fn past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
+fn load_past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
     let meta = txn.open_table(META).map_err(unavailable)?;
     let Some(row) = meta.get(PAST).map_err(unavailable)? else { return Ok(BTreeMap::new()) };
     let row = unseal("meta", PAST.as_bytes(), row.value())?;
-    let all = Past::decode_all(row).ok_or_else(|| damaged("what is past"))?;
+    let all = Past::decode_all(row).ok_or_else(|| damaged("the record of deleted updates is invalid"))?;
     Ok(all.into_iter().map(|past| (past.origin, past)).collect())
 }

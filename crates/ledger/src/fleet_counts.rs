@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 const MAX_WITHDRAWN: u32 = 10_000;
 
 /// The counts of a fleet, as held by one of its aggregators.
-pub struct Harvest {
+pub struct FleetCounts {
     merged: MergedCounts,
     vector: Vector,
     key_id: u64,
@@ -49,7 +49,7 @@ struct Partner {
 
 /// The reason why a fleet's counts cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum HarvestError {
+pub enum FleetCountsError {
     /// The ledger cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -58,12 +58,12 @@ pub enum HarvestError {
     NoFleet(PathBuf),
 }
 
-impl Harvest {
+impl FleetCounts {
     /// Reads the ledger of an aggregator, `path` or the one in this directory, which no daemon may have open.
     ///
     /// # Errors
-    /// See [`HarvestError`].
-    pub fn read(path: &Path) -> Result<Self, HarvestError> {
+    /// See [`FleetCountsError`].
+    pub fn read(path: &Path) -> Result<Self, FleetCountsError> {
         let path = file_of(path);
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
@@ -72,7 +72,7 @@ impl Harvest {
         let vector = state.vector();
         let Counts { merged, fleet, .. } = state.into_counts();
         if fleet.mark.version == 0 {
-            return Err(HarvestError::NoFleet(path));
+            return Err(FleetCountsError::NoFleet(path));
         }
         let (mut batches, mut gaps, mut partners, mut last_client) =
             (Vec::new(), Vec::new(), Vec::new(), None);
@@ -85,7 +85,7 @@ impl Harvest {
                 batches.push((Reporter { client: client.to_owned(), spool }, last));
             }
             if last_client.replace(client).is_none_or(|name| name != client) {
-                partners.extend(brought(fleet.origin, client, &merged));
+                partners.extend(find_partner(fleet.origin, client, &merged));
             }
         }
         gaps.dedup();
@@ -135,7 +135,7 @@ impl Harvest {
 }
 
 /// Finds the last origin of a client with counts, and the size of its filters: in another size its signatures would have other cells.
-fn brought(fleet: Origin, name: &str, merged: &MergedCounts) -> Option<Partner> {
+fn find_partner(fleet: Origin, name: &str, merged: &MergedCounts) -> Option<Partner> {
     let mut origins = (0..MAX_WITHDRAWN).map(|times| origin_of_client(fleet, name, times));
     let origin = origins.rfind(|&origin| merged.layers().get(origin).is_some())?;
     let capacity = merged.layers().get(origin)?.windows.values().next_back()?.capacity;
