@@ -312,7 +312,10 @@ fn reports_held_back_count_once() {
     let mut fresh = node(Role::Server, 4);
     server.stop_waiting();
     server.receive_vector("server 2", &Vector::new());
-    assert!(server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1, "not before all were heard");
+    assert!(
+        server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1,
+        "not before all have sent their vectors"
+    );
     server.receive_vector("server 3", &Vector::new());
     server.restart(None);
     pull(&server, &mut fresh);

@@ -113,13 +113,13 @@ fn compare(world: &mut World) {
             let held = milter.member.node.view().counts().held.count(*signature, NOW);
             let name = &milter.member.node.name;
             assert!(held <= *count, "seed {seed}: {name} holds {held}, and there are {count}");
-            let is_told = bound > 0 && *count >= bound_for(*signature, bound) && *count > before(signature);
+            let is_listed = bound > 0 && *count >= bound_for(*signature, bound) && *count > before(signature);
             let exact = 16 * if signature.is_user_report() { bound.max(UNIT) } else { bound };
             let low = if *count < exact { 0 } else { count / 16 };
-            let right = !is_told || withdraws || world.crowded || held + low >= *count;
+            let right = !is_listed || withdraws || world.crowded || held + low >= *count;
             assert!(right, "seed {seed}: {name} holds {held} of {count}");
-            world.compared += usize::from(is_told && !withdraws);
-            world.user_reports += usize::from(is_told && !withdraws && signature.is_user_report());
+            world.compared += usize::from(is_listed && !withdraws);
+            world.user_reports += usize::from(is_listed && !withdraws && signature.is_user_report());
         }
     }
 }
