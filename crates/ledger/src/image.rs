@@ -68,10 +68,10 @@ impl Difference {
 pub enum MergeError {
     /// The sum would count some reports twice.
     #[error("both hold counts of the origin {0}; their sum would count these twice")]
-    Twice(Origin),
+    CommonOrigin(Origin),
     /// A parameter differs.
     #[error("{name} is {ours} in the first ledger and {theirs} in another")]
-    Unlike {
+    Differs {
         /// The parameter.
         name: &'static str,
         /// Its value in the first ledger.
@@ -84,8 +84,8 @@ pub enum MergeError {
     Parameter(#[from] ParameterError),
 }
 
-fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
-    if ours == theirs { Ok(()) } else { Err(MergeError::Unlike { name, ours, theirs }) }
+fn check_equal(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
+    if ours == theirs { Ok(()) } else { Err(MergeError::Differs { name, ours, theirs }) }
 }
 
 /// Returns the file of a ledger, from its own path or that of its directory.
@@ -216,10 +216,10 @@ impl Image {
     /// # Errors
     /// If it has one, or a parameter differs.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        unlike("role", self.role.to_string(), other.role.to_string())?;
-        unlike("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
+        check_equal("role", self.role.to_string(), other.role.to_string())?;
+        check_equal("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
         if let Some(&origin) = self.origins.intersection(&other.origins).next() {
-            return Err(MergeError::Twice(origin));
+            return Err(MergeError::CommonOrigin(origin));
         }
         self.merged.add_all(&other.merged)?;
         for (origin, mark) in other.vector.iter() {

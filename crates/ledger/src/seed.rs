@@ -49,7 +49,7 @@ pub enum SeedError {
     Open(#[from] OpenError),
     /// The ledger belongs neither to a server nor to a milter that counts alone.
     #[error(
-        "{path}: it is {role}'s ledger; a fleet begins with that of a server, or of a milter that has none"
+        "{path}: this is {role}'s ledger; a fleet begins with the ledger of a server, or of a milter without servers"
     )]
     Role {
         /// The file.
@@ -59,10 +59,10 @@ pub enum SeedError {
     },
     /// The ledger holds back reports that are in no update yet.
     #[error(
-        "{path}: {reports} reports wait in it until its peers answer; start the server once more, and stop it when bulkmark status \
-         --server names no peer without a word"
+        "{path}: it holds back {reports} reports until its peers answer; start the server once more, and stop it when bulkmark status \
+         --server lists no silent peer"
     )]
-    Waits {
+    HoldsReports {
         /// The file.
         path: PathBuf,
         /// The number of reports held back.
@@ -70,7 +70,7 @@ pub enum SeedError {
     },
     /// The ledger's windows or key are not the fleet's.
     #[error("{path}: its {name} is {found}, and {expected} is configured")]
-    Unlike {
+    Differs {
         /// The file.
         path: PathBuf,
         /// The parameter that differs.
@@ -93,23 +93,23 @@ impl Seed {
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         let (Loaded { mut state, .. }, found) = open::open_any(&path, random)?;
-        let unlike = |name, found: String, expected: String| {
+        let check_equal = |name, found: String, expected: String| {
             let path = path.clone();
-            if found == expected { Ok(()) } else { Err(SeedError::Unlike { path, name, found, expected }) }
+            if found == expected { Ok(()) } else { Err(SeedError::Differs { path, name, found, expected }) }
         };
-        unlike("federation key id", format!("{found:016x}"), format!("{key_id:016x}"))?;
+        check_equal("federation key id", format!("{found:016x}"), format!("{key_id:016x}"))?;
         if matches!(state, State::Cache(_)) {
             return Err(SeedError::Role { path, role: "a fleet's machine or a server's milter" });
         }
         // The cells include reports after the last update; the versions must include them, too.
         state.cut(now());
         if let Some(reports) = Status::of(&state, None).held {
-            return Err(SeedError::Waits { path, reports });
+            return Err(SeedError::HoldsReports { path, reports });
         }
         let seed = Self::of(state, key_id, window).map_err(|e| no_memory(e).at(path.clone()))?;
         // Windows of user reports have the same length everywhere.
         for merged in seed.merged.windows().iter().filter(|merged| !merged.window.is_user_report()) {
-            unlike("window", format!("{}s", merged.window.length), format!("{window}s"))?;
+            check_equal("window", format!("{}s", merged.window.length), format!("{window}s"))?;
         }
         Ok(seed)
     }
