@@ -72,7 +72,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
         Arc::clone(&activity),
     );
     // Where the ledger fails it says so itself; the next word brings the rules along.
-    let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
+    let _ = ledger.set_weighing(weighing(&service.rules.load())).await;
     let daemon = told_of((kind, role), addresses.clone(), parameters, &service, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);

@@ -184,10 +184,10 @@ fn of_peers(file: &ServerFile) -> bulkmark_counts::Settings {
 async fn wait_for_peers(ledger: Ledger) {
     loop {
         tokio::time::sleep(WAIT_FOR_PEERS).await;
-        if !ledger.listens() {
+        if !ledger.awaits_peers() {
             continue;
         }
-        match ledger.go_on(now()).await {
+        match ledger.stop_waiting(now()).await {
             Ok(None) => (),
             Ok(Some(peers)) => log::warn!(
                 "no word from {} since the start, who may know that this ledger is an old copy: what comes from now on is \

@@ -84,7 +84,7 @@ fn carry_out(
         Order::List => Ok(()),
         Order::ForgetUser(number) => {
             done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
-            correspondents.inspect(|pairs| pairs.keep());
+            correspondents.inspect(|pairs| pairs.flush());
             log::info!(
                 "{} correspondents of a user are forgotten, {who}",
                 done.forgotten.unwrap_or_default()

@@ -72,7 +72,7 @@ pub(super) async fn overview(
 
 /// Who spoke of the mailing whose name begins so.
 pub(super) async fn spoken_of(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
-    Ok(ledger.spoken_of(prefix, now()).await??)
+    Ok(ledger.mailing_reports(prefix, now()).await??)
 }
 
 /// Trusts a user in full. False if there is no place for more reporters.

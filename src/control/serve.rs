@@ -145,7 +145,7 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Err(e) => error(e.to_string()),
         },
         Question::Correspondents(pairs) => match &daemon.correspondents {
-            Some(correspondents) => Answer::Correspondents(correspondents.know(&pairs, now())),
+            Some(correspondents) => Answer::Correspondents(correspondents.contains(&pairs, now())),
             None => error(NO_USERS.to_owned()),
         },
         Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) | Question::Vouch(_) => {
