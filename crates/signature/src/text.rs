@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Kinds of characters.
 
-/// White space, controls, and characters that show nothing (Unicode, Default_Ignorable_Code_Point): soft hyphen, zero-width ones, fillers,
+/// White space, controls, and invisible characters (Unicode, Default_Ignorable_Code_Point): soft hyphen, zero-width ones, fillers,
 /// selectors, marks of direction, byte order mark.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace()

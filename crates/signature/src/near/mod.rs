@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
-//! docs/signatures.md says what they are made of, and why.
+//! The `near` signatures: a few passages stand for a text, so that copies with small differences share some. docs/signatures.md describes
+//! them and gives reasons.
 
 mod boxes;
 mod carriers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a reader gets of a message: its words, its links, and what is attached.
+//! Reads the content of a message: words, links and attachments.
 
 use super::boxes::Boxes;
 use super::characters::{self, Apart, Lengths};
@@ -19,7 +19,7 @@ use crate::payload::{self, Found, Scanner};
 use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
 use std::borrow::Cow;
 
-/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+/// Bytes of own lines without content: "see below", a number that differs in each copy.
 const SHORT: usize = 24;
 
 /// Reads a message.
@@ -27,38 +27,38 @@ pub(crate) struct Reader {
     key: WordKey,
     words: Words,
     traced: bool,
-    /// What is read of the message, and of the multiparts and messages that are open, outermost first.
+    /// The content of the message, and of its open multiparts and messages, outermost first.
     read: Content,
     open: Vec<Frame>,
     parts: usize,
-    /// The text of the HTML part that is read, a line for each block.
+    /// The text of the current HTML part, a line for each block.
     html: String,
-    /// The same of what it quotes, and of what it hides.
+    /// The text that it quotes, and the text that it hides.
     html_quoted: String,
     html_hidden: String,
     html_page: Page,
     boxes: Boxes,
-    /// Pictures that were decoded.
+    /// Number of decoded pictures.
     decoded: usize,
-    /// Bytes that may still be unpacked of documents.
+    /// Bytes that may still be unpacked from documents.
     unpacked: usize,
-    /// What pictures may still take.
+    /// The work left for pictures.
     work: Work,
-    /// What finds payload; None where it is not wanted.
+    /// Finds payload; `None` if not wanted.
     payload: Option<Finder>,
 }
 
-/// What finds payload in the parts of a message.
+/// Finds payload in the parts of a message.
 #[derive(Debug, Default)]
 struct Finder {
     scanner: Scanner,
     page: payload::Page,
-    /// What was found in the messages that the HTML part quotes.
+    /// Payload of the messages that the HTML part quotes.
     quoted: Found,
 }
 
 impl Reader {
-    /// `key` is that of the words' hashes; `traced` keeps where each word stands.
+    /// `key` hashes the words; `traced` keeps the place of each word.
     pub(super) fn new(key: WordKey, traced: bool) -> Self {
         Self {
             key,
@@ -79,24 +79,24 @@ impl Reader {
         }
     }
 
-    /// The same that finds payload, too.
+    /// Makes the reader find payload too.
     pub(crate) fn with_payload(self) -> Self {
         Self { payload: Some(Finder::default()), ..self }
     }
 
-    /// What was read.
+    /// The content read.
     pub(crate) fn finish(self) -> Content {
         self.read.whole()
     }
 
-    /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
+    /// Reads a part; `quoted` is text of another message that other means than quote marks show.
     fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) -> Content {
         self.parts += 1;
         let mut lines = Lines::of(text);
         if !quoted.is_empty() {
             lines.quoted.extend(Lines::all(quoted));
         }
-        // Who answers with a link or a line of code has answered, though it has no words.
+        // An answer by a link or a line of code is an answer, even without words.
         part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
@@ -125,9 +125,9 @@ impl Reader {
         part
     }
 
-    /// A text that is attached is a file; it is read only where a message has nearly no words of its own.
+    /// Reads an attached text as a file. Its text is used only if a message has nearly no own words.
     fn attach(&mut self, text: Text<'_>) {
-        // Where there is text, files say nothing.
+        // Attachments do not matter beside enough text.
         if self.read.words.len() >= FEW {
             return;
         }
@@ -139,7 +139,7 @@ impl Reader {
             self.read_text(text.shown, "", Content::default())
         };
         let attached = content.whole();
-        // One of several alternatives that no mail program shows is none.
+        // An alternative that no mail program shows is no file.
         let is_file = text.is_attachment || !matches!(self.open.last(), Some(Frame::Alternatives { .. }));
         let file = Enclosed::of_text(&attached.words, text.shown.len()).filter(|_| is_file);
         let attached = (!attached.words.is_empty()).then(|| Box::new(attached));
@@ -153,7 +153,7 @@ impl Reader {
         });
     }
 
-    /// An office document by its text, if it has enough.
+    /// An office document as a file, by its text if that is long enough.
     fn text_of_document(&mut self, bytes: &[u8]) -> Option<Enclosed> {
         let text = document::text(bytes, &mut self.unpacked)?;
         let lines: Vec<Line<'_>> = Lines::all(&text).collect();
@@ -167,7 +167,7 @@ impl Reader {
         self.read_page()
     }
 
-    /// What is read of lines that are read only if a message has no others.
+    /// Reads lines that count only if a message has no others.
     fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
         let mut content = Content::default();
         self.find_payload(&lines, &mut content);
@@ -176,7 +176,7 @@ impl Reader {
         (!content.words.is_empty()).then(|| Box::new(content))
     }
 
-    /// Lines with payload, not those that are quoted in them.
+    /// Finds payload in lines, except quoted ones.
     fn find_payload(&mut self, lines: &[Line<'_>], part: &mut Content) {
         if let Some(finder) = &mut self.payload {
             let lines = lines.iter().filter(|(_, line)| !line.starts_with('>'));
@@ -201,7 +201,7 @@ impl Reader {
             }
             read += 1;
             words.read(text, &mut |token| match token {
-                // A line may be a whole message long.
+                // One line may hold a whole message.
                 Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
                 Token::Word(Word { hash, folded, token, digits }) => {
                     lengths.word(folded, token.len());
@@ -237,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// What was begun last ends.
+    /// The innermost open part ends.
     fn close(&mut self) {
         if let Some(frame) = self.open.pop() {
             self.keep(frame.finish());
@@ -295,7 +295,7 @@ impl Reader {
         }
     }
 
-    /// The HTML part ends whose pieces were shown.
+    /// The HTML part whose pieces were passed ends.
     pub(crate) fn html_end(&mut self) {
         let part = self.read_page();
         self.keep(part);
@@ -336,7 +336,7 @@ impl Reader {
     }
 }
 
-/// Numbers that stand in a row, as those of tables do, and say what their text says.
+/// Numbers in a row, as in tables, which are content.
 #[derive(Default)]
 struct Numbers {
     /// The hash of the digits of the last word, if it was a number.
@@ -344,7 +344,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// The hash of a word: of a number in a row it is that of its digits. The words before it were read.
+    /// The hash to use for a word: for a number in a row, that of its digits. `words` are the words before it.
     #[inline]
     fn read(&mut self, hash: u64, digits: Option<u64>, words: &mut [u64]) -> u64 {
         let before = std::mem::replace(&mut self.last, digits);
@@ -399,7 +399,7 @@ impl Visitor for Reader {
         if let Some(frame) = self.open.last_mut() {
             frame.see_type(file.media);
         }
-        // Where there is text, files say nothing.
+        // Attachments do not matter beside enough text.
         if self.read.words.len() >= FEW {
             return;
         }
@@ -447,7 +447,7 @@ impl Visitor for Reader {
         }
     }
 
-    /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
+    /// The alternative that mail programs show best is read, the last of equals. Attachments of all alternatives count.
     fn alternatives_end(&mut self) {
         self.close();
     }
@@ -465,7 +465,7 @@ mod tests {
         reader.finish()
     }
 
-    /// White pictures say nothing, and each costs as much as any other.
+    /// Plain white pictures have no content, but each costs as much as any other.
     #[test]
     fn pictures_that_say_nothing_are_not_decoded_for_ever() {
         // A GIF of 4,000 x 4,000 pixels that ends too soon, which mail programs show as far as it goes.

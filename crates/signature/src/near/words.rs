@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From lines to words, and to the links among them.
+//! Splits lines into words and links.
 
 use super::fold::{READ_AS, fold, is_long_number, plain_bytes};
 use super::product::{BLOCK, WordKey};
 use crate::text::stands_alone;
 
-/// Letters and digits of a string that makes each copy another, at least.
+/// Letters and digits of a random string, which differs in each copy, at least.
 const RANDOM: usize = 8;
 
-/// Turns from letters to digits and back that no word has.
+/// Changes between letters and digits that no word has.
 const TURNS: usize = 3;
 
 /// Bytes of the longest word.
 const LONGEST: usize = 40;
 
-/// What a token of a text is.
+/// The kind of a token.
 pub(super) enum Token<'a> {
     /// A word.
     Word(Word<'a>),
-    /// Where a link leads.
+    /// The target of a link.
     Link(&'a str),
 }
 
@@ -29,19 +29,19 @@ pub(super) struct Word<'a> {
     pub(super) hash: u64,
     /// Its folded form, as UTF-8; never empty.
     pub(super) folded: &'a [u8],
-    /// The word as it stands.
+    /// The word as written.
     pub(super) token: &'a str,
-    /// Of a number, the hash of its digits.
+    /// For a number, the hash of its digits.
     pub(super) digits: Option<u64>,
 }
 
-/// What stands in a token, a bit for each.
+/// Classes of bytes in a token, a bit for each.
 mod class {
-    /// What ends a token.
+    /// Ends a token.
     pub(super) const SPACE: u8 = 1;
     pub(super) const LETTER: u8 = 2;
     pub(super) const DIGIT: u8 = 4;
-    /// What may be read as a letter, where it stands among some.
+    /// May be read as a letter among letters.
     pub(super) const SIGN: u8 = 8;
     pub(super) const COLON: u8 = 16;
     pub(super) const AT: u8 = 32;
@@ -49,7 +49,7 @@ mod class {
     pub(super) const WIDE: u8 = 128;
 }
 
-/// Of each byte what it is, and the letter as which a letter or digit is read.
+/// The class of each byte, and its folded letter.
 const TABLE: [(u8, u8); 256] = {
     let mut table = [(0, 0); 256];
     let mut b = 0u8;
@@ -91,13 +91,12 @@ impl Words {
         Self { key, folded: String::new(), alone: Alone::default() }
     }
 
-    /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each
-    /// copy.
+    /// Passes on the words and links of a line, without mail addresses and random strings, which differ in each copy.
     pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
         let mut start = 0;
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
-            // The letters of the token are folded on the way to its end. Nearly all tokens have nothing else of note.
+            // Letters are folded while searching the token's end. Nearly all tokens need nothing else.
             for (at, &b) in line.as_bytes().iter().enumerate().skip(start) {
                 let (class, letter) = TABLE[usize::from(b)];
                 if class == class::SPACE {
@@ -134,7 +133,7 @@ impl Words {
         }
     }
 
-    /// Shows what a token is, whatever stands in it: nothing but what `has` says.
+    /// Passes on a token with any classes, which are in `has`.
     fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
         let is_url = has & class::COLON != 0 && token.contains("://");
         if is_url || has & class::DOT != 0 && token.starts_with("www.") {
@@ -148,7 +147,7 @@ impl Words {
         }
         let is_long = || token.len() > LONGEST && token.chars().map(plain_bytes).sum::<usize>() > LONGEST;
         if is_wide && (is_long() || token.contains(stands_alone)) {
-            // A text without spaces, or one in a charset that is not told: each character is a word.
+            // A text without spaces, or in an undeclared charset: each character is a word.
             for (at, c) in token.char_indices() {
                 let token = &token[at..at + c.len_utf8()];
                 let entry = self.alone.entry(c, token, self.key);
@@ -169,10 +168,10 @@ impl Words {
     }
 }
 
-/// Characters that are kept with what was made of them; a text without spaces has some hundred different ones.
+/// Cached characters; a text without spaces has some hundred different ones.
 const KEPT: usize = 512;
 
-/// What was made of characters that are words of their own, each at its place.
+/// Cached folds of single characters that are words.
 #[derive(Debug, Default)]
 struct Alone {
     kept: Vec<Kept>,
@@ -194,10 +193,10 @@ impl Kept {
 }
 
 impl Alone {
-    /// What is made of a character, which stands in `token`. The folded form of one has four characters at most.
+    /// The fold of a character, which is `token`. It has four characters at most.
     fn entry(&mut self, c: char, token: &str, key: WordKey) -> &Kept {
         if self.kept.is_empty() {
-            // The first character is none that stands here.
+            // The default character occurs in no token.
             self.kept.resize(KEPT, Kept::default());
         }
         let entry = &mut self.kept[c as usize % KEPT];
@@ -214,7 +213,7 @@ impl Alone {
     }
 }
 
-/// White space, but what mail programs show nothing of: separators of lines and paragraphs, a control character.
+/// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character.
 fn parts_words(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -223,7 +222,7 @@ fn is_address(token: &str) -> bool {
     token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
 }
 
-/// A string that makes each copy another: letters and digits in turn.
+/// Whether a string alternates letters and digits: such strings differ in each copy.
 fn is_random(token: &str) -> bool {
     let (mut kinds, mut turns, mut last) = (0, 0, None);
     for b in token.bytes().filter(u8::is_ascii_alphanumeric) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail addresses in one form.
+//! Mail addresses in canonical form.
 
 use super::host::Host;
 
@@ -7,10 +7,10 @@ use super::host::Host;
 const MAX_LOCAL: usize = 64;
 const MAX_DOMAIN: usize = 253;
 
-/// The provider whose users may write dots wherever they like, under both of its names.
+/// A provider that ignores dots in its users' names, with its other domain.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
-/// Shows the addresses of a text. `steps` grows by the bytes that are looked at.
+/// Passes on the addresses of a text. `steps` grows by the bytes examined.
 pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(String)) {
     let bytes = text.as_bytes();
     let mut done = 0;
@@ -28,13 +28,13 @@ pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(Stri
     }
 }
 
-/// The form of a whole address.
+/// The canonical form of a whole address.
 pub(super) fn form(address: &str) -> Option<String> {
     let (local, domain) = address.trim().rsplit_once('@')?;
     (local.len() <= MAX_LOCAL && domain.len() <= MAX_DOMAIN).then(|| canonical(local, domain)).flatten()
 }
 
-/// Small letters, without a tag behind `+`, without punctuation that stands around an address.
+/// Small letters, without a tag behind `+`, without punctuation around the address.
 fn canonical(local: &str, domain: &str) -> Option<String> {
     let is_mark = |c: char| !c.is_alphanumeric();
     let local = local.trim_start_matches(is_mark).to_lowercase();
@@ -48,7 +48,7 @@ fn canonical(local: &str, domain: &str) -> Option<String> {
     Some(format!("{name}@{}", host.name))
 }
 
-/// Other characters are allowed, but they are more often not part of an address.
+/// Other characters are allowed, but are more often no part of an address.
 const fn is_local(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-' | b'\'')
 }

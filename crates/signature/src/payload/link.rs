@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where links lead: to a page, a telephone, a mail address, a wallet.
+//! Targets of links: a page, a telephone number, a mail address, a wallet.
 
 use super::address;
 use super::host::{Host, decoded};
@@ -7,17 +7,17 @@ use super::shape::shape;
 use super::telephone;
 use super::wallet::wallet;
 
-/// Bytes of a link that are looked at. What browsers open is longer only where it carries data.
+/// Bytes of a link that are read. Links that browsers open are longer only if they carry data.
 const LONGEST: usize = 2048;
 
-/// Bytes of the path of a page that is kept.
+/// Bytes of a page's path that are kept.
 const MAX_PATH: usize = 512;
 
 /// Schemes of wallets.
 const COINS: [&str; 8] =
     ["bitcoin", "bitcoincash", "dogecoin", "ethereum", "litecoin", "monero", "tron", "dash"];
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     Page(Page),
@@ -26,21 +26,21 @@ pub(super) enum Target {
     Wallet(String),
 }
 
-/// A page on the net.
+/// A page on the web.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) host: Host,
-    /// The registered domain and the shape of path and query: the same in all copies of a mailing.
+    /// The registered domain, and the shape of path and query: the same in all copies of a mailing.
     pub(super) site: String,
-    /// Host and path as they are, where the shape has less than these.
+    /// Host and path as written, if the shape has less than these.
     pub(super) exact: Option<String>,
 }
 
-/// Shows where a link leads. `base` is that of the HTML page on which it stands. One page may name another, to which it leads on:
-/// both are shown.
+/// Passes on the targets of a link. `base` is that of its HTML page. If the link of a page contains another link, to which it redirects,
+/// both are passed on.
 pub(super) fn targets(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
     let link = &link[..link.floor_char_boundary(LONGEST)];
-    // Browsers leave these out, wherever they stand.
+    // Browsers ignore these anywhere.
     let link: String =
         link.trim_matches(|c: char| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, see) };
@@ -76,7 +76,7 @@ fn relative(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
     }
 }
 
-/// The scheme of a link, and what is behind its colon.
+/// The scheme of a link, and the text behind its colon.
 fn scheme(link: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = link.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -84,18 +84,18 @@ fn scheme(link: &str) -> Option<(&str, &str)> {
     (is_scheme && scheme.len() <= 16 && !scheme.contains('.')).then_some((scheme, rest))
 }
 
-/// The page whose address follows a scheme, and the one that it names.
+/// The page whose address follows a scheme, and the page that this one names.
 fn pages(rest: &str, see: &mut impl FnMut(Target)) {
     let (outer, inner) = parted(rest);
     page(outer, see);
     if let Some(inner) = inner {
-        // One parameter of several: the others are not of it.
+        // The inner link is one parameter; the next ones do not belong to it.
         let end = if outer.contains('?') { inner.find('&').unwrap_or(inner.len()) } else { inner.len() };
         page(&decoded(&inner[..end]), see);
     }
 }
 
-/// A link, cut before the last other link in it, and what follows the scheme of that one.
+/// A link up to the last other link in it, and the text behind that one's scheme.
 fn parted(rest: &str) -> (&str, Option<&str>) {
     let start = rest.len() - rest.trim_start_matches(['/', '\\']).len();
     let lower = rest.to_ascii_lowercase();
@@ -126,7 +126,7 @@ fn page(rest: &str, see: &mut impl FnMut(Target)) {
     see(Target::Page(Page { site: format!("{}{shape}", host.site()), exact, host }));
 }
 
-/// The telephone to which a page of a messenger leads.
+/// The telephone number of a messenger's page.
 fn messenger(host: &Host, path: &str, query: Option<&str>) -> Option<String> {
     match host.site() {
         "wa.me" => telephone::target(&format!("+{}", path.trim_matches(['/', '+']))),
@@ -135,7 +135,7 @@ fn messenger(host: &Host, path: &str, query: Option<&str>) -> Option<String> {
     }
 }
 
-/// Numbers of this messenger begin with the code of their country.
+/// This messenger's numbers begin with the country code.
 fn phone_parameter(query: &str) -> Option<String> {
     let value = query
         .split(['?', '&'])
@@ -144,7 +144,7 @@ fn phone_parameter(query: &str) -> Option<String> {
     telephone::target(&format!("+{}", value.trim_start_matches(['+', ' '])))
 }
 
-/// The link that stands in a token of a text, if one does.
+/// The link in a token of a text, if there is one.
 pub(super) fn in_token(token: &str) -> Option<&str> {
     // Nearly all tokens are words.
     let slash = memchr::memchr(b'/', token.as_bytes());
@@ -175,7 +175,7 @@ fn is_www(token: &str) -> bool {
     token.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."))
 }
 
-/// `shop.example/autumn`, with a top-level domain that is one.
+/// `shop.example/autumn`, with a known top-level domain.
 fn has_page(token: &str) -> bool {
     let Some((host, path)) = token.split_once('/') else { return false };
     host.len() <= 253
@@ -185,7 +185,7 @@ fn has_page(token: &str) -> bool {
         && psl::suffix(host.to_ascii_lowercase().as_bytes()).is_some_and(|suffix| suffix.is_known())
 }
 
-/// A link as it is in a text: one without a scheme is one of a page.
+/// Passes on the targets of a link in a text, where a link without a scheme is a page.
 pub(super) fn targets_of_text(link: &str, see: &mut impl FnMut(Target)) {
     if link.contains("://") {
         targets(link, None, see);
