@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The text of HTML, what of it a reader sees, and where its links lead.
+//! The text of HTML, its visible part, and the targets of its links.
 
 use super::bidi::in_reading_order;
 use super::elements::Elements;
@@ -15,10 +15,10 @@ use html5ever::{LocalName, local_name};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
-/// Shows the text and the link targets of `html`, in order.
+/// Passes on the text and the link targets of `html`, in order.
 ///
-/// Tokenised by the rules of browsers, since that is how readers see it. Comments, scripts, styles and the title are
-/// left out, and so are `cid:` and `mid:` targets: they name other parts by a label that differs in each copy.
+/// It follows the browsers' tokenizer, since readers see mail that way. Comments, scripts, styles and the title are left out, as are `cid:`
+/// and `mid:` targets: they name other parts by a label that differs in each copy.
 pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
     let sheet = Sheet::of(html);
     if sheet.looks_ahead() {
@@ -34,7 +34,7 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
         }
         see(piece);
     });
-    // A page that is pictures says so in their place; beside a text, pictures are shown.
+    // On a page of pictures their alternative texts are shown; beside text, the pictures themselves.
     let alternatives = elements.borrow_mut().take_alternatives();
     if shown < alternatives.len() {
         for text in alternatives.lines() {
@@ -47,30 +47,30 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
     }
 }
 
-/// Bytes of a text that are no white space, in pieces that are counted many bytes at a time.
+/// Bytes of a text without white space, counted in chunks so that the compiler can vectorise it.
 fn written(text: &str) -> usize {
     let of = |piece: &[u8]| piece.iter().map(|b| u8::from(!b.is_ascii_whitespace())).sum::<u8>();
     text.as_bytes().chunks(255).map(|piece| usize::from(of(piece))).sum()
 }
 
-/// A page of which so much more was swallowed than is shown is not what its writer meant.
+/// If a page hides this many times more swallowed text than it shows, its author did not intend that.
 const SWALLOWED: usize = 4;
 
-/// What an element that is never closed took with it.
+/// The text inside an element that is never closed.
 struct Swallowed<'a> {
     by: LocalName,
     text: &'a str,
 }
 
 impl<'a> Swallowed<'a> {
-    /// What is behind the start tag of an element in `html` that is not closed at its end.
+    /// The text behind the start tag of the element that is unclosed at the end of `html`.
     fn of(html: &'a str, by: LocalName) -> Option<Self> {
         let bytes = html.as_bytes();
         let is = |at: usize, mark: &str| {
             let tag = bytes[at..].strip_prefix(mark.as_bytes()).unwrap_or_default();
             tag.get(..by.len()).is_some_and(|name| name.eq_ignore_ascii_case(by.as_bytes()))
         };
-        // The last end tag closed another one.
+        // The last end tag closed an earlier one.
         let from = memchr::memrchr_iter(b'<', bytes).find(|&at| is(at, "</")).unwrap_or(0);
         let start = memchr::memchr_iter(b'<', &bytes[from..]).map(|at| from + at).find(|&at| is(at, "<"))?;
         let (_, text) = html[start..].split_once('>')?;
@@ -80,7 +80,7 @@ impl<'a> Swallowed<'a> {
     }
 }
 
-/// Shows what was swallowed. It may swallow some of itself once more, by another element.
+/// Passes on swallowed text, which may contain another unclosed element.
 fn show_swallowed(
     swallowed: Swallowed<'_>,
     elements: &RefCell<Elements<'_>>,
@@ -89,7 +89,7 @@ fn show_swallowed(
     let mut passed = Vec::new();
     let mut next = Some(swallowed);
     while let Some(Swallowed { by, text }) = next {
-        // Each of three kinds once.
+        // Each of the three element kinds can swallow only once.
         passed.push(by);
         next = tokenize_all(text, &passed, elements, &mut |piece| match piece {
             Piece::Text(text) => see(Piece::Swallowed(text)),
@@ -100,7 +100,7 @@ fn show_swallowed(
     }
 }
 
-/// Tokenises all of `html`, passing over the start tags of some elements. Returns what was swallowed at its end.
+/// Tokenises all of `html`, ignoring the start tags of `passed`. Returns the text that an unclosed element swallowed.
 fn tokenize_all<'a>(
     html: &'a str,
     passed: &[LocalName],
@@ -112,7 +112,7 @@ fn tokenize_all<'a>(
         rest = match tokenize(rest, passed, elements, see) {
             Stopped::AtEnd => "",
             Stopped::InSilence(by) => return Swallowed::of(rest, by),
-            // The comment goes on, and is not seen; nor is its end tokenised.
+            // The rest of the comment is invisible and not tokenised.
             Stopped::InComment(after) => after.split_once("-->").map_or("", |(_, after)| after),
             Stopped::InTag(after) => {
                 see(Piece::Text(after));
@@ -126,7 +126,7 @@ fn tokenize_all<'a>(
 /// Bytes that are tokenised at a time.
 const PIECE: usize = 4 << 10;
 
-/// How far [`tokenize`] came, and what it left.
+/// Where [`tokenize`] stopped, with the rest.
 #[derive(Debug)]
 enum Stopped<'a> {
     AtEnd,
@@ -136,7 +136,7 @@ enum Stopped<'a> {
     InComment(&'a str),
 }
 
-/// Tokenises `html` until its end, or until so much of it made no token that it may be a tag without bounds.
+/// Tokenises `html` up to its end, or up to a tag or comment that grows without bound.
 fn tokenize<'a>(
     html: &'a str,
     passed: &[LocalName],
@@ -148,13 +148,13 @@ fn tokenize<'a>(
     read_on(html, ordinary, sink)
 }
 
-/// Tokenises what is behind the first bytes, which were read.
+/// Tokenises the bytes behind the first `known` ones.
 fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     if known == html.len() {
         sink.end_text();
         return Stopped::AtEnd;
     }
-    // The tokenizer goes on where its piece would be cut if it had begun at the beginning.
+    // Pieces have the same bounds as when tokenising from the beginning.
     let (mut rest, mut known) = (html, known);
     while rest.ceil_char_boundary(PIECE) <= known {
         let length = rest.ceil_char_boundary(PIECE);
@@ -165,19 +165,19 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     let input = BufferQueue::default();
     while !rest.is_empty() && tokenizer.sink.separators.get() <= MAX_SEPARATORS {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
-        // In a piece with a token before, what stands before is none of its own.
+        // In a piece that holds an earlier token, bytes before the rest do not count.
         if known == 0 {
             tokenizer.sink.separate(piece);
         }
         input.push_back(StrTendril::from_slice(&piece[std::mem::take(&mut known)..]));
-        // The sink never asks to stop at a script, so one feed takes all of the piece.
+        // The sink never stops at a script, so one feed takes the whole piece.
         let _ = tokenizer.feed(&input);
         rest = after;
     }
     tokenizer.sink.last_is_comment.set(false);
     tokenizer.end();
     tokenizer.sink.end_text();
-    // Its end makes a token of an open comment, and none of an open tag. The comment's own end may have begun.
+    // The end of input makes a token of an open comment, but not of an open tag. The comment's own end may have begun.
     match (rest.is_empty(), tokenizer.sink.last_is_comment.get()) {
         (true, _) => tokenizer.sink.silent.take().map_or(Stopped::AtEnd, Stopped::InSilence),
         (false, false) => Stopped::InTag(rest),
@@ -189,7 +189,7 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     }
 }
 
-/// Words of a text that only names a picture: a logo, a product.
+/// Words of an alternative text that is only a label: a logo, a product.
 const LABEL: usize = 3;
 
 fn begins(text: &str, with: &str) -> bool {
@@ -198,16 +198,15 @@ fn begins(text: &str, with: &str) -> bool {
 
 struct Sink<'a, 's> {
     see: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
-    /// The names of elements that are passed over.
+    /// The names of elements that are ignored.
     passed: &'a [LocalName],
-    /// The element that is open whose text is no content. Such elements hold only text, so they do not nest.
+    /// The open element whose text is no content. Such elements contain only text, so they do not nest.
     silent: RefCell<Option<LocalName>>,
-    /// The open elements, which say how text is shown.
+    /// The open elements, which decide how text is shown.
     elements: &'a RefCell<Elements<'s>>,
-    /// Text since the last tag. It comes in pieces, a letter that is written as a reference in one of its own; a word
-    /// must be seen whole.
+    /// Text since the last tag. The tokenizer passes it in pieces, one for each character reference, but words must be passed on whole.
     text: RefCell<String>,
-    /// Bytes since the last token that may have ended an attribute, and those of the piece in which it came.
+    /// Bytes since the last token that may have ended an attribute, including those of that token's piece.
     separators: Cell<usize>,
     last_is_comment: Cell<bool>,
 }
@@ -308,8 +307,8 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    /// Text in attributes that a reader sees: what fields and buttons hold, and what stands in the place of a picture on the net, which
-    /// mail programs do not fetch.
+    /// Text in attributes that a reader sees: values of fields and buttons, and alternative texts of remote pictures, which mail programs
+    /// do not fetch.
     fn said_by_attributes(&self, tag: &Tag) {
         let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
         if tag.name == local_name!("img") {
@@ -342,8 +341,7 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    /// The way in which the tokenizer must read on after the start tag of `name`, as the tree builder of the HTML
-    /// standard would tell it.
+    /// How the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
     fn content_of(name: &LocalName) -> TokenSinkResult<()> {
         match *name {
             local_name!("script") => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -383,7 +381,7 @@ impl TokenSink for Sink<'_, '_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        // No tokens of the text: a tag of many attributes may have as many errors.
+        // Errors are no tokens of text: a tag with many attributes may have as many errors.
         if let Token::ParseError(_) | Token::EOFToken = token {
             return TokenSinkResult::Continue;
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which tags close which elements, and whose text is seen.
+//! Which tags close which elements, and which text is visible.
 
 use super::*;
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
 use proptest::prelude::*;
 
-/// What is open, found by looking at one element after the other.
+/// The open elements, searched one after the other.
 #[derive(Default)]
 struct OneByOne(Vec<LocalName>);
 
@@ -219,7 +219,7 @@ fn answered_messages_are_quoted() {
     assert_eq!(shown("yes<blockquote type=cite>no<blockquote>no</blockquote></blockquote>yes"), "yesyes");
     assert_eq!(shown("yes<div class=\"gmail_quote x\">no</div><blockquote>yes</blockquote>"), "yesyes");
     assert_eq!(shown("yes<div class=protonmail_quote>no</div>"), "yes");
-    // A line that ends with a colon announces it.
+    // A line that ends with a colon announces the quote.
     assert_eq!(shown("Ana wrote:<br> <blockquote>no</blockquote>yes"), "Ana wrote: yes");
     assert_eq!(shown("Ana wrote:<p>yes<blockquote>yes</blockquote>"), "Ana wrote:yesyes");
 }

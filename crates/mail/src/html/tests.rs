@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is read of pages.
+//! The pieces of pages.
 
 use super::*;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn what_a_reader_sees() {
     assert_eq!(seen("<script>never closed"), "");
 }
 
-/// Pieces of HTML that are ordinary, and such that are not.
+/// Pieces of HTML, ordinary and not.
 const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
     &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
     wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
@@ -38,7 +38,7 @@ const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a
     <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
 
 proptest! {
-    /// Whether HTML is found to be ordinary or not, the same is seen.
+    /// The fast lexer and the tokenizer give the same pieces.
     #[test]
     fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
         let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
@@ -69,7 +69,7 @@ fn what_is_never_closed_is_read_after_all() {
     // Each by another one.
     assert_eq!(seen(&format!("<title><style>a<script>{page}")), text);
     assert_eq!(seen(&format!("<title>{}{page}", "<style></style>".repeat(3))), text);
-    // What is closed is not read, and an end without a text is no loss.
+    // Closed elements are not read, and an end without text is no loss.
     assert_eq!(seen(&format!("<title>{page}</title>")), "");
     assert_eq!(
         seen("<p>A letter of some words, and more of them.</p><style>p{}"),
@@ -77,7 +77,7 @@ fn what_is_never_closed_is_read_after_all() {
     );
 }
 
-/// A tag without bounds is not tokenised to its end, which would take minutes; a long comment hides nothing else.
+/// An unbounded tag is not tokenised to its end, which would take minutes; a long comment hides nothing else.
 #[test]
 fn endless_tags_and_long_comments() {
     let attributes = "a1 b2=c ".repeat(300_000);
@@ -104,7 +104,7 @@ fn what_attributes_say_is_read() {
             "<img src='http://a.example/x' alt='Our winter sale ends on Sunday'>",
             "[http://a.example/x]{http://a.example/x (None, None)}Our winter sale ends on Sunday",
         ),
-        // Beside a text it is only that.
+        // Beside text, the alternative text is not shown.
         (
             "<img src='//a.example/x' alt='Our winter sale ends on Sunday'>A letter of many words that is longer than it",
             "[//a.example/x]{//a.example/x (None, None)}A letter of many words that is longer than it",
@@ -183,7 +183,7 @@ fn elements_and_their_links() {
     assert_eq!(seen("<A class=x HREF=' u '>a</A><br>"), "<a u></a><br ->");
     assert_eq!(seen("<form action=v><link href=w>"), r#"<form v><link ->"#);
     assert_eq!(seen("<p hidden><a href=u>"), r#"<p -><a ->"#);
-    // What the reader of a swallowed page sees has elements, too.
+    // The visible part of swallowed text has elements, too.
     let page = "<a href=u>some words and some more of them</a>";
     assert_eq!(seen(&format!("<title>{page}")), "<title -><a u></a>");
 }

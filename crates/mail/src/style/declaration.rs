@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The properties that may hide text, and what their values mean for it.
+//! The properties that may hide text, and their effects.
 
 use super::cascade::{Slot, Value};
 use super::painting::{is_of_paint, paints};
@@ -18,20 +18,20 @@ pub(super) struct Declaration {
     pub(super) is_important: bool,
 }
 
-/// `style` attributes of a page that are kept, and bytes of the longest of these: cells of a table have the same ones.
+/// `style` attributes of a page that are cached, and bytes of the longest of these: cells of a table repeat them.
 const MAX_KEPT: usize = 8;
 const MAX_KEPT_BYTES: usize = 512;
 
-/// What the last `style` attributes say.
+/// The declarations of the last `style` attributes.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     kept: Vec<(String, Vec<Declaration>)>,
-    /// Which is replaced next.
+    /// The index to replace next.
     next: usize,
 }
 
 impl Attributes {
-    /// Shows what one of them says.
+    /// Passes on the declarations of an attribute.
     pub(super) fn read(&mut self, text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
         if text.len() > MAX_KEPT_BYTES {
             of_attribute(text, vars, see);
@@ -55,7 +55,7 @@ impl Attributes {
 
 /// Reads a `style` attribute.
 fn of_attribute(text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
-    // Where no character can stand for something else, a semicolon is the end of a declaration. That is nearly always so.
+    // Without these characters a semicolon always ends a declaration. That is nearly always so.
     if text.bytes().any(|b| b"\\\"'({[*".contains(&b)) {
         RuleBodyParser::new(&mut Parser::new(text), &mut Block { vars, see }).for_each(drop);
         return;
@@ -123,7 +123,7 @@ pub(super) fn of_value(name: &str, input: &mut Parser<'_>, vars: &Vars, see: &mu
     }
 }
 
-/// A value without comments, its words without escapes.
+/// A value without comments and with its words unescaped.
 fn plain(input: &mut Parser<'_>) -> String {
     let mut text = String::new();
     loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether the attributes of an element, and the style sheets of its page, keep its text from being seen.
+//! Whether an element's attributes and its page's style sheets hide its text.
 
 mod attribute;
 mod cascade;

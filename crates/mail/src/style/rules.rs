@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads style sheets: rules, those within rules, and those within `@media` and its like.
+//! Reads style sheets: rules, nested rules, and rules within `@media` and the like.
 
 use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
 use super::compound::Selector;
@@ -18,15 +18,15 @@ use cssparser::{
 };
 use std::rc::Rc;
 
-/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. Of a page with more
-/// none is read: what was not read might show what was hidden.
+/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. If a page has more, none is read: the
+/// unread rest might show text that the read part hides.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Levels of rules in one another.
+/// Levels of nested rules.
 const MAX_DEPTH: usize = 8;
 
 impl Sheet {
-    /// Reads the style sheets in a page, wherever they stand.
+    /// Reads all style sheets of a page.
     pub(crate) fn of(html: &str) -> Self {
         let mut found = Vec::new();
         let mut bytes = 0_usize;
@@ -51,13 +51,13 @@ impl Sheet {
     }
 }
 
-/// What stands around a rule.
+/// The context of a rule.
 #[derive(Debug, Clone)]
 struct Around {
     applies: Applies,
     origin: Origin,
     depth: usize,
-    /// Those of the rule around it; none outside of rules.
+    /// Those of the outer rule; none outside of rules.
     selectors: Rc<[Selector]>,
 }
 
@@ -66,7 +66,7 @@ struct Around {
 struct Block {
     found: Rules,
     content: Option<String>,
-    /// Something is in it that is not known.
+    /// Whether it has unknown contents.
     is_odd: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
         _start: &ParserState,
         input: &mut Parser<'i>,
     ) -> Result<(), ParseError<()>> {
-        // A rule of which all selectors are left out has nothing within it either.
+        // If all selectors of a rule are dropped, its nested rules are, too.
         if !selectors.is_empty() {
             let depth = self.around.depth + usize::from(!self.around.selectors.is_empty());
             let around = Around { selectors, depth, ..self.around.clone() };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a message looks like a letter above known text, and what it reports to the ledger in consequence.
+//! Whether a message looks like a letter above known text, and its reports in consequence.
 
 use super::known::{AGREEING, ALIKE, Seen};
 use super::runs::Runs;

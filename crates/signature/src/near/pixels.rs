@@ -6,7 +6,7 @@ use std::io::Cursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Pixels of the largest picture that is decoded: four times what a large screen has. At four bytes each they take 64 MB.
+/// Pixels of the largest picture that is decoded: four times a large screen. At four bytes each they take 64 MB.
 const MAX_PIXELS: usize = 16 << 20;
 
 /// Pixels of the longest side; a longer picture is a line.

@@ -55,7 +55,7 @@ pub struct Passage {
     pub at: usize,
 }
 
-/// Different passages below which a text says too little.
+/// Different passages from which on a text gets signatures.
 pub(super) const ENOUGH: usize = 8;
 
 /// For each slot the first passages in its order, at most [`Scheme::probes`]; empty for a text with fewer than eight different passages.

@@ -134,7 +134,7 @@ pub struct Near {
     /// Words of the text that were read.
     pub words: usize,
     /// The contexts: quoted text and enclosed message if there are few own words, or else the last words if there is no payload. Their
-    /// signatures tell whether the words were written for this context, and are never counted.
+    /// signatures show whether the words were written for this context, and are never counted.
     pub contexts: Vec<Context>,
     /// The payload: the target that the sender wants the reader to use. It survives when a program rewrites the text. It is evidence only
     /// together with passages. It is reported too.

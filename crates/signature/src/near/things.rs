@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The other parts of a message with next to no text: pictures, files and links. docs/signatures.md tells which of them are the message,
+//! The other parts of a message with next to no text: pictures, files and links. docs/signatures.md defines which of them are the message,
 //! and which only stand below it.
 
 use super::document;

@@ -96,7 +96,7 @@ impl Found {
     }
 
     /// The signature of the payload of a message between these correspondents: of its rarest kind, the lowest signature. Contents in
-    /// footers only are left out: all mail of a list has the same footer, whoever wrote it.
+    /// footers only are left out: all mail of a list has the same footer, whatever its author.
     pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Option<Signature> {
         for to in between.reply_to.iter().filter(|to| !between.from.contains(to)) {
             address::form(to).into_iter().for_each(|to| self.put(Payload::Address, to, false));

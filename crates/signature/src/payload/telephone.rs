@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Telephone numbers. A row of digits is one if its form is that of telephone numbers only, or if a word before it says so.
+//! Telephone numbers. A row of digits is one if its form is that of telephone numbers only, or if a word before it identifies it.
 //! docs/signatures.md has the rule and the reasons.
 
 use super::digits::{Group, Row, rows};
