@@ -56,9 +56,9 @@ impl MethodResult {
 impl fmt::Display for MethodResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.method, self.result)?;
-        let telling = |name: &str| matches!(name, "header.d" | "header.from" | "smtp.mailfrom" | "reason");
-        let mut told = self.properties.iter().filter(|(name, _)| telling(name));
-        told.try_for_each(|(name, value)| write!(f, " {name}={value}"))
+        let is_shown = |name: &str| matches!(name, "header.d" | "header.from" | "smtp.mailfrom" | "reason");
+        let mut shown = self.properties.iter().filter(|(name, _)| is_shown(name));
+        shown.try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mail_servers_write_is_read() {
+    fn usual_fields_are_read() {
         for (value, expected) in [
             (
                 "mx.test;\n\tdkim=pass (2048-bit key; unprotected) header.d=shop.example header.i=@shop.example \
@@ -274,7 +274,7 @@ mod tests {
 
     /// Fields that some program leaves in place, since it cannot read them; the first eight passed OpenDKIM 2.11.
     #[test]
-    fn what_is_odd_is_no_field() {
+    fn unusual_fields_are_ignored() {
         let many = "mx.test".to_owned() + &"; dkim=pass header.d=a.example".repeat(16);
         let most = "mx.test".to_owned() + &"; dkim=pass header.d=a.example".repeat(15);
         assert!(read(&most).is_some());
@@ -310,7 +310,7 @@ mod tests {
 
     /// A sender may have a quoted name with any content, and some verifiers copy it.
     #[test]
-    fn what_is_quoted_is_no_property() {
+    fn quoted_text_is_no_property() {
         let parse = |value: &str| AuthenticationResults::parse(value).unwrap().results.remove(0);
         let quoted =
             parse("mx.test; spf=pass smtp.mailfrom=\"x smtp.mailfrom=a.example; dkim=pass\"@evil.example");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_signature_names_its_domain() {
+    fn a_complete_signature_has_a_domain() {
         let whole = "v=1; a=rsa-sha256; c=relaxed/simple; d=Shop.\r\n\texample; s=sel;\r\n\th=From:To; bh=AA==;\r\n\tb=AA\r\n\t==";
         assert_eq!(signing_domain(whole).as_deref(), Some("shop.example"));
         for odd in [

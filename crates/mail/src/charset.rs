@@ -223,7 +223,7 @@ mod tests {
 
     /// Valid text is the same in both ways, and in the same memory.
     #[test]
-    fn what_fits_is_not_guessed() {
+    fn valid_text_is_not_guessed() {
         for (label, text) in [
             ("utf-8", CHINESE),
             ("big5", CHINESE),

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_found() {
+    fn the_signed_entity_is_found() {
         let pieces = element(PIECES, &[&[OCTETS, 2, b'a', b'b'], &[OCTETS, 1, b'c']], 0x80);
         for form in [0x80, 0x82] {
             for octets in [&[OCTETS, 3, b'a', b'b', b'c'][..], &pieces] {

@@ -180,7 +180,7 @@ pub(super) struct Mime {
     pub(super) id: Option<String>,
     pub(super) is_attachment: bool,
     /// Whether it only accompanies the root part.
-    pub(super) is_aside: bool,
+    pub(super) is_related: bool,
 }
 
 impl Mime {
@@ -195,7 +195,7 @@ impl Mime {
             start: None,
             id: None,
             is_attachment: false,
-            is_aside: false,
+            is_related: false,
         };
         if head.is_empty() {
             return mime;

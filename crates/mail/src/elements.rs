@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, which decide whether its text is visible.
 
-use super::look::{How, Look};
-use super::names::{closes_its_like, closes_paragraph, holds_its_own, is_void};
+use super::look::{Look, Visibility};
+use super::names::{closes_paragraph, closes_same_name, is_void, may_nest};
 use super::piece::Piece;
-use super::style::{Known, Node, Pseudo, Sheet, Style};
+use super::style::{Node, PageState, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
@@ -30,9 +30,9 @@ struct Element {
     /// `None` if no selector needs the context of an element.
     node: Option<Rc<Node>>,
     /// The index of the innermost outer element with the same name.
-    namesake: Option<usize>,
-    /// The innermost element that [holds its own](holds_its_own), this one or an outer one.
-    holder: Option<usize>,
+    outer_with_name: Option<usize>,
+    /// The innermost element that [may nest](may_nest), this one or an outer one.
+    container: Option<usize>,
 }
 
 /// Uses the hash that each name has. Names constructed with equal hashes cost at most [`MAX_OPEN`] collisions.
@@ -58,12 +58,12 @@ impl Hasher for ByOwnHash {
 pub(super) struct Elements<'a> {
     sheet: &'a Sheet,
     document: Option<Rc<Node>>,
-    known: Known,
+    known: PageState,
     /// Bytes of text that style sheets may still add.
     generated: usize,
     /// The alternative texts of visible pictures, a line each.
     alternatives: String,
-    /// How many paragraphs are open.
+    /// Visibility many paragraphs are open.
     paragraphs: usize,
     open: Vec<Element>,
     /// The innermost open element of each name.
@@ -84,7 +84,7 @@ impl<'a> Elements<'a> {
         Self {
             sheet,
             document: sheet.document(),
-            known: Known::default(),
+            known: PageState::default(),
             generated: MAX_GENERATED,
             alternatives: String::new(),
             paragraphs: 0,
@@ -110,11 +110,11 @@ impl<'a> Elements<'a> {
 
     /// Opens the element of a start tag.
     pub(super) fn open(&mut self, tag: &Tag) {
-        if closes_its_like(&tag.name) {
-            self.close_like(&tag.name);
+        if closes_same_name(&tag.name) {
+            self.close_implicitly(&tag.name);
         }
         if self.paragraphs > 0 && closes_paragraph(&tag.name) {
-            self.close_like(&local_name!("p"));
+            self.close_implicitly(&local_name!("p"));
         }
         let node = self.node(tag);
         if is_void(&tag.name) {
@@ -143,8 +143,8 @@ impl<'a> Elements<'a> {
                 look,
                 lays_out,
                 node,
-                namesake: self.innermost.insert(tag.name.clone(), at),
-                holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
+                outer_with_name: self.innermost.insert(tag.name.clone(), at),
+                container: if may_nest(&tag.name) { Some(at) } else { self.container() },
             });
         }
     }
@@ -186,13 +186,13 @@ impl<'a> Elements<'a> {
     }
 
     /// Passes on the starts and ends of boxes.
-    pub(super) fn show_boxes(&mut self, see: &mut dyn FnMut(Piece<'_>)) {
-        self.boxes.drain(..).for_each(see);
+    pub(super) fn show_boxes(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+        self.boxes.drain(..).for_each(emit);
     }
 
-    /// How text is shown here.
-    pub(super) fn how(&self) -> How {
-        self.look().how()
+    /// Visibility text is shown here.
+    pub(super) fn visibility(&self) -> Visibility {
+        self.look().visibility()
     }
 
     /// Whether a picture here is visible and belongs to this message.
@@ -213,7 +213,7 @@ impl<'a> Elements<'a> {
 
     /// Keeps the alternative text of a picture here.
     pub(super) fn keep_alternative(&mut self, text: &str) {
-        if self.how() == How::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
+        if self.visibility() == Visibility::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
             self.alternatives.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
             self.alternatives.push('\n');
         }
@@ -250,19 +250,19 @@ impl<'a> Elements<'a> {
         self.open.last().map_or(Look::START, |element| element.look)
     }
 
-    fn holder(&self) -> Option<usize> {
-        self.open.last().and_then(|element| element.holder)
+    fn container(&self) -> Option<usize> {
+        self.open.last().and_then(|element| element.container)
     }
 
     /// Closes an element whose end tag may be omitted, unless it is outside the open table or list.
-    fn close_like(&mut self, name: &LocalName) {
-        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.holder()) {
+    fn close_implicitly(&mut self, name: &LocalName) {
+        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.container()) {
             self.close_from(at);
         }
     }
 
     fn close_from(&mut self, at: usize) {
-        for Element { name, namesake, node, lays_out, .. } in self.open.drain(at..).rev() {
+        for Element { name, outer_with_name, node, lays_out, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {
                 node.end_before(self.count);
             }
@@ -270,7 +270,7 @@ impl<'a> Elements<'a> {
             if lays_out {
                 self.boxes.push(Piece::BoxesEnd);
             }
-            match namesake {
+            match outer_with_name {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),
             };

@@ -4,7 +4,7 @@
 use super::bidi::in_reading_order;
 use super::elements::Elements;
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
-use super::look::How;
+use super::look::Visibility;
 use super::names::{ends_word, is_void};
 use super::piece::Piece;
 use super::style::Sheet;
@@ -19,9 +19,9 @@ use std::cell::{Cell, RefCell};
 ///
 /// It follows the browsers' tokenizer, since readers see mail that way. Comments, scripts, styles and the title are left out, as are `cid:`
 /// and `mid:` targets: they name other parts by a label that differs in each copy.
-pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
+pub fn pieces(html: &str, emit: &mut dyn FnMut(Piece<'_>)) {
     let sheet = Sheet::of(html);
-    if sheet.looks_ahead() {
+    if sheet.needs_lookahead() {
         let elements = RefCell::new(Elements::listing(&sheet));
         tokenize_all(html, &[], &elements, &mut |_| ());
         elements.into_inner().list().into_iter().for_each(|nodes| sheet.keep_document(nodes));
@@ -32,18 +32,18 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
         if let Piece::Text(text) = piece {
             shown += written(text);
         }
-        see(piece);
+        emit(piece);
     });
     // On a page of pictures their alternative texts are shown; beside text, the pictures themselves.
     let alternatives = elements.borrow_mut().take_alternatives();
     if shown < alternatives.len() {
         for text in alternatives.lines() {
-            see(Piece::Break);
-            see(Piece::Text(text));
+            emit(Piece::Break);
+            emit(Piece::Text(text));
         }
     }
     if let Some(swallowed) = swallowed.filter(|swallowed| shown < swallowed.text.len() / SWALLOWED) {
-        show_swallowed(swallowed, &elements, see);
+        show_swallowed(swallowed, &elements, emit);
     }
 }
 
@@ -84,17 +84,17 @@ impl<'a> Swallowed<'a> {
 fn show_swallowed(
     swallowed: Swallowed<'_>,
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) {
-    let mut passed = Vec::new();
+    let mut skipped = Vec::new();
     let mut next = Some(swallowed);
     while let Some(Swallowed { by, text }) = next {
         // Each of the three element kinds can swallow only once.
-        passed.push(by);
-        next = tokenize_all(text, &passed, elements, &mut |piece| match piece {
-            Piece::Text(text) => see(Piece::Swallowed(text)),
-            Piece::Target(target) => see(Piece::SwallowedTarget(target)),
-            Piece::Break | Piece::Start { .. } | Piece::End(_) => see(piece),
+        skipped.push(by);
+        next = tokenize_all(text, &skipped, elements, &mut |piece| match piece {
+            Piece::Text(text) => emit(Piece::Swallowed(text)),
+            Piece::Target(target) => emit(Piece::SwallowedTarget(target)),
+            Piece::Break | Piece::Start { .. } | Piece::End(_) => emit(piece),
             _ => (),
         });
     }
@@ -103,19 +103,19 @@ fn show_swallowed(
 /// Tokenises all of `html`, ignoring the start tags of `passed`. Returns the text that an unclosed element swallowed.
 fn tokenize_all<'a>(
     html: &'a str,
-    passed: &[LocalName],
+    skipped: &[LocalName],
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) -> Option<Swallowed<'a>> {
     let mut rest = html;
     while !rest.is_empty() {
-        rest = match tokenize(rest, passed, elements, see) {
+        rest = match tokenize(rest, skipped, elements, emit) {
             Stopped::AtEnd => "",
-            Stopped::InSilence(by) => return Swallowed::of(rest, by),
+            Stopped::InIgnored(by) => return Swallowed::of(rest, by),
             // The rest of the comment is invisible and not tokenised.
             Stopped::InComment(after) => after.split_once("-->").map_or("", |(_, after)| after),
             Stopped::InTag(after) => {
-                see(Piece::Text(after));
+                emit(Piece::Text(after));
                 ""
             }
         };
@@ -131,7 +131,7 @@ const PIECE: usize = 4 << 10;
 enum Stopped<'a> {
     AtEnd,
     /// At the end, in an element whose text is no content.
-    InSilence(LocalName),
+    InIgnored(LocalName),
     InTag(&'a str),
     InComment(&'a str),
 }
@@ -139,11 +139,11 @@ enum Stopped<'a> {
 /// Tokenises `html` up to its end, or up to a tag or comment that grows without bound.
 fn tokenize<'a>(
     html: &'a str,
-    passed: &[LocalName],
+    skipped: &[LocalName],
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) -> Stopped<'a> {
-    let sink = Sink::new(passed, elements, see);
+    let sink = Sink::new(skipped, elements, emit);
     let ordinary = ordinary(html, &sink);
     read_on(html, ordinary, sink)
 }
@@ -179,7 +179,7 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     tokenizer.sink.end_text();
     // The end of input makes a token of an open comment, but not of an open tag. The comment's own end may have begun.
     match (rest.is_empty(), tokenizer.sink.last_is_comment.get()) {
-        (true, _) => tokenizer.sink.silent.take().map_or(Stopped::AtEnd, Stopped::InSilence),
+        (true, _) => tokenizer.sink.ignored.take().map_or(Stopped::AtEnd, Stopped::InIgnored),
         (false, false) => Stopped::InTag(rest),
         (false, true) => {
             let dashes =
@@ -197,11 +197,11 @@ fn begins(text: &str, with: &str) -> bool {
 }
 
 struct Sink<'a, 's> {
-    see: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
+    emit: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
     /// The names of elements that are ignored.
-    passed: &'a [LocalName],
+    skipped: &'a [LocalName],
     /// The open element whose text is no content. Such elements contain only text, so they do not nest.
-    silent: RefCell<Option<LocalName>>,
+    ignored: RefCell<Option<LocalName>>,
     /// The open elements, which decide how text is shown.
     elements: &'a RefCell<Elements<'s>>,
     /// Text since the last tag. The tokenizer passes it in pieces, one for each character reference, but words must be passed on whole.
@@ -213,14 +213,14 @@ struct Sink<'a, 's> {
 
 impl<'a, 's> Sink<'a, 's> {
     fn new(
-        passed: &'a [LocalName],
+        skipped: &'a [LocalName],
         elements: &'a RefCell<Elements<'s>>,
-        see: &'a mut dyn FnMut(Piece<'_>),
+        emit: &'a mut dyn FnMut(Piece<'_>),
     ) -> Self {
         Self {
-            see: RefCell::new(see),
-            passed,
-            silent: RefCell::new(None),
+            emit: RefCell::new(emit),
+            skipped,
+            ignored: RefCell::new(None),
             elements,
             text: RefCell::default(),
             separators: Cell::new(0),
@@ -243,14 +243,14 @@ impl<'a, 's> Sink<'a, 's> {
             } else {
                 in_reading_order(&text)
             };
-            let how = elements.how();
-            if matches!(how, How::Shown) {
+            let visibility = elements.visibility();
+            if matches!(visibility, Visibility::Shown) {
                 elements.shown(&text);
             }
-            (self.see.borrow_mut())(match how {
-                How::Shown => Piece::Text(&read),
-                How::Quoted => Piece::Quoted(&read),
-                How::Hidden => Piece::Hidden(&read),
+            (self.emit.borrow_mut())(match visibility {
+                Visibility::Shown => Piece::Text(&read),
+                Visibility::Quoted => Piece::Quoted(&read),
+                Visibility::Hidden => Piece::Hidden(&read),
             });
             drop(read);
             text.clear();
@@ -258,12 +258,12 @@ impl<'a, 's> Sink<'a, 's> {
     }
 
     fn show_boxes(&self) {
-        self.elements.borrow_mut().show_boxes(*self.see.borrow_mut());
+        self.elements.borrow_mut().show_boxes(*self.emit.borrow_mut());
     }
 
     fn end_word(&self, tag: &Tag) {
         if ends_word(tag) {
-            (self.see.borrow_mut())(Piece::Break);
+            (self.emit.borrow_mut())(Piece::Break);
         }
     }
 
@@ -277,7 +277,7 @@ impl<'a, 's> Sink<'a, 's> {
             let attribute = tag.attrs.iter().find(|a| a.name.local == name)?;
             Some(attribute.value.trim()).filter(|value| !value.is_empty())
         });
-        (self.see.borrow_mut())(Piece::Start { name: &tag.name, link });
+        (self.emit.borrow_mut())(Piece::Start { name: &tag.name, link });
     }
 
     fn targets(&self, tag: &Tag) {
@@ -290,7 +290,7 @@ impl<'a, 's> Sink<'a, 's> {
             let scheme = target.as_bytes().get(..4).unwrap_or_default();
             let names_a_part = scheme.eq_ignore_ascii_case(b"cid:") || scheme.eq_ignore_ascii_case(b"mid:");
             if is_target && !target.is_empty() && !names_a_part {
-                (self.see.borrow_mut())(Piece::Target(target));
+                (self.emit.borrow_mut())(Piece::Target(target));
             }
         }
     }
@@ -303,13 +303,13 @@ impl<'a, 's> Sink<'a, 's> {
         if let Some(source) = value(local_name!("src")).filter(|source| !source.is_empty()) {
             let pixels = |text: &str| text.strip_suffix("px").unwrap_or(text).trim_end().parse().ok();
             let size = [local_name!("width"), local_name!("height")].map(|name| value(name).and_then(pixels));
-            (self.see.borrow_mut())(Piece::Picture { source, size: size.into() });
+            (self.emit.borrow_mut())(Piece::Picture { source, size: size.into() });
         }
     }
 
     /// Text in attributes that a reader sees: values of fields and buttons, and alternative texts of remote pictures, which mail programs
     /// do not fetch.
-    fn said_by_attributes(&self, tag: &Tag) {
+    fn attribute_text(&self, tag: &Tag) {
         let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
         if tag.name == local_name!("img") {
             let source = value(local_name!("src")).unwrap_or("");
@@ -337,11 +337,11 @@ impl<'a, 's> Sink<'a, 's> {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.text.borrow_mut().push_str(text);
             self.end_text();
-            (self.see.borrow_mut())(Piece::Break);
+            (self.emit.borrow_mut())(Piece::Break);
         }
     }
 
-    /// How the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
+    /// Visibility the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
     fn content_of(name: &LocalName) -> TokenSinkResult<()> {
         match *name {
             local_name!("script") => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -356,14 +356,14 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    fn is_silent(name: &LocalName) -> bool {
+    fn is_ignored(name: &LocalName) -> bool {
         matches!(*name, local_name!("script") | local_name!("style") | local_name!("title"))
     }
 }
 
 impl Tokens for Sink<'_, '_> {
     fn characters(&self, text: &str) {
-        if self.silent.borrow().is_none() {
+        if self.ignored.borrow().is_none() {
             self.text.borrow_mut().push_str(text);
         }
     }
@@ -373,7 +373,7 @@ impl Tokens for Sink<'_, '_> {
     }
 
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
-        if self.passed.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
+        if self.skipped.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
     }
 }
 
@@ -388,7 +388,7 @@ impl TokenSink for Sink<'_, '_> {
         self.separators.set(0);
         self.last_is_comment.set(matches!(token, Token::CommentToken(_)));
         match token {
-            Token::CharacterTokens(text) if self.silent.borrow().is_none() => {
+            Token::CharacterTokens(text) if self.ignored.borrow().is_none() => {
                 self.text.borrow_mut().push_str(&text);
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
@@ -399,15 +399,15 @@ impl TokenSink for Sink<'_, '_> {
                 self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
-                self.said_by_attributes(&tag);
+                self.attribute_text(&tag);
                 if !is_void(&tag.name) {
                     let text = self.elements.borrow_mut().before();
                     text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
                 }
-                if self.passed.contains(&tag.name) {
+                if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
-                *self.silent.borrow_mut() = Self::is_silent(&tag.name).then(|| tag.name.clone());
+                *self.ignored.borrow_mut() = Self::is_ignored(&tag.name).then(|| tag.name.clone());
                 return Self::content_of(&tag.name);
             }
             Token::TagToken(tag) => {
@@ -417,8 +417,8 @@ impl TokenSink for Sink<'_, '_> {
                 self.elements.borrow_mut().close(&tag.name);
                 self.show_boxes();
                 self.end_word(&tag);
-                (self.see.borrow_mut())(Piece::End(&tag.name));
-                *self.silent.borrow_mut() = None;
+                (self.emit.borrow_mut())(Piece::End(&tag.name));
+                *self.ignored.borrow_mut() = None;
             }
             _ => (),
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How the text of an element is shown, by its style and that of outer elements.
+//! Visibility the text of an element is shown, by its style and that of outer elements.
 
 use super::names::{is_folded, is_never_shown, is_override, is_quote};
 use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, alike};
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
-/// How the text of an element is shown.
+/// Visibility the text of an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Visibility {
     Shown,
     Quoted,
     Hidden,
@@ -80,8 +80,8 @@ impl Look {
         }
     }
 
-    /// How the text of an element with this look is shown.
-    pub(super) fn how(&self) -> How {
+    /// Visibility the text of an element with this look is shown.
+    pub(super) fn visibility(&self) -> Visibility {
         let is_drawn = match (self.fill.unwrap_or(self.ink), self.background) {
             (Ink::Of(ink), Some(background)) => !alike(ink, background),
             (Ink::Transparent, _) => false,
@@ -89,11 +89,11 @@ impl Look {
         };
         let is_seen = is_drawn || self.outlined;
         if self.hidden || self.folded || self.invisible || self.size < TINY || self.squeezed || !is_seen {
-            How::Hidden
+            Visibility::Hidden
         } else if self.quoted {
-            How::Quoted
+            Visibility::Quoted
         } else {
-            How::Shown
+            Visibility::Shown
         }
     }
 }

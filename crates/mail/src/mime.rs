@@ -68,7 +68,7 @@ enum Place {
     /// A part of a digest, whose default type is a message (RFC 2046, 5.1.5).
     Digest,
     /// A part of a multipart/related that is not its root (RFC 2387, 3.2).
-    Aside,
+    Related,
 }
 
 struct Walk<'a> {
@@ -85,7 +85,7 @@ impl Walk<'_> {
         let default = if place == Place::Digest { ("message", "rfc822") } else { ("text", "plain") };
         let media = mime.media.clone();
         let media = media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
-        mime.is_aside = place == Place::Aside && media == ("text", "html");
+        mime.is_related = place == Place::Related && media == ("text", "html");
         match (media, &mime.boundary) {
             (("multipart" | "message", _), _) if depth >= MAX_DEPTH => {
                 self.leaf(&mime, "text", "plain", body)
@@ -147,7 +147,7 @@ impl Walk<'_> {
     fn leaf(&mut self, mime: &Mime, kind: &str, sub: &str, body: &[u8]) {
         self.parts += 1;
         let bytes = mime.encoding.decoded(body);
-        let is_attachment = mime.is_attachment || mime.is_aside;
+        let is_attachment = mime.is_attachment || mime.is_related;
         match (kind, sub) {
             // A multipart without a usable boundary is shown as text, as mail readers do.
             ("text" | "multipart", _) => {
@@ -205,7 +205,7 @@ impl Walk<'_> {
             };
             let place = match sub {
                 "digest" => Place::Digest,
-                "related" if !is_root() => Place::Aside,
+                "related" if !is_root() => Place::Related,
                 _ => Place::Part,
             };
             self.entity(part, depth + 1, place);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_that_belong_together_is_shown() {
+    fn the_root_of_related_parts_is_shown() {
         let related = |kind: &str, parts: &[&str]| {
             let parts: String =
                 parts.iter().map(|part| format!("--b\nContent-Type: text/html\n{part}\n")).collect();

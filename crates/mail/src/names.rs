@@ -26,7 +26,7 @@ pub(super) fn is_void(name: &LocalName) -> bool {
 }
 
 /// Whether the next element of the same name ends it.
-pub(super) fn closes_its_like(name: &LocalName) -> bool {
+pub(super) fn closes_same_name(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("p")
@@ -57,7 +57,7 @@ pub(super) fn closes_paragraph(name: &LocalName) -> bool {
 }
 
 /// Elements that may hold another element of an outer one's name.
-pub(super) fn holds_its_own(name: &LocalName) -> bool {
+pub(super) fn may_nest(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("table")

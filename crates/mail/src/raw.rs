@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_whatever_stands_around_them() {
+    fn fields_are_found_in_any_form() {
         let raw =
             b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
                     List-Id: News <news.Example.org>\r\nMessage-ID: <1@x>\r\nSubject: a\r\n b\r\n\r\nbody";

@@ -21,11 +21,11 @@ impl Received {
     pub fn of(value: &str) -> Self {
         let mut received = Self::default();
         let (mut depth, mut is_by, mut literal) = (0usize, false, None);
-        let (mut before, mut said, mut marked) = ("", None, None);
+        let (mut before, mut named, mut marked) = ("", None, None);
         for word in words(value) {
             let last = std::mem::replace(&mut before, word);
-            if depth == 0 && said.is_none() && last.eq_ignore_ascii_case("from") {
-                said = Some(word);
+            if depth == 0 && named.is_none() && last.eq_ignore_ascii_case("from") {
+                named = Some(word);
             } else if depth > 0 && marked.is_none() {
                 marked = marked_helo(last, word);
             }
@@ -44,8 +44,8 @@ impl Received {
             }
         }
         received.client = received.client.or(literal).map(|ip| ip.to_canonical());
-        let is_said = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
-        received.helo = marked.or(said).filter(is_said).map(str::to_owned);
+        let is_helo = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
+        received.helo = marked.or(named).filter(is_helo).map(str::to_owned);
         received
     }
 }
@@ -64,8 +64,8 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 fn marked_helo<'a>(last: &str, word: &'a str) -> Option<&'a str> {
     let is_name = |name: &str| !matches!(name, "" | "(" | ")");
     let at = word.find('=').filter(|&at| word[..at].eq_ignore_ascii_case("helo"));
-    let told = if last.eq_ignore_ascii_case("helo") { Some(word) } else { at.map(|at| &word[at + 1..]) };
-    told.filter(|name| is_name(name))
+    let name = if last.eq_ignore_ascii_case("helo") { Some(word) } else { at.map(|at| &word[at + 1..]) };
+    name.filter(|name| is_name(name))
 }
 
 /// An address, maybe in brackets. `helo=` marks a name.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_servers_say_it_in_their_own_ways() {
+    fn forms_of_many_mail_servers_are_read() {
         let lines = [
             ("me", "from me (client.example [192.0.2.7])\n\tby MX.test (Postfix) with ESMTP id 4ID; Sat"),
             ("[198.51.100.1]", "from [198.51.100.1] (unknown [192.0.2.7]) by mx.test (Postfix)"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_has_nothing() {
+    fn fields_without_a_client_have_none() {
         for line in
             ["", "by mx.test (Postfix, from userid 0) id 4ID", "from (((", "from [", ")))) by", "from a (b"]
         {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_received_says_when() {
+    fn the_first_received_has_the_time() {
         let raw = b"From x Sat Nov 21 10:00:00 2026\nReturn-Path: <Bounce@Example.org>\nDelivered-To: user@example.net\n\
                     Received: from a (a [192.0.2.1]) by mx; with; SMTP;\n\tSat, 21 Nov 2026 11:00:05 +0100 (CET)\n\
                     Received: from b by a; Fri, 20 Nov 2026 10:00:00 +0000\nDate: Thu, 1 Jan 2099 00:00:00 +0000\n\
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_the_date_does() {
+    fn without_received_the_date_has_the_time() {
         let time = |text: &str| Stored::of(text.as_bytes()).time;
         assert_eq!(time("Date: Sat, 21 Nov 2026 10:00:05 GMT\n\n"), Some(1_795_255_205));
         assert_eq!(time("Received: by mx\nDate: 21 Nov 2026 10:00:05 +0000\n\n"), Some(1_795_255_205));

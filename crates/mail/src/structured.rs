@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_read_whatever_stands_around_them() {
+    fn types_are_read_in_any_form() {
         for html in [
             "text/html",
             " Text/HTML; charset=x",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_put_together() {
+    fn parameters_are_joined() {
         assert_eq!(parameter("a/b; boundary*1=\"d e\"; boundary*0=c", "boundary").as_deref(), Some("cd e"));
         assert_eq!(parameter("a/b; name*=utf-8'en'a%20b%", "name").as_deref(), Some("a b%"));
         assert_eq!(parameter("a/b; name*0*=x''a%41; name*1=%41", "name").as_deref(), Some("aA%41"));

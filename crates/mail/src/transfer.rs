@@ -199,7 +199,7 @@ mod tests {
 
     /// "An offer for you" is `QW4gb2ZmZXIgZm9yIHlvdQ==`.
     #[test]
-    fn base64_is_decoded_past_what_is_none() {
+    fn base64_is_decoded_past_other_characters() {
         for body in [
             "QW4gb2ZmZXIgZm9yIHlvdQ==",
             "QW4gb2Zm!ZXIgZm9yIHlvdQ==",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_of_base64_stays() {
+    fn a_body_without_base64_characters_stays() {
         assert_eq!(shown(Encoding::Base64, "\u{2014} ?!"), "\u{2014} ?!");
     }
 
@@ -248,7 +248,7 @@ mod tests {
 
     /// The lenient way differs from the strict one only if that one fails.
     #[test]
-    fn both_ways_agree_on_what_is_valid() {
+    fn both_ways_agree_on_valid_bodies() {
         for body in ["a=3D=\r\nb \r\n\r\nc", "=\n", "", "x\n", "=41=0A\r\n"] {
             let strict = quoted_printable_decode(body.as_bytes()).unwrap();
             assert_eq!(quoted_printable(body.as_bytes()), strict, "{body:?}");

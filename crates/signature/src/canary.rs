@@ -31,7 +31,7 @@ impl fmt::Debug for Canary {
 /// The error for a line that is no canary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {BEFORE}, 32 letters A to Z and digits 2 to 7, and {BEHIND}")]
-pub struct NoCanary;
+pub struct InvalidCanary;
 
 impl Canary {
     /// Makes a canary from random bytes.
@@ -54,12 +54,17 @@ impl Canary {
 }
 
 impl FromStr for Canary {
-    type Err = NoCanary;
+    type Err = InvalidCanary;
 
-    fn from_str(line: &str) -> Result<Self, NoCanary> {
+    fn from_str(line: &str) -> Result<Self, InvalidCanary> {
         let secret = line.trim().strip_prefix(BEFORE).and_then(|rest| rest.strip_suffix(BEHIND));
-        let secret: [u8; 32] = secret.and_then(|secret| secret.as_bytes().try_into().ok()).ok_or(NoCanary)?;
-        if secret.iter().all(|letter| ALPHABET.contains(letter)) { Ok(Self(secret)) } else { Err(NoCanary) }
+        let secret: [u8; 32] =
+            secret.and_then(|secret| secret.as_bytes().try_into().ok()).ok_or(InvalidCanary)?;
+        if secret.iter().all(|letter| ALPHABET.contains(letter)) {
+            Ok(Self(secret))
+        } else {
+            Err(InvalidCanary)
+        }
     }
 }
 
@@ -179,7 +184,7 @@ mod tests {
         assert_eq!(format!("{line}\n").parse(), Ok(canary()));
         assert!(!format!("{:?}", canary()).contains(&line[16..48]));
         for bad in ["", &line[1..], &line[..58], &line.to_lowercase(), &line.replace('A', "1")] {
-            assert_eq!(bad.parse::<Canary>(), Err(NoCanary), "{bad}");
+            assert_eq!(bad.parse::<Canary>(), Err(InvalidCanary), "{bad}");
         }
     }
 
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_like_it_is_none() {
+    fn similar_lines_are_no_canary() {
         let html = "Content-Type: text/html\n\n";
         let line = canary().line();
         for message in [

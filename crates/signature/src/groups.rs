@@ -23,7 +23,7 @@ pub struct Groups {
 
 /// The group of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Belongs {
+pub struct Membership {
     /// The group's number; numbers of new groups grow.
     pub group: u64,
     /// Whether its body equals that of an earlier message.
@@ -32,7 +32,7 @@ pub struct Belongs {
 
 impl Groups {
     /// Finds the group of a message, or starts one.
-    pub fn add(&mut self, signatures: &Signatures) -> Belongs {
+    pub fn add(&mut self, signatures: &Signatures) -> Membership {
         let body = signatures.body.ok().and_then(|signature| self.find(signature));
         let group = body.or_else(|| self.by_near(signatures)).unwrap_or(self.next);
         self.next = self.next.max(group + 1);
@@ -43,7 +43,7 @@ impl Groups {
                 self.of.insert(half(signature), group);
             }
         }
-        Belongs { group, exact: body.is_some() }
+        Membership { group, exact: body.is_some() }
     }
 
     /// The number of signatures by which all groups are found.
@@ -127,7 +127,7 @@ mod tests {
         let mut groups = Groups::default();
         let first = groups.add(&of(LETTER));
         assert!(!first.exact);
-        assert_eq!(groups.add(&of(LETTER)), Belongs { exact: true, ..first });
+        assert_eq!(groups.add(&of(LETTER)), Membership { exact: true, ..first });
         assert_eq!(groups.add(&of(&format!("Dear Anna,\n{LETTER}"))), first);
         let other =
             groups.add(&of("nothing of this letter stands in the one before it and so it is of its own"));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_begins_anew() {
+    fn a_forgotten_group_starts_over() {
         let mut groups = Groups::default();
         let first = groups.add(&of(LETTER));
         for n in 0..1000 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The low-information guard: whether a message has enough distinct words.
 
-use super::text::stands_alone;
+use super::text::is_unspaced;
 use bulkmark_types::LowInformation;
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ impl Guard {
     fn words_of(&mut self, token: &str) {
         let mut word = String::new();
         for c in token.chars() {
-            let alone = stands_alone(c);
+            let alone = is_unspaced(c);
             if c.is_alphanumeric() && !alone {
                 word.extend(c.to_lowercase());
                 continue;

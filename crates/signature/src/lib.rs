@@ -21,7 +21,7 @@ mod settings;
 mod text;
 
 pub use body::body;
-pub use canary::{Canary, NoCanary};
-pub use groups::{Belongs, Groups};
+pub use canary::{Canary, InvalidCanary};
+pub use groups::{Groups, Membership};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;

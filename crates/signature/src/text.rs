@@ -13,7 +13,7 @@ pub(super) fn is_blank(c: char) -> bool {
 }
 
 /// Characters of scripts that are written without spaces: Thai to Khmer, Kana, Han.
-pub(super) const fn stands_alone(c: char) -> bool {
+pub(super) const fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1780}'..='\u{17B3}' | '\u{17B6}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }

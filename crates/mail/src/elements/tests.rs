@@ -13,9 +13,9 @@ struct OneByOne(Vec<LocalName>);
 impl OneByOne {
     fn open(&mut self, name: &LocalName) {
         let paragraph = local_name!("p");
-        let closed = [(closes_its_like(name), name), (closes_paragraph(name), &paragraph)];
+        let closed = [(closes_same_name(name), name), (closes_paragraph(name), &paragraph)];
         for (_, name) in closed.into_iter().filter(|(closes, _)| *closes) {
-            let found = self.0.iter().rposition(|open| open == name || holds_its_own(open));
+            let found = self.0.iter().rposition(|open| open == name || may_nest(open));
             found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
         }
         if self.0.len() < MAX_OPEN {
@@ -31,7 +31,7 @@ impl OneByOne {
 proptest! {
     /// Up to the bound, and beyond it.
     #[test]
-    fn tags_close_what_a_search_would_find(
+    fn tags_close_the_elements_that_a_search_would_find(
         closing in 0..8u8,
         tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
     ) {

@@ -21,7 +21,7 @@ fn seen(html: &str) -> String {
 }
 
 #[test]
-fn what_a_reader_sees() {
+fn visible_text() {
     assert_eq!(seen("<p>one<!-- no --> <b>t</b>wo &amp; &eacute;</p>"), "one two & é");
     assert_eq!(seen("<title>no</title><style>p{}</style><script>if (a<b) {}</script>yes"), "yes");
     assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
@@ -40,18 +40,18 @@ const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a
 proptest! {
     /// The fast lexer and the tokenizer give the same pieces.
     #[test]
-    fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
+    fn the_lexer_agrees_with_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
         let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
         let long = "a=b ".repeat(1030);
         let html: String = soup.iter().map(|&n| &*pieces[n % pieces.len()]).map(|s| if s == "LONG" { &long } else { s }).collect();
         let sheet = Sheet::default();
         let read = |whole: bool| {
             let (mut seen, elements) = (String::new(), RefCell::new(Elements::new(&sheet)));
-            let mut see = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
+            let mut emit = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
             let stopped = if whole {
-                read_on(&html, 0, Sink::new(&[], &elements, &mut see))
+                read_on(&html, 0, Sink::new(&[], &elements, &mut emit))
             } else {
-                tokenize(&html, &[], &elements, &mut see)
+                tokenize(&html, &[], &elements, &mut emit)
             };
             seen + &format!("{stopped:?}")
         };
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_never_closed_is_read_after_all() {
+fn unclosed_elements_are_read() {
     let page = "<p>An offer <a href=u:x>for you</a></p><div style='display:none'>no</div>";
     let text = "{An offer }{[u:x]}{for you}";
     assert_eq!(seen(&format!("<title>{page}")), text);
@@ -96,7 +96,7 @@ fn endless_tags_and_long_comments() {
 }
 
 #[test]
-fn what_attributes_say_is_read() {
+fn text_in_attributes_is_read() {
     for (html, expected) in [
         ("<input value='Buy now'><input type=hidden value=no><input type=Submit value=Go>", "Buy nowGo"),
         ("<input placeholder='your name'><input type=password value=no>", "your name"),
@@ -149,7 +149,7 @@ fn text_of_style_sheets_is_read() {
 }
 
 #[test]
-fn text_that_is_turned_around_is_read_as_it_is_seen() {
+fn reversed_text_is_read_in_visual_order() {
     for html in [
         "one <bdo dir=rtl>owt</bdo>",
         "one <span style='unicode-bidi:bidi-override;direction:rtl'>owt</span>",

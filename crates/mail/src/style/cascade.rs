@@ -145,7 +145,7 @@ pub(super) type Found = (Slot, Rank, Value);
 #[derive(Debug, Default)]
 pub(crate) struct Cascade {
     /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
-    said: u64,
+    declared: u64,
     hides: u64,
     found: Vec<(Slot, Rank, Value)>,
 }
@@ -154,8 +154,8 @@ impl Cascade {
     /// Adds a declaration, which counts unless a higher one exists.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
         let bit = 1 << slot as u32;
-        if self.said & bit == 0 {
-            self.said |= bit;
+        if self.declared & bit == 0 {
+            self.declared |= bit;
             self.found.push((slot, rank, value));
         } else if let Some(there) = self.found.iter_mut().find(|there| there.0 == slot) {
             if there.1 > rank {
@@ -168,12 +168,12 @@ impl Cascade {
 
     /// Removes all declarations, keeping the memory.
     pub(super) fn clear(&mut self) {
-        (self.said, self.hides) = (0, 0);
+        (self.declared, self.hides) = (0, 0);
         self.found.clear();
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
-        if self.said & (1 << slot as u32) == 0 {
+        if self.declared & (1 << slot as u32) == 0 {
             return None;
         }
         self.found.iter().find(|there| there.0 == slot).map(|&(_, _, value)| value)

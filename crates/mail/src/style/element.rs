@@ -30,7 +30,7 @@ pub(crate) enum Size {
 
 /// State that elements of a page share: memory, and cached `style` attributes.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct PageState {
     cascade: Cascade,
     attributes: Attributes,
 }
@@ -67,8 +67,8 @@ pub(crate) struct Style {
 
 impl Style {
     /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
-    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut Known) -> Self {
-        let Known { cascade, attributes } = known;
+    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
+        let PageState { cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
         for attribute in &tag.attrs {

@@ -7,7 +7,7 @@ use memchr::{memchr, memrchr_iter};
 ///
 /// It skips tags, comments and the text of scripts and the like exactly as the tokenizer does: a false `style` element would hide visible
 /// text. It reads no further than the last one.
-pub(super) fn style_elements<'a>(html: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) {
+pub(super) fn style_elements<'a>(html: &'a str, emit: &mut dyn FnMut(&'a str, &'a str)) {
     let is_style = |at: &usize| begins(&html.as_bytes()[*at..], b"<style");
     let Some(last) = memrchr_iter(b'<', html.as_bytes()).find(is_style) else { return };
     let mut at = 0;
@@ -19,7 +19,7 @@ pub(super) fn style_elements<'a>(html: &'a str, see: &mut dyn FnMut(&'a str, &'a
         let after = if let Some(comment) = rest.strip_prefix("!--") {
             Some(after_comment(comment))
         } else if is_name(rest) {
-            element(rest, see)
+            element(rest, emit)
         } else if let Some(end_tag) = rest.strip_prefix('/').filter(|text| is_name(text)) {
             Tag::read(end_tag).map(|tag| tag.after)
         } else if rest.starts_with(['!', '?', '/']) {
@@ -37,7 +37,7 @@ fn begins(text: &[u8], with: &[u8]) -> bool {
 }
 
 /// Skips a start tag, and the raw text behind it. `None` if the rest cannot be read.
-fn element<'a>(text: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) -> Option<&'a str> {
+fn element<'a>(text: &'a str, emit: &mut dyn FnMut(&'a str, &'a str)) -> Option<&'a str> {
     const RAW: [&str; 8] = ["script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"];
     let tag = Tag::read(text)?;
     let is = |name: &str| tag.name.eq_ignore_ascii_case(name);
@@ -50,7 +50,7 @@ fn element<'a>(text: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) -> Option<&
     let (inner, after) = tag.after.split_at(end);
     Tag::read(&after["</".len()..])?;
     if raw == "style" && (tag.kind.is_empty() || tag.kind.trim().eq_ignore_ascii_case("text/css")) {
-        see(inner, tag.media);
+        emit(inner, tag.media);
     }
     // A script with a comment may continue behind its first end tag.
     (raw != "script" || !inner.contains("<!--")).then_some(after)

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_apart() {
+    fn functions_are_separated() {
         let all: Vec<_> = functions("rotate(3deg) , scale( calc(0), 1) x(").collect();
         assert_eq!(all, [("rotate", "3deg"), ("scale", " calc(0), 1"), ("x", "")]);
         assert_eq!(arguments("a(b, c), d").collect::<Vec<_>>(), ["a(b, c)", "d"]);

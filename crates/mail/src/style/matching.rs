@@ -15,8 +15,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) const fn new(looks: u32) -> Self {
-        Self { left: Cell::new(looks), nodes: OnceCell::new() }
+    pub(super) const fn new(comparisons: u32) -> Self {
+        Self { left: Cell::new(comparisons), nodes: OnceCell::new() }
     }
 
     /// The elements of the page, in order.

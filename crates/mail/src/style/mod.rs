@@ -24,7 +24,7 @@ mod vars;
 
 pub(super) use colour::{Colour, PAGE, alike};
 pub(super) use compound::Pseudo;
-pub(super) use element::{Ink, Known, Size, Style};
+pub(super) use element::{Ink, PageState, Size, Style};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

@@ -125,7 +125,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "unicode-bidi" => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
-        _ if name.contains("flex") || name.ends_with("order") => arranges(name, value, set),
+        _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
         _ if name.starts_with("overflow") => {
             let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
             set(Slot::Clips, Value::Hides(clips));
@@ -134,7 +134,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             sides(name, value, set)
         }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
-        _ => presses(name, value, set),
+        _ => transforms(name, value, set),
     }
 }
 
@@ -200,7 +200,7 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 }
 
 /// The order of boxes.
-fn arranges(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+fn orders(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     if name.contains("flex") {
         let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
         set(Slot::Reversed, Value::Hides(is_reversed));
@@ -212,7 +212,7 @@ fn arranges(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 }
 
 /// Properties that move a box like a picture, or make it small or faint.
-fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
             set(Slot::Indent, away_left(value));

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_not_read() {
+    fn invalid_lists_are_rejected() {
         for text in [
             "",
             ",",

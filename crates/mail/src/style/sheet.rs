@@ -22,9 +22,9 @@ const MAX_KEPT: usize = 1 << 16;
 const MAX_COMPOUNDS: usize = 32;
 
 /// Comparisons with elements for one page: a base, more for each byte of it, and a bound.
-const LOOKS: usize = 1 << 16;
-const LOOKS_EACH: usize = 8;
-const MAX_LOOKS: usize = 1 << 21;
+const BASE_BUDGET: usize = 1 << 16;
+const BUDGET_PER_BYTE: usize = 8;
+const MAX_BUDGET: usize = 1 << 21;
 
 /// The rules that may hide or show text.
 #[derive(Debug, Default)]
@@ -102,8 +102,8 @@ impl Rules {
 impl Sheet {
     /// An empty sheet for a page with these custom properties and this many bytes.
     pub(super) fn new(vars: Vars, bytes: usize) -> Self {
-        let looks = MAX_LOOKS.min(LOOKS + LOOKS_EACH * bytes);
-        let budget = Budget::new(u32::try_from(looks).unwrap_or(u32::MAX));
+        let comparisons = MAX_BUDGET.min(BASE_BUDGET + BUDGET_PER_BYTE * bytes);
+        let budget = Budget::new(u32::try_from(comparisons).unwrap_or(u32::MAX));
         Self { vars, budget, ..Self::default() }
     }
 
@@ -123,7 +123,7 @@ impl Sheet {
     }
 
     /// Whether rules for elements depend on inner or later elements.
-    pub(crate) const fn looks_ahead(&self) -> bool {
+    pub(crate) const fn needs_lookahead(&self) -> bool {
         self.needs.following && self.kept > 0
     }
 
@@ -366,7 +366,7 @@ mod tests {
 
     /// A reader may see it.
     #[test]
-    fn what_does_not_surely_apply_hides_nothing() {
+    fn uncertain_rules_hide_nothing() {
         for css in [
             "",
             ".z{display:none}",
@@ -438,7 +438,7 @@ mod tests {
 
     /// Each compound matches each of the outer elements.
     #[test]
-    fn looks_are_bounded() {
+    fn comparisons_are_bounded() {
         let deep = "<b>".repeat(500);
         let css = format!("{} .z i{{display:none}}", "b ".repeat(11));
         assert!(shows(&css, &format!("{deep}<i>x</i>")));
@@ -475,7 +475,7 @@ mod tests {
 
     /// With more than is read, none counts: the unread rest might show text that the read part hides.
     #[test]
-    fn what_is_over_a_bound_hides_nothing() {
+    fn sheets_over_a_bound_hide_nothing() {
         let hidden = ".a{display:none}";
         assert!(!shows(&format!("{hidden}{}", ".z{top:1px}".repeat(100)), X));
         assert!(shows(&format!("{hidden}{}", "p{}".repeat(100_000)), X));

@@ -149,7 +149,7 @@ impl Node {
 
     /// An element that begins in this one. Creates the usual implied elements around it (HTML standard, 13.1.2.4).
     pub(crate) fn open(self: &Rc<Self>, tag: &Tag) -> Rc<Self> {
-        let parent = self.home(&tag.name);
+        let parent = self.actual_parent(&tag.name);
         let mut children = parent.children.get().borrow_mut();
         let mut own = Own::of(tag).unwrap_or_else(|| Own::plain(tag.name.clone()));
         if self.needs.attributes {
@@ -178,7 +178,7 @@ impl Node {
     }
 
     /// The parent of an element with this name that is written in this one.
-    fn home(self: &Rc<Self>, kind: &LocalName) -> Rc<Self> {
+    fn actual_parent(self: &Rc<Self>, kind: &LocalName) -> Rc<Self> {
         let is_head = |kind: &LocalName| {
             matches!(
                 *kind,

@@ -16,8 +16,9 @@ impl Near {
     pub fn carriers(&self, judgement: &Judgement, seen: &Seen) -> Vec<Signature> {
         let enough = (judgement.count / QUARTER).max(1);
         let slots = || self.slots.iter().zip(&judgement.slots);
-        let text = slots().filter(|(_, said)| said.counts && said.known.count > 0 && said.count >= enough);
-        let mut all: Vec<Signature> = text.map(|(slot, said)| slot.passages[said.passage].1).collect();
+        let text =
+            slots().filter(|(_, judged)| judged.counts && judged.known.count > 0 && judged.count >= enough);
+        let mut all: Vec<Signature> = text.map(|(slot, judged)| slot.passages[judged.passage].1).collect();
         let things = self.things.iter().map(|&(thing, signature)| match thing {
             Thing::Band(band) => self.commonest(band, signature, seen),
             Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Hidden | Thing::Answer => signature,
@@ -29,8 +30,8 @@ impl Near {
         all.extend(self.payload.filter(|_| judgement.by_payload));
         if all.is_empty() {
             // Only blocks make it alike.
-            let known = slots().filter(|(_, said)| said.known.count > 0);
-            all.extend(known.map(|(slot, said)| slot.passages[said.passage].1));
+            let known = slots().filter(|(_, judged)| judged.known.count > 0);
+            all.extend(known.map(|(slot, judged)| slot.passages[judged.passage].1));
         }
         all.sort_unstable();
         all.dedup();
@@ -58,7 +59,7 @@ mod tests {
     fn near(slots: &[u8]) -> Near {
         let slot = |&n: &u8| Slot {
             passages: vec![(Passage { hash: n.into(), at: n.into() }, signature(n))],
-            goes_round: false,
+            wraps: false,
         };
         let slots = slots.iter().map(slot).collect();
         Near { slots, payload: Some(signature(200)), words: 100, ..Near::default() }
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_what_was_seen_often_whatever_slot_it_is_in() {
+    fn the_first_frequent_passage_of_any_slot() {
         let seen = [(1, 30, 0), (2, 30, 0), (3, 25, 0), (4, 1, 0), (5, 20, 0)];
         let [a, b, c] = [1, 2, 3].map(signature);
         assert_eq!(carriers(&near(&[5, 4, 3, 2, 1]), &seen), [a, b, c]);
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_picture_the_commonest_form_of_each_band() {
+    fn a_picture_has_the_commonest_form_of_each_band() {
         let picture = Near {
             things: vec![(Thing::Band(0), signature(1)), (Thing::Band(1), signature(2))],
             unsure: vec![(0, signature(3)), (0, signature(4)), (1, signature(5))],

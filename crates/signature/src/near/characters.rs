@@ -5,10 +5,10 @@
 use super::fold::fold;
 use super::lines::Line;
 use super::product::{constant, folded_product};
-use crate::text::stands_alone;
+use crate::text::is_unspaced;
 
 /// Words of one letter in a row that make one word, at least.
-pub(super) const APART: usize = 4;
+pub(super) const MIN_SPACED: usize = 4;
 
 /// Words from which on their mean length is used.
 const SOME: usize = 40;
@@ -33,14 +33,14 @@ const MAX_LETTERS: usize = 1 << 18;
 
 /// The lengths of a text's words.
 #[derive(Debug, Default)]
-pub(super) struct Lengths {
+pub(super) struct WordLengths {
     words: usize,
     letters: usize,
     /// Bytes of the tokens read.
     bytes: usize,
 }
 
-impl Lengths {
+impl WordLengths {
     /// Adds a word: its folded form, and its length in bytes as written.
     #[inline]
     pub(super) fn word(&mut self, folded: &[u8], bytes: usize) {
@@ -53,7 +53,7 @@ impl Lengths {
             self.words += 1;
             self.letters += folded.len();
         } else if let Ok(folded) = str::from_utf8(folded)
-            && !folded.starts_with(stands_alone)
+            && !folded.starts_with(is_unspaced)
         {
             self.words += 1;
             self.letters += folded.chars().count();
@@ -66,7 +66,7 @@ impl Lengths {
     }
 
     /// Whether the words of `lines` carry so little information that the letters are read instead.
-    pub(super) fn say_little(&self, lines: &[Line<'_>]) -> bool {
+    pub(super) fn needs_letters(&self, lines: &[Line<'_>]) -> bool {
         if self.words >= SOME && 2 * self.letters < SPLIT * self.words {
             return true;
         }
@@ -78,14 +78,14 @@ impl Lengths {
 
 /// A row of words of one letter.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct SpacedWord {
     pub(super) row: String,
     pub(super) letters: usize,
     /// The number of its first word.
     pub(super) start: usize,
 }
 
-impl Apart {
+impl SpacedWord {
     /// Adds the word if it belongs to the row; `number` is the word's number. If it returns false, the row ends before this word.
     #[inline]
     pub(super) fn take(&mut self, word: &[u8], number: usize) -> bool {
@@ -117,7 +117,7 @@ fn only_letter(word: &[u8]) -> Option<char> {
         // No character is longer than four bytes.
         [0x80..=u8::MAX, ..] if word.len() <= 4 => {
             let mut chars = str::from_utf8(word).ok()?.chars();
-            let letter = chars.next().filter(|&c| c.is_alphabetic() && !stands_alone(c))?;
+            let letter = chars.next().filter(|&c| c.is_alphabetic() && !is_unspaced(c))?;
             chars.next().is_none().then_some(letter)
         }
         _ => None,
@@ -132,7 +132,7 @@ fn are_joined(lines: &[Line<'_>]) -> bool {
         all += letters;
         // Only letters and sentence marks: no code, no path, no key.
         let is_text = |c: char| {
-            c.is_alphabetic() && !stands_alone(c)
+            c.is_alphabetic() && !is_unspaced(c)
                 || matches!(
                     c,
                     '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'
@@ -153,7 +153,7 @@ fn tokens<'a>(lines: &'a [Line<'a>]) -> impl Iterator<Item = &'a str> {
 }
 
 /// Passes on the pieces into which the letters of `lines` are cut, each with the number of the line where it ends.
-pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
+pub(super) fn pieces(lines: &[Line<'_>], emit: &mut dyn FnMut(&str, usize)) {
     let (mut letters, mut ends) = (Vec::new(), Vec::new());
     let mut reader = Letters::default();
     for line in lines {
@@ -170,18 +170,18 @@ pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
         while ends[line].0 < end {
             line += 1;
         }
-        see(piece, ends[line].1);
+        emit(piece, ends[line].1);
     });
 }
 
 /// Passes on the pieces of a row of letters that stood apart.
-pub(super) fn pieces_of(row: &str, see: &mut dyn FnMut(&str)) {
+pub(super) fn pieces_of(row: &str, emit: &mut dyn FnMut(&str)) {
     let letters: Vec<char> = row.chars().collect();
-    cut(&letters, &mut |piece, _| see(piece));
+    cut(&letters, &mut |piece, _| emit(piece));
 }
 
 /// Cuts before each letter that, with the two behind it, has the lowest rank within two letters. Letters further away do not matter.
-fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
+fn cut(letters: &[char], emit: &mut dyn FnMut(&str, usize)) {
     let at = |i: usize| letters.get(i).map_or(0, |&c| u64::from(c));
     let ranks: Vec<u64> =
         (0..letters.len()).map(|i| rank(at(i) | at(i + 1) << 21 | at(i + 2) << 42)).collect();
@@ -192,7 +192,7 @@ fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
         let begins =
             before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
         if length > 0 && (begins || length == LONGEST) {
-            see(&piece, i);
+            emit(&piece, i);
             piece.clear();
             length = 0;
         }
@@ -200,7 +200,7 @@ fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
         length += 1;
     }
     if length > 0 {
-        see(&piece, letters.len());
+        emit(&piece, letters.len());
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     fn little(text: &str) -> bool {
         let lines: Vec<Line<'_>> = (1..).zip(text.lines()).collect();
-        let (mut lengths, mut folded) = (Lengths::default(), String::new());
+        let (mut lengths, mut folded) = (WordLengths::default(), String::new());
         for token in text.split_whitespace().filter(|token| token.len() <= 40) {
             folded.clear();
             fold(token, &mut folded);
@@ -267,11 +267,11 @@ mod tests {
                 lengths.word(folded.as_bytes(), token.len());
             }
         }
-        lengths.say_little(&lines)
+        lengths.needs_letters(&lines)
     }
 
     #[test]
-    fn words_of_a_language_say_enough() {
+    fn ordinary_words_are_not_cut() {
         for text in [
             "Chúng tôi sẽ gửi cho bạn một lá thư về giá của cửa hàng ở Huế. ".repeat(9),
             "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung für ihre Fahrgäste auf der Donau abgeschlossen. ".repeat(9),

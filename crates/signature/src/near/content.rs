@@ -17,7 +17,7 @@ pub(super) const MAX_HIDDEN: usize = 1 << 10;
 
 /// How well a mail program can show a part; the best is last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shows {
+pub(super) enum Rendering {
     /// Not shown.
     #[default]
     Nothing,
@@ -29,7 +29,7 @@ pub(super) enum Shows {
     Page,
 }
 
-impl Shows {
+impl Rendering {
     /// Whether mail programs show a text part of this subtype inline.
     pub(super) fn is_shown(subtype: &str) -> bool {
         matches!(subtype, "" | "plain" | "html" | "enriched" | "richtext")
@@ -63,11 +63,11 @@ pub(crate) struct Content {
     /// The payload: addresses and numbers that a reader may use to answer.
     pub(crate) payload: Found,
     /// How well mail programs can show it.
-    pub(super) shows: Shows,
+    pub(super) rendering: Rendering,
     /// Whether a file is attached, even if little of it is read.
     pub(super) has_files: bool,
     /// Whether its own lines have content, even without many words.
-    pub(super) speaks: bool,
+    pub(super) has_text: bool,
     /// Keyed hashes of the words of names below the text, kept only if the text is short.
     pub(super) names: Vec<u64>,
     /// The ranges of words that belong to enclosed messages.
@@ -91,22 +91,22 @@ impl Content {
         self.page.append(other.page);
         self.add_files(other.files);
         self.payload.append(other.payload);
-        self.shows = self.shows.max(other.shows);
+        self.rendering = self.rendering.max(other.rendering);
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);
         other.names.truncate(MAX_HIDDEN - self.names.len().min(MAX_HIDDEN));
         self.names.append(&mut other.names);
         self.has_files |= other.has_files;
-        self.speaks |= other.speaks;
+        self.has_text |= other.has_text;
         append_kept(&mut self.quoted, other.quoted);
         append_kept(&mut self.footer, other.footer);
         append_kept(&mut self.attached, other.attached);
     }
 
     /// Adds, to a message with nearly no own words, the text that it quotes, or else its attached text, or the text behind a rule.
-    pub(super) fn whole(mut self) -> Self {
+    pub(super) fn with_fallbacks(mut self) -> Self {
         let own = self.words.len();
-        if self.speaks || own > NO_ANSWER {
+        if self.has_text || own > NO_ANSWER {
             return self;
         }
         let (quoted, footer, attached) = (self.quoted.take(), self.footer.take(), self.attached.take());
@@ -138,7 +138,7 @@ impl Content {
         let has_files = self.has_files || next.has_files;
         let rank = next.rank();
         self.add_files(std::mem::take(&mut next.files));
-        if rank > Shows::Nothing && rank >= self.rank() {
+        if rank > Rendering::Nothing && rank >= self.rank() {
             next.files = std::mem::take(&mut self.files);
             std::mem::swap(self, &mut next);
         }
@@ -147,13 +147,13 @@ impl Content {
     }
 
     /// How well mail programs can show it, if it has content.
-    fn rank(&self) -> Shows {
+    fn rank(&self) -> Rendering {
         let has_words = !self.words.is_empty()
             || self.quoted.is_some()
             || self.footer.is_some()
             || self.attached.is_some();
         let is_empty = !has_words && self.page.is_empty() && !self.has_files;
-        if is_empty { Shows::Nothing } else { self.shows }
+        if is_empty { Rendering::Nothing } else { self.rendering }
     }
 }
 

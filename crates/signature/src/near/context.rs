@@ -98,7 +98,7 @@ mod tests {
 
     /// Its passages do not depend on the words above it, and another quote has others.
     #[test]
-    fn a_quote_is_known_again() {
+    fn a_quote_is_recognised() {
         let of = |own, from| {
             let mut content = content(own, 0, 0);
             content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));

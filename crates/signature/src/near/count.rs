@@ -39,7 +39,7 @@ pub struct Judgement {
     /// How often similar messages were seen before. A verdict may rest on more than a few.
     pub count: u32,
     /// The judgement of each slot.
-    pub slots: Vec<Said>,
+    pub slots: Vec<SlotJudgement>,
     /// The counts of each thing.
     pub things: Vec<Known>,
     /// The counts of its payload.
@@ -52,7 +52,7 @@ pub struct Judgement {
 
 /// The judgement of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct SlotJudgement {
     /// The index of its most frequent passage, among those that are no blocks if there are any.
     pub passage: usize,
     /// The counts of this passage.
@@ -83,7 +83,7 @@ impl Near {
     /// [`stray_lookups`](Self::stray_lookups).
     #[must_use]
     pub fn judge(&self, seen: &Seen) -> Judgement {
-        let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, seen)).collect();
+        let slots: Vec<SlotJudgement> = self.slots.iter().map(|slot| judge_slot(slot, seen)).collect();
         let things: Vec<Known> = self.things.iter().map(|(_, signature)| seen.known(*signature)).collect();
         let letter = self.letter(seen);
         let (text, bound) = self.text(&slots, letter, seen);
@@ -97,9 +97,9 @@ impl Near {
     }
 
     /// The count of the text, limited if the text may not be bulk, with the reason for the limit.
-    fn text(&self, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
-        let all = || slots.iter().map(|said| said.count);
-        let informative: Vec<u32> = slots.iter().filter(|said| said.counts).map(|said| said.count).collect();
+    fn text(&self, slots: &[SlotJudgement], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
+        let all = || slots.iter().map(|slot| slot.count);
+        let informative: Vec<u32> = slots.iter().filter(|slot| slot.counts).map(|slot| slot.count).collect();
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
@@ -113,7 +113,7 @@ impl Near {
         } else if is_part() {
             Some(Bound::Part)
         } else {
-            let unsure = third(slots.iter().filter(|said| said.counts).map(|said| said.known.unsure.all));
+            let unsure = third(slots.iter().filter(|slot| slot.counts).map(|slot| slot.known.unsure.all));
             (letter.is_some() && unsure.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
@@ -123,51 +123,57 @@ impl Near {
     /// reports one passage in each slot, and users report several: in each slot the highest weight counts. A text that may keep coming with
     /// other text is no evidence; the weight stays low if new text stands above everything ever seen or reported.
     #[must_use]
-    pub fn weigh(&self, said: &Seen, counted: &Seen) -> u32 {
+    pub fn weigh(&self, reports: &Seen, counted: &Seen) -> u32 {
         let no_evidence = self.no_evidence(counted);
         let of_slot = |slot: &Slot| {
             let own =
                 slot.passages.iter().map(|(_, signature)| *signature).filter(|s| !no_evidence.contains(s));
-            let most = own.map(|signature| said.known(signature).count).max();
+            let most = own.map(|signature| reports.known(signature).count).max();
             most.filter(|&most| most > 0 || !no_evidence.contains(&slot.reported()))
         };
         let informative: Vec<u32> = self.slots.iter().filter_map(of_slot).collect();
         let weight = third(informative.iter().copied());
         let enough = (weight / QUARTER).max(1);
-        let covered = informative.iter().filter(|&&said| said >= enough).count();
-        let is_new = |signature: Signature| !said.has(signature) && !counted.has(signature);
-        let is_low = 10 * covered < COVERED * informative.len() || self.begins_anew(&is_new);
+        let covered = informative.iter().filter(|&&slot_weight| slot_weight >= enough).count();
+        let is_new = |signature: Signature| !reports.has(signature) && !counted.has(signature);
+        let is_low = 10 * covered < COVERED * informative.len() || self.is_new_on_top(&is_new);
         let text = if is_low { weight.min(ALIKE) } else { weight };
-        text.max(self.of_things(said)).max(self.alike(said))
+        text.max(self.of_things(reports)).max(self.alike(reports))
     }
 
     /// How often a message with one of its things or its picture was seen.
     fn of_things(&self, seen: &Seen) -> u32 {
-        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let count_of = |known: Known| if known.is_block() { known.alike() } else { known.count };
         let of_things = self.things.iter().map(|&(thing, signature)| (thing, seen.known(signature))).map(
             |(thing, known)| match thing {
                 // One of seven bands is no evidence alone, and hidden text only shows that messages are alike.
                 Thing::Band(_) => 0,
                 Thing::Hidden => known.alike(),
-                Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Answer => says(known),
+                Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Answer => count_of(known),
             },
         );
-        let picture = self.picture(|signature| seen.known(signature), says);
+        let picture = self.picture(|signature| seen.known(signature), count_of);
         of_things.max().unwrap_or(0).max(picture)
     }
 
     /// How many messages had the same payload, if passages agree with it. A campaign rewritten by a program shares few passages, and the
     /// page behind its links; other messages that link to a page share no text.
-    fn of_payload(&self, payload: Known, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> u32 {
-        let agree = slots.iter().filter(|said| said.counts && said.count >= BESIDE_PAYLOAD).count();
+    fn of_payload(
+        &self,
+        payload: Known,
+        slots: &[SlotJudgement],
+        letter: Option<Letter>,
+        seen: &Seen,
+    ) -> u32 {
+        let agree = slots.iter().filter(|slot| slot.counts && slot.count >= BESIDE_PAYLOAD).count();
         let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
-        let says = agree >= FEW_SLOTS
+        let is_evidence = agree >= FEW_SLOTS
             && !is_common
             && !payload.is_own_block()
             && !seen.is_anonymous()
             && letter != Some(Letter::Certain)
             && !self.is_mostly_new(seen);
-        if says { payload.count } else { 0 }
+        if is_evidence { payload.count } else { 0 }
     }
 
     /// Whether too much of the message stands before and behind the known text.
@@ -210,7 +216,7 @@ fn third(counts: impl Iterator<Item = u32>) -> u32 {
 }
 
 /// Judges the most frequent passage of those that are no blocks, or of all if all are blocks.
-fn said(slot: &Slot, seen: &Seen) -> Said {
+fn judge_slot(slot: &Slot, seen: &Seen) -> SlotJudgement {
     let of_slot = slot.known(seen);
     let known = &of_slot.passages;
     let most = |wanted: &dyn Fn(usize) -> bool| {
@@ -224,7 +230,7 @@ fn said(slot: &Slot, seen: &Seen) -> Said {
     let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
     let same = (0..known.len()).filter(|&i| !of_slot.is_block(i)).map(|i| known[i].count);
     let count = if counts.is_some() { same.fold(0, u32::saturating_add) } else { of.count };
-    Said { passage, known: of, count, counts: counts.is_some() }
+    SlotJudgement { passage, known: of, count, counts: counts.is_some() }
 }
 
 #[cfg(test)]
@@ -248,14 +254,14 @@ mod tests {
         let passages = signatures.iter().zip(0..);
         let passages =
             passages.map(|(&signature, at)| (Passage { hash: at as u64, at }, signature)).collect();
-        let slot = Slot { passages, goes_round: false };
+        let slot = Slot { passages, wraps: false };
         let mut seen = Seen::default();
         seen.add(&signatures, &[5, 12, 10]);
-        let all = said(&slot, &seen);
+        let all = judge_slot(&slot, &seen);
         assert_eq!((all.passage, all.known.count, all.count, all.counts), (1, 12, 27, true));
         // A block is left out.
         seen.add_strays(&signatures[1..2], &[2]);
-        let all = said(&slot, &seen);
+        let all = judge_slot(&slot, &seen);
         assert_eq!((all.passage, all.known.count, all.count, all.counts), (2, 10, 15, true));
     }
 }

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_nothing() {
+    fn tokens_without_a_word_fold_to_nothing() {
         for token in ["", "--", "…", "***"] {
             assert_eq!(folded(token), "", "{token}");
         }

@@ -51,7 +51,7 @@ impl Frame {
     }
 
     /// Notes the type of a part that only programs read.
-    pub(super) fn see_type(&mut self, (kind, subtype): (&str, &str)) {
+    pub(super) fn note_type(&mut self, (kind, subtype): (&str, &str)) {
         if let Self::Report { has_status, .. } = self {
             *has_status |= kind == "message" && is_status(subtype);
         }

@@ -23,7 +23,7 @@ pub enum Letter {
 
 /// The reports of a message that depend on the counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Afterwards {
+pub struct FollowUp {
     /// Passages that are reported in place of blocks.
     pub reported: Vec<Signature>,
     /// Signatures that certainly stand below new text.
@@ -35,7 +35,7 @@ pub struct Afterwards {
 impl Near {
     /// The signatures that are looked up but not reported.
     #[must_use]
-    pub fn asked(&self) -> Vec<Signature> {
+    pub fn looked_up(&self) -> Vec<Signature> {
         let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
         let contexts = self.contexts.iter().flat_map(|context| &context.signatures[1..]).copied();
         further.chain(contexts).chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
@@ -58,7 +58,7 @@ impl Near {
     /// The signatures for which it matters how often, and from whom, they came in [unsure](Letter::Unsure) letters: those that carry the
     /// count, if the count may be more than a few.
     #[must_use]
-    pub fn further_doubts(&self, seen: &Seen) -> Vec<Signature> {
+    pub fn unsure_lookups(&self, seen: &Seen) -> Vec<Signature> {
         let carriers = self.slots.iter().filter_map(|slot| slot.carrier(seen));
         let all: Vec<Signature> =
             carriers.filter(|(_, count)| *count > ALIKE).map(|(signature, _)| signature).collect();
@@ -74,34 +74,35 @@ impl Near {
         if end >= CERTAIN {
             return Some(Letter::Certain);
         }
-        let may_be =
-            self.begins_anew(&|signature| !seen.has(signature)) || any >= UNSURE || self.answers_anew(seen);
+        let may_be = self.is_new_on_top(&|signature| !seen.has(signature))
+            || any >= UNSURE
+            || self.is_new_answer(seen);
         may_be.then_some(Letter::Unsure)
     }
 
     /// Whether new text stands above all known text: the head was never seen, and each reported passage that was never seen stands before
     /// all that were. A letter above a signature or a disclaimer looks like this in any mail program. A copy with another greeting does
     /// not, nor does one with other words here and there.
-    pub(super) fn begins_anew(&self, is_new: &dyn Fn(Signature) -> bool) -> bool {
+    pub(super) fn is_new_on_top(&self, is_new: &dyn Fn(Signature) -> bool) -> bool {
         let is_new = |slot: &Slot| is_new(slot.reported());
         let head_is_new = self.slots.first().is_some_and(is_new);
         // A passage that begins at the end continues with the first words.
-        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.goes_round);
+        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.wraps);
         let last_new = new.map(Slot::place).max();
         let first_known = self.slots.iter().filter(|slot| !is_new(slot)).map(Slot::place).min();
         head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
     /// Whether its own words, some of them known, stand with a context that was never seen: an answer in common words.
-    fn answers_anew(&self, seen: &Seen) -> bool {
+    fn is_new_answer(&self, seen: &Seen) -> bool {
         self.contexts.iter().any(|context| context.kind != ContextKind::Last && context.is_new(seen))
             && self.passages().any(|signature| seen.has(signature))
     }
 
     /// The reports that follow from the counts, for messages after this one: text below new text, with its sender.
     #[must_use]
-    pub fn afterwards(&self, seen: &Seen) -> Afterwards {
-        let mut all = Afterwards { reported: self.above_blocks(seen), ..Afterwards::default() };
+    pub fn follow_up(&self, seen: &Seen) -> FollowUp {
+        let mut all = FollowUp { reported: self.above_blocks(seen), ..FollowUp::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
         let letter = self.letter(seen);
         match letter {
@@ -177,7 +178,7 @@ mod tests {
     fn message(places: &[u8]) -> Near {
         let slot = |&at: &u8| Slot {
             passages: vec![(Passage { hash: u64::from(at), at: usize::from(at) }, signature(at))],
-            goes_round: at > 188,
+            wraps: at > 188,
         };
         Near { slots: places.iter().map(slot).collect(), words: 200, ..Near::default() }
     }
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_new_words_at_an_end_are_a_letter_whoever_sends_them() {
+    fn sixty_new_words_at_an_end_are_a_letter_from_anybody() {
         let known = seen(&[100, 110]);
         assert_eq!(message(&[8, 30, 59, 100, 110]).letter(&known), Some(Letter::Certain));
         assert_eq!(message(&[8, 30, 58, 100, 110]).letter(&known), Some(Letter::Unsure));
@@ -247,14 +248,14 @@ mod tests {
 
     /// It reports all known passages.
     #[test]
-    fn a_letter_reports_what_stands_with_it() {
+    fn a_letter_reports_the_text_below_it() {
         let signatures = |numbers: &[u8]| numbers.iter().map(|&number| signature(number)).collect::<Vec<_>>();
         let known = seen(&[100, 110]);
-        let certain = message(&[8, 30, 59, 100, 110]).afterwards(&known);
+        let certain = message(&[8, 30, 59, 100, 110]).follow_up(&known);
         assert_eq!((certain.strays, certain.unsure), (signatures(&[100, 110]), Vec::new()));
-        let unsure = message(&[8, 30, 58, 100, 110]).afterwards(&known);
+        let unsure = message(&[8, 30, 58, 100, 110]).follow_up(&known);
         assert_eq!((unsure.strays, unsure.unsure), (Vec::new(), signatures(&[100, 110])));
-        let copy = message(&[8, 100, 110]).afterwards(&seen(&[8, 100, 110]));
-        assert_eq!(copy, Afterwards::default());
+        let copy = message(&[8, 100, 110]).follow_up(&seen(&[8, 100, 110]));
+        assert_eq!(copy, FollowUp::default());
     }
 }

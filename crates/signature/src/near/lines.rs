@@ -346,7 +346,7 @@ mod tests {
 
     /// A filled-in form, a forwarded note: it stands below a rule and is most of the message.
     #[test]
-    fn what_is_most_of_a_message_is_no_footer() {
+    fn most_of_a_message_is_no_footer() {
         let rule = "-".repeat(40);
         let filled = format!("Somebody wrote:\n{rule}\n{LONG}\n{LONG}\n");
         assert_eq!(Lines::of(&filled).own.len(), 4);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_begins_with_its_header_in_any_language() {
+    fn an_answered_message_begins_with_its_header_in_any_language() {
         let text = "no no no no no no no";
         for header in [
             "From: Tim\nSent: today\n",
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wrote_is_not_own() {
+    fn names_of_authors_are_not_own() {
         assert_eq!(own(&format!("{LONG}\nRegards\n\nTim Tester\nPhone 555 1234\n")), LONG);
         // If all lines are short, they are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_left_out_where_the_path_says_enough() {
+    fn a_query_is_left_out_if_the_path_is_specific() {
         for (link, page) in [
             ("https://Shop.Example/Autumn-Prices-2031?u=73", Some("shop.example/Autumn-Prices-2031")),
             ("https://video.example/watch?v=a8Fe", Some("video.example/watch?v=a8Fe")),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_pictures_that_many_have_say_nothing() {
+    fn common_picture_names_are_ignored() {
         for common in [
             "logo.png",
             "spacer.gif",

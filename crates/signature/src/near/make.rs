@@ -5,7 +5,7 @@ use super::content::{Content, NO_ANSWER, Position};
 use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
-use super::sample::{Scheme, one, sample};
+use super::sample::{Scheme, first_hash, sample};
 use super::slots::{Context, ContextKind, Near, Slot, Thing};
 use super::things::choose;
 use bulkmark_mail::{Correspondents, RawMessage};
@@ -21,7 +21,7 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option
         .take(scheme.slots - usize::from(hidden.is_some()))
         .zip(0u8..)
         .map(|(passages, slot)| Slot {
-            goes_round: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
+            wraps: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
             passages: passages
                 .into_iter()
                 .map(|passage| (passage, key.passage(slot, passage.hash)))
@@ -67,7 +67,7 @@ mod number {
 
 /// The signature of the hidden text, if it is long enough: of the passage that comes first in one fixed order.
 fn hidden(content: &Content, key: &FederationKey) -> Option<Signature> {
-    Some(signature(key, number::HIDDEN, &one(&content.hidden)?.to_le_bytes()))
+    Some(signature(key, number::HIDDEN, &first_hash(&content.hidden)?.to_le_bytes()))
 }
 
 /// The signatures of a message without text.
@@ -91,7 +91,7 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
     }
     if things.is_empty() {
         things.extend(
-            answer(content).map(|said| (Thing::Answer, signature(key, number::ANSWER, &bytes(&said)))),
+            answer(content).map(|hashes| (Thing::Answer, signature(key, number::ANSWER, &bytes(&hashes)))),
         );
         return Near { things, unsure, ..Near::default() };
     }
@@ -109,7 +109,7 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
 /// in one fixed order. Different people answer one letter in the same words, but sign with other names.
 fn answer(content: &Content) -> Option<Vec<u64>> {
     let quoted = content.quoted.as_ref().filter(|_| content.words.len() > NO_ANSWER)?;
-    let passage = one(&quoted.words)?;
+    let passage = first_hash(&quoted.words)?;
     Some([&content.words[..], &content.names, &[passage]].concat())
 }
 

@@ -29,9 +29,9 @@ mod trace;
 mod words;
 
 pub use content::Position;
-pub use count::{Bound, Judgement, Said};
+pub use count::{Bound, Judgement, SlotJudgement};
 pub use known::{Known, Seen, Unsure};
-pub use letter::{Afterwards, Letter};
+pub use letter::{FollowUp, Letter};
 pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;

@@ -2,8 +2,8 @@
 //! Reads the content of a message: words, links and attachments.
 
 use super::boxes::Boxes;
-use super::characters::{self, Apart, Lengths};
-use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
+use super::characters::{self, SpacedWord, WordLengths};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Rendering};
 use super::context::FEW_OWN;
 use super::document;
 use super::frames::Frame;
@@ -86,7 +86,7 @@ impl Reader {
 
     /// The content read.
     pub(crate) fn finish(self) -> Content {
-        self.read.whole()
+        self.read.with_fallbacks()
     }
 
     /// Reads a part; `quoted` is text of another message that other means than quote marks show.
@@ -97,7 +97,7 @@ impl Reader {
             lines.quoted.extend(Lines::all(quoted));
         }
         // An answer by a link or a line of code is an answer, even without words.
-        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
+        part.has_text = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
             part.payload.set_in_footer(in_footer);
@@ -138,7 +138,7 @@ impl Reader {
         } else {
             self.read_text(text.shown, "", Content::default())
         };
-        let attached = content.whole();
+        let attached = content.with_fallbacks();
         // An alternative that no mail program shows is no file.
         let is_file = text.is_attachment || !matches!(self.open.last(), Some(Frame::Alternatives { .. }));
         let file = Enclosed::of_text(&attached.words, text.shown.len()).filter(|_| is_file);
@@ -148,7 +148,7 @@ impl Reader {
             files,
             has_files: is_file,
             attached,
-            shows: Shows::AsFile,
+            rendering: Rendering::AsFile,
             ..Content::default()
         });
     }
@@ -186,8 +186,8 @@ impl Reader {
 
     fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
         let start = part.words.len();
-        let mut lengths = Lengths::default();
-        let mut apart = Apart::default();
+        let mut lengths = WordLengths::default();
+        let mut spaced = SpacedWord::default();
         let mut numbers = Numbers::default();
         let (words, key) = (&mut self.words, self.key);
         let trace = Trace { part: self.parts, traced: self.traced };
@@ -206,8 +206,8 @@ impl Reader {
                 Token::Word(Word { hash, folded, token, digits }) => {
                     lengths.word(folded, token.len());
                     let hash = numbers.read(hash, digits, &mut part.words);
-                    if !apart.take(folded, part.words.len()) && !apart.is_empty() {
-                        trace.join(key, &mut apart, line, part);
+                    if !spaced.take(folded, part.words.len()) && !spaced.is_empty() {
+                        trace.join(key, &mut spaced, line, part);
                     }
                     trace.push(hash, token, line, part);
                 }
@@ -219,9 +219,9 @@ impl Reader {
                 }
             });
         }
-        trace.join(key, &mut apart, lines.last().map_or(0, |(line, _)| *line), part);
+        trace.join(key, &mut spaced, lines.last().map_or(0, |(line, _)| *line), part);
         let lines = &lines[..read];
-        if lengths.say_little(lines) {
+        if lengths.needs_letters(lines) {
             part.words.truncate(start);
             part.positions.truncate(start);
             characters::pieces(lines, &mut |piece, line| {
@@ -279,7 +279,7 @@ impl Reader {
 
     fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
         if let Some(page) = links::page_of(source) {
-            self.html_page.is_no_link(self.key.hash(page.as_bytes()));
+            self.html_page.remove_link(self.key.hash(page.as_bytes()));
         }
         let place = match source.split_at_checked(4) {
             Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
@@ -288,7 +288,7 @@ impl Reader {
             _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
         };
         if let Some(source) = place
-            && self.html_page.shows_more()
+            && self.html_page.has_room()
         {
             let behind_text = words_in(&self.html, 1) > 0;
             self.html_page.show(Shown { source, size, behind_text });
@@ -311,7 +311,7 @@ impl Reader {
             finder.quoted = quoted;
             found
         });
-        let part = Content { page, hidden, payload, shows: Shows::Page, ..Content::default() };
+        let part = Content { page, hidden, payload, rendering: Rendering::Page, ..Content::default() };
         let part = self.read_text(&html, &quoted, part);
         html.clear();
         quoted.clear();
@@ -373,7 +373,7 @@ impl Visitor for Reader {
         if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
             return;
         }
-        if text.is_attachment || !Shows::is_shown(text.subtype) {
+        if text.is_attachment || !Rendering::is_shown(text.subtype) {
             return self.attach(text);
         }
         if text.is_html() {
@@ -383,7 +383,7 @@ impl Visitor for Reader {
             "enriched" | "richtext" => Cow::Owned(records::enriched(text.shown)),
             _ => in_reading_order(text.shown),
         };
-        let part = self.read_text(&shown, "", Content { shows: Shows::Text, ..Content::default() });
+        let part = self.read_text(&shown, "", Content { rendering: Rendering::Text, ..Content::default() });
         self.keep(part);
     }
 
@@ -397,7 +397,7 @@ impl Visitor for Reader {
 
     fn file(&mut self, file: File<'_>) {
         if let Some(frame) = self.open.last_mut() {
-            frame.see_type(file.media);
+            frame.note_type(file.media);
         }
         // Attachments do not matter beside enough text.
         if self.read.words.len() >= FEW {
@@ -410,7 +410,7 @@ impl Visitor for Reader {
         if let Some(enclosed) = text.or_else(|| Enclosed::of(file.shown, id, work)) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];
-            self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+            self.keep(Content { files, has_files: true, rendering: Rendering::AsFile, ..Content::default() });
         }
     }
 
@@ -467,7 +467,7 @@ mod tests {
 
     /// Plain white pictures have no content, but each costs as much as any other.
     #[test]
-    fn pictures_that_say_nothing_are_not_decoded_for_ever() {
+    fn decoding_of_plain_pictures_is_bounded() {
         // A GIF of 4,000 x 4,000 pixels that ends too soon, which mail programs show as far as it goes.
         let gif = [
             &b"GIF89a\xA0\x0F\xA0\x0F\x80\0\0\xFF\xFF\xFF\0\0\0,\0\0\0\0\xA0\x0F\xA0\x0F\0\x02"[..],

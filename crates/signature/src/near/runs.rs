@@ -36,8 +36,8 @@ impl Near {
                 let is_known = seen.has(*signature);
                 is_before &= !is_known;
                 // A passage that begins at the end continues with the first words.
-                let goes_round = passage.at + reach > self.words;
-                if is_known || is_before && !goes_round {
+                let wraps = passage.at + reach > self.words;
+                if is_known || is_before && !wraps {
                     places.push((passage.at, is_known));
                 }
             }
@@ -96,10 +96,8 @@ mod tests {
 
     /// The new text of a message of 100 words with these slots, if these places were seen before.
     fn runs(slots: &[&[u8]], known: &[u8]) -> Runs {
-        let slot = |places: &&[u8]| Slot {
-            passages: places.iter().map(|&place| at(place)).collect(),
-            goes_round: false,
-        };
+        let slot =
+            |places: &&[u8]| Slot { passages: places.iter().map(|&place| at(place)).collect(), wraps: false };
         let (slots, payload) = (slots.iter().map(slot).collect(), Some(Signature::from_bytes([200; 16])));
         let near = Near { slots, payload, words: 100, ..Near::default() };
         let mut seen = Seen::default();
@@ -138,10 +136,10 @@ mod tests {
 
     /// A sender of copies wants an answer, so less new text makes a letter of a message without one.
     #[test]
-    fn one_new_passage_is_new_text_around_what_has_no_payload() {
+    fn one_new_passage_is_new_text_without_a_payload() {
         let (new, known) = ([80], [0, 20, 40, 60]);
         assert_eq!(of_places(&new, &known), Runs::default());
-        let slots = [0, 20, 40, 60, 80].map(|place| Slot { passages: vec![at(place)], goes_round: false });
+        let slots = [0, 20, 40, 60, 80].map(|place| Slot { passages: vec![at(place)], wraps: false });
         let near = Near { slots: slots.into(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
@@ -152,7 +150,7 @@ mod tests {
     #[test]
     fn new_last_words_are_new_text() {
         let known = [0, 20, 40];
-        let slots = known.map(|place| Slot { passages: vec![at(place)], goes_round: false }).into();
+        let slots = known.map(|place| Slot { passages: vec![at(place)], wraps: false }).into();
         let last = Context { kind: ContextKind::Last, words: 33, signatures: vec![at(200).1, at(201).1] };
         let near = Near { slots, contexts: vec![last], words: 100, ..Near::default() };
         let around = |known: &[u8]| {
@@ -166,7 +164,7 @@ mod tests {
 
     /// It contains the first words, so new text at the top makes it new as well.
     #[test]
-    fn a_new_passage_that_goes_round_says_nothing() {
+    fn a_new_passage_that_wraps_is_no_evidence() {
         assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
         // A known one counts: it shows that known text stands there.
@@ -175,7 +173,7 @@ mod tests {
 
     /// A message with both passages would have reported the known one.
     #[test]
-    fn a_probe_behind_a_known_one_says_nothing() {
+    fn a_probe_behind_a_known_one_is_no_evidence() {
         let known = [5, 15, 25];
         assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
         let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);

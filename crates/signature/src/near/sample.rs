@@ -78,9 +78,9 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
 }
 
 /// The hash of the passage that comes first in one order, independent of the rest.
-pub(super) fn one(words: &[u64]) -> Option<u64> {
-    let one = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
-    Some(sample(words, &one).first()?.first()?.hash)
+pub(super) fn first_hash(words: &[u64]) -> Option<u64> {
+    let scheme = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
+    Some(sample(words, &scheme).first()?.first()?.hash)
 }
 
 /// Slots that are drawn together.
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_before_or_behind_changes_little() {
+    fn text_added_at_the_ends_changes_little() {
         let text = words(0..60);
         for (before, behind) in [(0, 40), (30, 0), (10, 10)] {
             let other = [words(1000..1000 + before), text.clone(), words(2000..2000 + behind)].concat();

@@ -12,7 +12,7 @@ pub struct Slot {
     /// The first passages in the slot's order, with their signatures. The first one is reported; counts include all of them. Never empty.
     pub passages: Vec<(Passage, Signature)>,
     /// Whether the reported passage begins at the end of the text and continues at its beginning.
-    pub goes_round: bool,
+    pub wraps: bool,
 }
 
 impl Slot {
@@ -174,12 +174,12 @@ impl Near {
     /// The count of its picture: `known` returns the counts of a signature, and `count` the count that follows from them. A message reports
     /// each band in one form, so all forms together count the messages with this band; the picture has the count of its third highest band.
     /// 0 without a picture.
-    pub(super) fn picture(&self, known: impl Fn(Signature) -> Known, says: impl Fn(Known) -> u32) -> u32 {
+    pub(super) fn picture(&self, known: impl Fn(Signature) -> Known, count: impl Fn(Known) -> u32) -> u32 {
         let of_band = |&(thing, signature): &(Thing, Signature)| {
             let Thing::Band(band) = thing else { return None };
             let forms = self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, signature)| signature);
             let all = forms.chain([signature]).map(&known);
-            Some(says(all.fold(Known::default(), |sum, form| Known {
+            Some(count(all.fold(Known::default(), |sum, form| Known {
                 count: sum.count.saturating_add(form.count),
                 strays: sum.strays.saturating_add(form.strays),
                 ..sum

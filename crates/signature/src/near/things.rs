@@ -91,7 +91,7 @@ impl Enclosed {
 
     /// A text file, identified by one passage, so that most copies with a name in each agree. `None` if it is too small.
     pub(super) fn of_text(words: &[u64], bytes: usize) -> Option<Self> {
-        let passage = Some(sample::one(words)?).filter(|_| bytes >= SMALL)?;
+        let passage = Some(sample::first_hash(words)?).filter(|_| bytes >= SMALL)?;
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&passage.to_le_bytes());
         Some(Self { digest, id: None, look: Look::File })
@@ -135,7 +135,7 @@ pub(super) enum Source {
 impl Shown {
     /// Its size on the page, from its element or the picture itself.
     fn size(&self, own: Option<(usize, usize)>) -> Option<(usize, usize)> {
-        let side = |said: Option<u32>| said.map(|pixels| pixels as usize);
+        let side = |side: Option<u32>| side.map(|pixels| pixels as usize);
         match ((side(self.size.0), side(self.size.1)), own) {
             ((Some(width), Some(height)), _) => Some((width, height)),
             // The other side follows in proportion.
@@ -153,28 +153,28 @@ pub(super) struct Page {
     /// Hashes of link targets.
     pages: BTreeSet<u64>,
     /// Words on the page, also unread ones that are quoted or below a rule; up to [`FEW`].
-    standing: usize,
+    visible_words: usize,
 }
 
 impl Page {
     /// Appends the next part of the message.
     pub(super) fn append(&mut self, other: Self) {
-        let behind_text = self.standing > 0;
+        let behind_text = self.visible_words > 0;
         for picture in other.shown {
             self.show(Shown { behind_text: picture.behind_text || behind_text, ..picture });
         }
         other.pages.into_iter().for_each(|page| self.link(page));
-        self.standing = FEW.min(self.standing + other.standing);
+        self.visible_words = FEW.min(self.visible_words + other.visible_words);
     }
 
     pub(super) fn show(&mut self, picture: Shown) {
-        if self.shows_more() {
+        if self.has_room() {
             self.shown.push(picture);
         }
     }
 
     /// Whether another picture would be kept.
-    pub(super) fn shows_more(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.shown.len() < MAX_SHOWN
     }
 
@@ -189,13 +189,13 @@ impl Page {
     }
 
     /// Removes a link that was the source of a picture.
-    pub(super) fn is_no_link(&mut self, page: u64) {
+    pub(super) fn remove_link(&mut self, page: u64) {
         self.pages.remove(&page);
     }
 
     /// Counts words beside the pictures and links, read or not.
     pub(super) fn text(&mut self, text: &str) {
-        self.standing += words_in(text, FEW - self.standing);
+        self.visible_words += words_in(text, FEW - self.visible_words);
     }
 
     /// Whether it has nothing but text.
@@ -231,7 +231,7 @@ pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Ch
     }
     let documents = files.iter().filter(|file| file.look == Look::File);
     let documents: Vec<_> = documents.take(MAX_SIGNED).map(|file| &file.digest).collect();
-    let alone = page.standing <= ALONE && documents.is_empty();
+    let alone = page.visible_words <= ALONE && documents.is_empty();
     if let Some((bands, first)) = largest(page, files, alone) {
         chosen.bands = bands;
         chosen.alone = alone || first && documents.is_empty();
@@ -251,7 +251,7 @@ pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Ch
         }
     }
     // Links below an unread text are in all mail of its author.
-    if page.pages.len() > words.max(1) && page.standing <= words + ALONE {
+    if page.pages.len() > words.max(1) && page.visible_words <= words + ALONE {
         chosen.links = Some(page.pages.iter().copied().collect());
     }
     chosen
@@ -264,7 +264,7 @@ fn largest<'a>(page: &Page, files: &'a [Enclosed], alone: bool) -> Option<(&'a [
         let shown =
             page.shown.iter().find(|shown| file.id.is_some_and(|id| shown.source == Source::Part(id)));
         let (width, height) = shown.map_or(Some((*width, *height)), |s| s.size(Some((*width, *height))))?;
-        let behind_text = shown.map_or(page.standing > 0, |shown| shown.behind_text);
+        let behind_text = shown.map_or(page.visible_words > 0, |shown| shown.behind_text);
         Some((width.saturating_mul(height), width.min(height), bands, behind_text))
     });
     let (area, side, bands, behind_text) = pictures.max_by_key(|&(area, ..)| area)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Collects the words of a message, and the place of each.
 
-use super::characters::{self, Apart};
+use super::characters::{self, SpacedWord};
 use super::content::{Content, MAX_WORDS, Position};
 use super::product::WordKey;
 
@@ -30,14 +30,14 @@ impl Trace {
     }
 
     /// A row of single letters ends; if long enough, it is read as one word.
-    pub(super) fn join(self, key: WordKey, apart: &mut Apart, line: usize, part: &mut Content) {
-        if apart.letters >= characters::APART {
-            part.words.truncate(apart.start);
-            part.positions.truncate(apart.start);
-            characters::pieces_of(&apart.row, &mut |piece| {
+    pub(super) fn join(self, key: WordKey, spaced: &mut SpacedWord, line: usize, part: &mut Content) {
+        if spaced.letters >= characters::MIN_SPACED {
+            part.words.truncate(spaced.start);
+            part.positions.truncate(spaced.start);
+            characters::pieces_of(&spaced.row, &mut |piece| {
                 self.push(key.hash(piece.as_bytes()), piece, line, part)
             });
         }
-        apart.clear();
+        spaced.clear();
     }
 }

@@ -3,7 +3,7 @@
 
 use super::fold::{READ_AS, fold, is_long_number, plain_bytes};
 use super::product::{BLOCK, WordKey};
-use crate::text::stands_alone;
+use crate::text::is_unspaced;
 
 /// Letters and digits of a random string, which differs in each copy, at least.
 const RANDOM: usize = 8;
@@ -83,16 +83,16 @@ const _: () = assert!(LONGEST < ROOM);
 pub(super) struct Words {
     key: WordKey,
     folded: String,
-    alone: Alone,
+    characters: CharacterCache,
 }
 
 impl Words {
     pub(super) fn new(key: WordKey) -> Self {
-        Self { key, folded: String::new(), alone: Alone::default() }
+        Self { key, folded: String::new(), characters: CharacterCache::default() }
     }
 
     /// Passes on the words and links of a line, without mail addresses and random strings, which differ in each copy.
-    pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
+    pub(super) fn read(&mut self, line: &str, emit: &mut impl FnMut(Token<'_>)) {
         let mut start = 0;
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
@@ -111,11 +111,11 @@ impl Words {
             start = end + 1;
             if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
                 if has & class::DIGIT != 0 && (is_random(token) || is_long_number(token)) {
-                    self.token(token, has, see);
+                    self.token(token, has, emit);
                     continue;
                 }
                 if has & class::DOT != 0 && token.starts_with("www.") {
-                    see(Token::Link(token));
+                    emit(Token::Link(token));
                     continue;
                 }
                 let folded = &letters[..count];
@@ -123,21 +123,21 @@ impl Words {
                     Some(block) if count <= BLOCK => self.key.add(count as u64, block),
                     _ => self.key.hash(folded),
                 };
-                see(Token::Word(Word { hash, folded, token, digits: None }));
+                emit(Token::Word(Word { hash, folded, token, digits: None }));
             } else if has & class::WIDE != 0 {
-                let tokens = token.split(parts_words).filter(|token| !token.is_empty());
-                tokens.for_each(|token| self.token(token, has, see));
+                let tokens = token.split(separates_words).filter(|token| !token.is_empty());
+                tokens.for_each(|token| self.token(token, has, emit));
             } else if has != 0 {
-                self.token(token, has, see);
+                self.token(token, has, emit);
             }
         }
     }
 
     /// Passes on a token with any classes, which are in `has`.
-    fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
+    fn token(&mut self, token: &str, has: u8, emit: &mut impl FnMut(Token<'_>)) {
         let is_url = has & class::COLON != 0 && token.contains("://");
         if is_url || has & class::DOT != 0 && token.starts_with("www.") {
-            see(Token::Link(token));
+            emit(Token::Link(token));
             return;
         }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
@@ -146,13 +146,13 @@ impl Words {
             return;
         }
         let is_long = || token.len() > LONGEST && token.chars().map(plain_bytes).sum::<usize>() > LONGEST;
-        if is_wide && (is_long() || token.contains(stands_alone)) {
+        if is_wide && (is_long() || token.contains(is_unspaced)) {
             // A text without spaces, or in an undeclared charset: each character is a word.
             for (at, c) in token.char_indices() {
                 let token = &token[at..at + c.len_utf8()];
-                let entry = self.alone.entry(c, token, self.key);
+                let entry = self.characters.entry(c, token, self.key);
                 if !entry.folded().is_empty() {
-                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
+                    emit(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
                 }
             }
             return;
@@ -163,7 +163,7 @@ impl Words {
             let folded = self.folded.as_bytes();
             let digits = || token.bytes().filter(u8::is_ascii_digit).collect::<Vec<_>>();
             let digits = is_long_number(token).then(|| self.key.hash(&digits()));
-            see(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
+            emit(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
         }
     }
 }
@@ -173,31 +173,31 @@ const KEPT: usize = 512;
 
 /// Cached folds of single characters that are words.
 #[derive(Debug, Default)]
-struct Alone {
-    kept: Vec<Kept>,
+struct CharacterCache {
+    kept: Vec<CachedCharacter>,
     folded: String,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct CachedCharacter {
     c: char,
     length: usize,
     folded: [u8; BLOCK],
     hash: u64,
 }
 
-impl Kept {
+impl CachedCharacter {
     fn folded(&self) -> &[u8] {
         &self.folded[..self.length]
     }
 }
 
-impl Alone {
+impl CharacterCache {
     /// The fold of a character, which is `token`. It has four characters at most.
-    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &Kept {
+    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &CachedCharacter {
         if self.kept.is_empty() {
             // The default character occurs in no token.
-            self.kept.resize(KEPT, Kept::default());
+            self.kept.resize(KEPT, CachedCharacter::default());
         }
         let entry = &mut self.kept[c as usize % KEPT];
         if entry.c != c {
@@ -207,14 +207,14 @@ impl Alone {
             let mut folded = [0; BLOCK];
             folded[..length].copy_from_slice(&self.folded.as_bytes()[..length]);
             let hash = key.hash(&folded[..length]);
-            *entry = Kept { c, length, folded, hash };
+            *entry = CachedCharacter { c, length, folded, hash };
         }
         entry
     }
 }
 
 /// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character.
-fn parts_words(c: char) -> bool {
+fn separates_words(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_word() {
+    fn words_and_links() {
         assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 3 days");
         assert_eq!(seen("kx83jd92ks0 ab12cd34 windows2000 x86"), "wlndowszooo x86".replace("x86", "xb6"));
         assert_eq!(

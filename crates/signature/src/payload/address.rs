@@ -11,7 +11,7 @@ const MAX_DOMAIN: usize = 253;
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
 /// Passes on the addresses of a text. `steps` grows by the bytes examined.
-pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(String)) {
+pub(super) fn addresses(text: &str, steps: &mut usize, emit: &mut impl FnMut(String)) {
     let bytes = text.as_bytes();
     let mut done = 0;
     for at in memchr::memchr_iter(b'@', bytes) {
@@ -23,7 +23,7 @@ pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(Stri
             continue;
         }
         if let Some(address) = canonical(&text[at - before..at], &text[at + 1..at + 1 + after]) {
-            see(address);
+            emit(address);
         }
     }
 }
@@ -41,7 +41,7 @@ fn canonical(local: &str, domain: &str) -> Option<String> {
     let name =
         local.split('+').next().map(|name| name.trim_end_matches(is_mark)).filter(|name| !name.is_empty())?;
     let domain = domain.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let host = Host::of_name(domain).filter(|host| !host.says_nothing())?;
+    let host = Host::of_name(domain).filter(|host| !host.is_uninformative())?;
     if WITHOUT_DOTS.contains(&&*host.name) {
         return Some(format!("{}@{}", name.replace('.', ""), WITHOUT_DOTS[0]));
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_address() {
         for text in
             ["@", "a@", "@b.example", "a@b", "a@1.2.3.4", "you@example.com", "look @ this", "a@@b.example"]
         {
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn each_byte_is_looked_at_a_few_times(text in "(@|a|\\.){0,2000}") {
+        fn each_byte_is_examined_a_few_times(text in "(@|a|\\.){0,2000}") {
             let mut steps = 0;
             addresses(&text, &mut steps, &mut |_| ());
             prop_assert!(steps <= 3 * text.len());

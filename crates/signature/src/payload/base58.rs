@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_wallet() {
         // A test network's, too short and too long ones, and letters outside the alphabet.
         for text in
             ["mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "", "1", "111111111111111111111111111111111", "O0Il", "é"]

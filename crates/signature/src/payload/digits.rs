@@ -36,7 +36,7 @@ pub(super) struct Row<'a> {
 }
 
 /// Passes on the separate rows of a text, from the left. A row over the bounds is passed on without groups.
-pub(super) fn rows<'a>(text: &'a str, see: &mut impl FnMut(&Row<'a>)) {
+pub(super) fn rows<'a>(text: &'a str, emit: &mut impl FnMut(&Row<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut row = Row::default();
@@ -44,7 +44,7 @@ pub(super) fn rows<'a>(text: &'a str, see: &mut impl FnMut(&Row<'a>)) {
         read(text, start, at, &mut row);
         at = row.end;
         if begins_alone(text, row.start) && ends_alone(text, row.end) {
-            see(&row);
+            emit(&row);
         }
     }
 }
@@ -119,7 +119,7 @@ fn ends_alone(text: &str, end: usize) -> bool {
 
 /// Letters and digits, except those of scripts without spaces.
 fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() && !crate::text::stands_alone(c)
+    c.is_alphanumeric() && !crate::text::is_unspaced(c)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ const LONGEST: usize = 253;
 const LONGEST_WRITTEN: usize = 3 * LONGEST;
 
 /// Domains of formats and examples, which lead nowhere.
-const NOTHING: [&str; 4] = ["w3.org", "example.com", "example.net", "example.org"];
-const NOTHING_HOSTS: [&str; 5] = [
+const UNINFORMATIVE: [&str; 4] = ["w3.org", "example.com", "example.net", "example.org"];
+const UNINFORMATIVE_HOSTS: [&str; 5] = [
     "schemas.microsoft.com",
     "schemas.openxmlformats.org",
     "schemas.xmlsoap.org",
@@ -75,8 +75,8 @@ impl Host {
     }
 
     /// Whether it is a known host without meaning for a message.
-    pub(super) fn says_nothing(&self) -> bool {
-        NOTHING.contains(&self.site()) || NOTHING_HOSTS.contains(&&*self.name)
+    pub(super) fn is_uninformative(&self) -> bool {
+        UNINFORMATIVE.contains(&self.site()) || UNINFORMATIVE_HOSTS.contains(&&*self.name)
     }
 
     /// Whether it is a mail provider: providers put a link to themselves below mail.
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_host() {
         for authority in [
             "",
             "localhost",
@@ -215,10 +215,10 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing() {
+    fn uninformative_hosts() {
         let host = |name| Host::of_name(name).unwrap();
-        assert!(host("www.w3.org").says_nothing() && host("schemas.microsoft.com").says_nothing());
-        assert!(!host("www.microsoft.com").says_nothing());
+        assert!(host("www.w3.org").is_uninformative() && host("schemas.microsoft.com").is_uninformative());
+        assert!(!host("www.microsoft.com").is_uninformative());
         assert!(host("groups.yahoo.com").is_of_provider() && host("www.gmx.de").is_of_provider());
         assert!(!host("yahoo.shop.example").is_of_provider() && !host("myyahoo.com").is_of_provider());
     }

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_account() {
         for text in [
             "",
             "DE",

@@ -38,41 +38,43 @@ pub(super) struct Page {
 
 /// Passes on the targets of a link. `base` is that of its HTML page. If the link of a page contains another link, to which it redirects,
 /// both are passed on.
-pub(super) fn targets(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
+pub(super) fn targets(link: &str, base: Option<&str>, emit: &mut impl FnMut(Target)) {
     let link = &link[..link.floor_char_boundary(LONGEST)];
     // Browsers ignore these anywhere.
     let link: String =
         link.trim_matches(|c: char| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
-    let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, see) };
+    let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, emit) };
     let scheme = scheme.to_ascii_lowercase();
-    let see_found = |found: Option<Target>, see: &mut dyn FnMut(Target)| found.into_iter().for_each(see);
+    let emit_found = |found: Option<Target>, emit: &mut dyn FnMut(Target)| found.into_iter().for_each(emit);
     match &*scheme {
-        "http" | "https" | "hxxp" | "hxxps" => pages(rest, see),
-        "tel" | "sms" | "callto" => see_found(telephone::target(&decoded(rest)).map(Target::Telephone), see),
-        "whatsapp" => see_found(phone_parameter(rest).map(Target::Telephone), see),
+        "http" | "https" | "hxxp" | "hxxps" => pages(rest, emit),
+        "tel" | "sms" | "callto" => {
+            emit_found(telephone::target(&decoded(rest)).map(Target::Telephone), emit)
+        }
+        "whatsapp" => emit_found(phone_parameter(rest).map(Target::Telephone), emit),
         "mailto" => {
             let to = decoded(rest.split('?').next().unwrap_or_default());
-            to.split(',').take(4).for_each(|to| see_found(address::form(to).map(Target::Address), see));
+            to.split(',').take(4).for_each(|to| emit_found(address::form(to).map(Target::Address), emit));
         }
         coin if COINS.contains(&coin) => {
             let end = rest.bytes().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
-            see_found(wallet(&rest[..end]).map(Target::Wallet), see);
+            emit_found(wallet(&rest[..end]).map(Target::Wallet), emit);
         }
         _ => (),
     }
 }
 
 /// A link without a scheme.
-fn relative(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
+fn relative(link: &str, base: Option<&str>, emit: &mut impl FnMut(Target)) {
     let slashes = |link: &str| link.bytes().take(2).filter(|b| matches!(b, b'/' | b'\\')).count();
     if slashes(link) == 2 || link.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) {
-        return pages(link, see);
+        return pages(link, emit);
     }
     let Some(("http" | "https", base)) = base.and_then(scheme) else { return };
     if !link.is_empty() && !link.starts_with('#') {
         let host =
             base.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next().unwrap_or_default();
-        pages(&format!("{host}/{link}"), see);
+        pages(&format!("{host}/{link}"), emit);
     }
 }
 
@@ -85,13 +87,13 @@ fn scheme(link: &str) -> Option<(&str, &str)> {
 }
 
 /// The page whose address follows a scheme, and the page that this one names.
-fn pages(rest: &str, see: &mut impl FnMut(Target)) {
+fn pages(rest: &str, emit: &mut impl FnMut(Target)) {
     let (outer, inner) = parted(rest);
-    page(outer, see);
+    page(outer, emit);
     if let Some(inner) = inner {
         // The inner link is one parameter; the next ones do not belong to it.
         let end = if outer.contains('?') { inner.find('&').unwrap_or(inner.len()) } else { inner.len() };
-        page(&decoded(&inner[..end]), see);
+        page(&decoded(&inner[..end]), emit);
     }
 }
 
@@ -108,22 +110,22 @@ fn parted(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn page(rest: &str, see: &mut impl FnMut(Target)) {
+fn page(rest: &str, emit: &mut impl FnMut(Target)) {
     let rest = rest.trim_start_matches(['/', '\\']).split('#').next().unwrap_or_default();
     let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
     let (authority, path) = place.split_at(place.find(['/', '\\']).unwrap_or(place.len()));
     let Some(host) = Host::of_authority(authority) else { return };
-    if host.says_nothing() {
+    if host.is_uninformative() {
         return;
     }
     let path = path.replace('\\', "/");
     if let Some(number) = messenger(&host, &path, query) {
-        return see(Target::Telephone(number));
+        return emit(Target::Telephone(number));
     }
     let (shape, is_more) = shape(&path, query);
-    let tells = is_more && !path.trim_matches('/').is_empty();
-    let exact = tells.then(|| format!("{}{}", host.name, &path[..path.floor_char_boundary(MAX_PATH)]));
-    see(Target::Page(Page { site: format!("{}{shape}", host.site()), exact, host }));
+    let is_kept = is_more && !path.trim_matches('/').is_empty();
+    let exact = is_kept.then(|| format!("{}{}", host.name, &path[..path.floor_char_boundary(MAX_PATH)]));
+    emit(Target::Page(Page { site: format!("{}{shape}", host.site()), exact, host }));
 }
 
 /// The telephone number of a messenger's page.
@@ -166,7 +168,7 @@ pub(super) fn in_token(token: &str) -> Option<&str> {
         }
     };
     let end = link
-        .find(|c: char| matches!(c, '<' | '>' | '"' | '|') || crate::text::stands_alone(c))
+        .find(|c: char| matches!(c, '<' | '>' | '"' | '|') || crate::text::is_unspaced(c))
         .unwrap_or(link.len());
     Some(link[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', ')', ']', '}', '*', '_']))
 }
@@ -186,11 +188,11 @@ fn has_page(token: &str) -> bool {
 }
 
 /// Passes on the targets of a link in a text, where a link without a scheme is a page.
-pub(super) fn targets_of_text(link: &str, see: &mut impl FnMut(Target)) {
+pub(super) fn targets_of_text(link: &str, emit: &mut impl FnMut(Target)) {
     if link.contains("://") {
-        targets(link, None, see);
+        targets(link, None, emit);
     } else {
-        pages(&link[..link.floor_char_boundary(LONGEST)], see);
+        pages(&link[..link.floor_char_boundary(LONGEST)], emit);
     }
 }
 

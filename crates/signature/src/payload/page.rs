@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn links_count_that_show_something() {
+    fn visible_links_count() {
         for html in [
             "<a href=http://a.example/x>here</a>",
             "<a href=http://a.example/x><b><font color=red>here",

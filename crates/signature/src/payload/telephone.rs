@@ -44,7 +44,7 @@ const FILLERS: [&str; 11] = ["at", "is", "me", "nr", "no", "now", "number", "on"
 const REACH: usize = 40;
 
 /// Passes on the telephone numbers of a line: `+` and digits if the country is known, else the digits dialled at home.
-pub(super) fn telephones(text: &str, see: &mut impl FnMut(String)) {
+pub(super) fn telephones(text: &str, emit: &mut impl FnMut(String)) {
     rows(text, &mut |row| {
         let mut at = 0;
         while let Some((number, groups)) = first_of(text, row, at) {
@@ -54,7 +54,7 @@ pub(super) fn telephones(text: &str, see: &mut impl FnMut(String)) {
                 return;
             }
             if !is_filler(&number) {
-                see(number);
+                emit(number);
             }
             at += groups;
         }
@@ -311,7 +311,7 @@ mod tests {
 
     /// Other numbers, by kind.
     #[test]
-    fn what_is_no_telephone_number() {
+    fn other_numbers_are_no_telephone_numbers() {
         for text in [
             // Dates and times.
             "2003-01-02",

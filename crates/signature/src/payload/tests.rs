@@ -83,14 +83,14 @@ fn nothing_is_found_where_no_reader_sees_it() {
 }
 
 #[test]
-fn a_message_that_only_quotes_is_what_it_quotes() {
+fn a_message_that_only_quotes_is_its_quote() {
     assert_eq!(seen(&format!("\nFYI\n\n> Please do call\n> {NUMBER}\n")), ["+442079460958"]);
     let quote = "<blockquote type=cite><a href=http://a.example/x>some words are here</a></blockquote>";
     assert_eq!(seen(&format!("Content-Type: text/html\n\n{quote}")), ["a.example/x"]);
 }
 
 #[test]
-fn of_alternatives_the_shown_one_is_read() {
+fn the_shown_alternative_is_read() {
     let raw = format!(
         "Content-Type: multipart/alternative; boundary=b\n\n--b\n\nsee http://b.example\n--b\nContent-Type: text/html\n\n\
          <p>Some words and {NUMBER}\n--b--\n"
@@ -137,7 +137,7 @@ fn the_rarest_kind_is_chosen() {
 }
 
 #[test]
-fn many_sites_say_nothing() {
+fn many_sites_are_no_payload() {
     let links = |n: usize| (0..n).map(|n| format!("http://a{n}.example/x\n")).collect::<String>();
     assert!(payload(format!("\n{}", links(10)).as_bytes()).is_some());
     assert!(payload(format!("\n{}", links(11)).as_bytes()).is_none());

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_do_not_matter_where_they_say_nothing() {
+    fn capitals_without_a_meaning_do_not_matter() {
         for text in &WALLETS[..6] {
             let lower = text.to_lowercase();
             assert_eq!(wallet(&lower), Some(lower.clone()));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_wallet() {
         for text in [
             // The checksum of another version, a test network's, a program of a wrong length (BIP 350).
             "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",

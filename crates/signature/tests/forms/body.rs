@@ -18,7 +18,7 @@ fn signed(raw: &[u8]) -> Result<Signature, LowInformation> {
 }
 
 fn signature(raw: &[u8]) -> Signature {
-    signed(raw).expect("it says enough")
+    signed(raw).expect("enough words")
 }
 
 fn word() -> impl Strategy<Value = String> {
@@ -211,7 +211,7 @@ fn charsets_of_several_bytes() {
 
 /// Unrelated short messages must not share a signature, so they have none.
 #[test]
-fn what_says_too_little_has_none() {
+fn short_messages_have_none() {
     let plain =
         |text: &str| signed(format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{text}").as_bytes());
     let page =
@@ -263,7 +263,7 @@ fn the_released_form_stays() {
         let raw = String::from_utf8(std::fs::read(data("mail").join(name)).unwrap()).unwrap();
         // With the line ends of a file, and with those on the wire.
         for raw in [raw.clone(), raw.replace('\n', "\r\n")] {
-            assert_eq!(told(name, raw.as_bytes()), lines);
+            assert_eq!(lines_of(name, raw.as_bytes()), lines);
             read += 1;
         }
     }
@@ -271,7 +271,7 @@ fn the_released_form_stays() {
 }
 
 /// The lines of a message in the file of released signatures.
-fn told(name: &str, raw: &[u8]) -> Vec<String> {
+fn lines_of(name: &str, raw: &[u8]) -> Vec<String> {
     let message = RawMessage::from_bytes(raw).unwrap();
     let found = signatures(&message, &FederationKey::public(), &Settings::default());
     let body = match found.body {

@@ -14,7 +14,7 @@ fn report(from: &str, parts: &[&str]) -> String {
 }
 
 #[test]
-fn a_report_is_what_it_encloses() {
+fn a_report_is_the_message_that_it_encloses() {
     let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
     let words = text_part(OTHER);
     for (from, status) in [
@@ -38,7 +38,7 @@ fn a_report_is_what_it_encloses() {
 }
 
 #[test]
-fn what_only_calls_itself_a_report_is_read() {
+fn false_reports_are_read() {
     reads(multi("multipart/report", &[&html_part(TEXT)]));
     reads(multi("multipart/report; report-type=delivery-status", &[&text_part(TEXT)]));
     let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
@@ -88,7 +88,7 @@ fn attached_text_is_a_file() {
 }
 
 #[test]
-fn a_calendar_is_what_somebody_wrote_in_it() {
+fn a_calendar_is_the_text_that_people_wrote() {
     let calendar = |method: &str| {
         let text = TEXT.replace('\n', "\\n").replace(',', "\\,");
         format!(
@@ -106,7 +106,7 @@ fn a_calendar_is_what_somebody_wrote_in_it() {
 }
 
 #[test]
-fn encrypted_text_says_nothing() {
+fn encrypted_text_is_ignored() {
     let lines: String = (0..40u64)
         .map(|i| format!("{:0>60}\n", format!("{:X}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
         .collect();

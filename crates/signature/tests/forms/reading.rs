@@ -90,7 +90,7 @@ fn reads_nothing_of_it(raw: &str) {
 }
 
 #[test]
-fn what_is_all_quoted_is_the_message() {
+fn a_message_that_is_all_quoted_is_its_quote() {
     for by in ["> ", ">", "Tim> ", ">> ", "> > > "] {
         reads(plain(&quoted(TEXT, by)));
         reads(plain(&format!("On 3 May 2026, Tim Tester <tim@example.org> wrote:\n{}", quoted(TEXT, by))));
@@ -114,7 +114,7 @@ fn what_is_all_quoted_is_the_message() {
 
 /// Ten answers to one letter are not ten copies of it.
 #[test]
-fn an_answer_is_not_what_it_answers() {
+fn an_answer_is_not_the_answered_message() {
     for answer in ["Yes, fine with me.", "Thank you!\n\nI will come.", "No."] {
         let name = "On 3 May 2026, at ten, Tim Tester wrote:";
         let raw = plain(&format!("{answer} See you.\n\n{name}\n{}", quoted(TEXT, "> ")));
@@ -141,7 +141,7 @@ fn an_answer_is_not_what_it_answers() {
 }
 
 #[test]
-fn what_begins_with_a_rule_is_the_message() {
+fn text_that_begins_with_a_rule_is_the_message() {
     for rule in
         ["--", "-- ", "\n\n----------------------------------------", "=====================", "--\n\n--"]
     {
@@ -170,7 +170,7 @@ fn a_footer_is_not_the_message() {
 }
 
 #[test]
-fn links_of_what_is_left_out_say_nothing() {
+fn links_of_unread_text_are_ignored() {
     let links = "<a href='http://one.example/'></a> <a href='http://two.example/'></a> <a href='http://three.example/'></a>";
     let of = |body: &str| near(page(&format!("{body}{links}"))).things;
     assert!(matches!(of("")[..], [(Thing::Links, _)]));
@@ -324,7 +324,7 @@ fn spread(text: &str, blank: impl Fn(usize) -> bool) -> String {
 }
 
 #[test]
-fn blanks_do_not_matter_where_words_say_little() {
+fn blanks_do_not_matter_in_disguised_words() {
     let apart = near(plain(&spread(TEXT, |_| true)));
     assert_eq!(apart.slots.len(), 8);
     for (n, text) in [
@@ -372,7 +372,7 @@ fn letters_that_stand_apart_are_a_word() {
 /// A few words above a disguised text are recognised together with it; ten people who answer one letter write other words, or sign with
 /// other names.
 #[test]
-fn few_words_above_a_quote_are_known_with_it() {
+fn few_words_above_a_quote_are_recognised_with_it() {
     let of = |words: &str, name: &str, text: &str| {
         let near = near(plain(&format!("{words}\n{name}\n\n{}", quoted(text, "> "))));
         near.things.first().map(|(thing, signature)| {
