@@ -51,7 +51,7 @@ impl Near {
     }
 
     /// The signatures whose [`stray`](super::stray) counts [`judge`](Self::judge) needs: all that were seen before.
-    pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
+    pub fn stray_lookups<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
         self.passages().chain(self.all_things()).chain(self.payload).filter(|&signature| seen.has(signature))
     }
 
@@ -62,9 +62,9 @@ impl Near {
         let carriers = self.slots.iter().filter_map(|slot| slot.carrier(seen));
         let all: Vec<Signature> =
             carriers.filter(|(_, count)| *count > ALIKE).map(|(signature, _)| signature).collect();
-        let mut doubts = if all.len() > AGREEING { all } else { Vec::new() };
-        doubts.extend(self.payload.filter(|&payload| seen.known(payload).count > ALIKE));
-        doubts
+        let mut lookups = if all.len() > AGREEING { all } else { Vec::new() };
+        lookups.extend(self.payload.filter(|&payload| seen.known(payload).count > ALIKE));
+        lookups
     }
 
     /// Whether the message is a letter: new text above or below known text.
