@@ -70,7 +70,7 @@ fn korean(bytes: &[u8]) -> String {
     EUC_KR.decode_without_bom_handling(&plain).0.into_owned()
 }
 
-/// UTF-7 (RFC 2152): from `+` up to the end of base64 stands UTF-16.
+/// UTF-7 (RFC 2152): UTF-16 in base64, behind each `+`.
 fn utf7(bytes: &[u8]) -> String {
     let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
     while let Some((&b, after)) = rest.split_first() {

@@ -122,7 +122,7 @@ pub(super) fn is_block(name: &LocalName) -> bool {
     )
 }
 
-/// Elements that stand in a line like a large letter.
+/// Elements that are laid out like a large letter.
 fn is_replaced(name: &LocalName) -> bool {
     matches!(
         *name,

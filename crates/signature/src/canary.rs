@@ -171,7 +171,7 @@ mod tests {
         let message = RawMessage::from_bytes(raw.as_bytes()).unwrap();
         let of = |canary| Settings { canary, ..Settings::default() };
         let found = signatures(&message, &FederationKey::public(), &of(Some(canary()))).canary;
-        // It is nobody else's.
+        // Other sites do not recognise it.
         for other in [None, Some(Canary::new([7; 32]))] {
             assert!(!signatures(&message, &FederationKey::public(), &of(other)).canary);
         }

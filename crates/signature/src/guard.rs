@@ -17,7 +17,7 @@ impl Guard {
         Self { wanted, words: HashSet::new(), attachment: false }
     }
 
-    /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): below it stands the author, not content.
+    /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): the lines below it only name the author.
     pub(super) fn text(&mut self, text: &str) {
         if self.is_satisfied() {
             return;

@@ -143,7 +143,7 @@ fn text_of_style_sheets_is_read() {
         assert_eq!(page(css, "<p>x</p>"), "x", "{css}");
     }
     assert_eq!(page("p::before{content:'a'}", "<div style='display:none'><p>x</p></div>"), "(ax)");
-    // Not as often as there are elements.
+    // The text is bounded, however many elements there are.
     let much = page(&format!("b:before{{content:'{}'}}", "x".repeat(2000)), &"<b>".repeat(100_000));
     assert!(much.len() <= 32 << 10, "{}", much.len());
 }

@@ -46,9 +46,9 @@ pub(crate) struct Sheet {
 /// The declarations for elements with one key.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// For all of them. At most one for each slot.
+    /// Unconditional ones, at most one for each slot.
     own: Vec<Found>,
-    /// For those that meet further conditions.
+    /// Ones with further conditions.
     compounds: Vec<(Selector, Vec<Found>)>,
 }
 
@@ -61,7 +61,7 @@ impl Rules {
         }
     }
 
-    /// The declarations for all of them.
+    /// The unconditional declarations.
     pub(super) fn own(&self) -> &[Found] {
         &self.own
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Words that are read of a message, some hundred pages. Others are ignored.
 pub(super) const MAX_WORDS: usize = 1 << 16;
 
-/// Own words up to which a message stands for its quote: "FYI", or nothing. A longer answer ("yes, that is fine") is the author's own.
+/// Own words up to which a message counts as its quote: "FYI", or nothing. A longer answer ("yes, that is fine") is the author's own.
 pub(super) const NO_ANSWER: usize = 2;
 
 /// Hidden words that are read.

@@ -6,27 +6,26 @@ use super::letter::Letter;
 use super::slots::{ContextKind, Near, Slot, Thing};
 use bulkmark_types::Signature;
 
-/// Of ten informative slots, this many must have been seen ...
-const COVERED: usize = 6;
+/// Tenths of the informative slots that must be known for bulk.
+const KNOWN_TENTHS: usize = 6;
 
-/// ... and fewer of ten words stand before and behind the known text, ...
-const NEW: usize = 4;
+/// Tenths of new words before and behind the known text from which on a message is not bulk.
+const NEW_TENTHS: usize = 4;
 
-/// ... or fewer still in a message without a payload: copies without one are rare, letters are not.
-///
-/// A seen slot has ...
-const NEW_WITHOUT_PAYLOAD: usize = 2;
+/// The same without a payload: copies without one are rare, letters are not.
+const NEW_TENTHS_WITHOUT_PAYLOAD: usize = 2;
 
-/// ... at least this fraction of the count.
+/// A slot is known if its count is at least this fraction of the message's.
 pub(super) const QUARTER: u32 = 4;
 
-/// Besides a payload, this many slots suffice, ...
-const FEW_SLOTS: usize = 2;
+/// Known slots that confirm a payload.
+const CONFIRMING_SLOTS: usize = 2;
 
-/// ... each seen this often ...
-const BESIDE_PAYLOAD: u32 = 2;
+/// Count from which on a slot confirms a payload.
+const CONFIRMING_COUNT: u32 = 2;
 
-/// ... unless one in this many messages with the payload had nothing else in common with others: a large site, a popular service.
+/// A payload is common, and no evidence, if one in this many messages with it had nothing else in common with others: a large site, a
+/// popular service.
 const COMMON: u32 = 4;
 
 /// A message that may be a letter is a copy if at least one in this many similar messages may be a letter as well, since a program then
@@ -103,7 +102,7 @@ impl Near {
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let is_part = || 10 * covered < COVERED * informative.len() || self.is_mostly_new(seen);
+        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_mostly_new(seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) || letter.is_some() && seen.is_anonymous() {
@@ -136,7 +135,7 @@ impl Near {
         let enough = (weight / QUARTER).max(1);
         let covered = informative.iter().filter(|&&slot_weight| slot_weight >= enough).count();
         let is_new = |signature: Signature| !reports.has(signature) && !counted.has(signature);
-        let is_low = 10 * covered < COVERED * informative.len() || self.is_new_on_top(&is_new);
+        let is_low = 10 * covered < KNOWN_TENTHS * informative.len() || self.is_new_on_top(&is_new);
         let text = if is_low { weight.min(ALIKE) } else { weight };
         text.max(self.of_things(reports)).max(self.alike(reports))
     }
@@ -165,9 +164,9 @@ impl Near {
         letter: Option<Letter>,
         seen: &Seen,
     ) -> u32 {
-        let agree = slots.iter().filter(|slot| slot.counts && slot.count >= BESIDE_PAYLOAD).count();
+        let agree = slots.iter().filter(|slot| slot.counts && slot.count >= CONFIRMING_COUNT).count();
         let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
-        let is_evidence = agree >= FEW_SLOTS
+        let is_evidence = agree >= CONFIRMING_SLOTS
             && !is_common
             && !payload.is_own_block()
             && !seen.is_anonymous()
@@ -186,7 +185,7 @@ impl Near {
             .iter()
             .filter(|context| context.kind == ContextKind::Quoted)
             .map(|context| context.words);
-        let share = if self.payload.is_none() { NEW_WITHOUT_PAYLOAD } else { NEW };
+        let share = if self.payload.is_none() { NEW_TENTHS_WITHOUT_PAYLOAD } else { NEW_TENTHS };
         10 * new >= share * (self.words + beside.sum::<usize>())
     }
 

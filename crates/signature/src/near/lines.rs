@@ -199,7 +199,7 @@ fn is_rule(line: &str) -> bool {
     line == "--" || (marks >= RULE && 2 * marks >= line.len() - blanks)
 }
 
-/// The number of lines after `line` that belong to armour, if this line begins some: encrypted or signed data, a key or a certificate (RFC
+/// The number of lines after `line` in the armour that it begins, if any: encrypted or signed data, a key or a certificate (RFC
 /// 4880, 6.2; RFC 7468). Its header is a program's, and the rest is not for people. Of a signed text, only the header.
 fn armour<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> Option<usize> {
     let name = line.strip_prefix("-----BEGIN ")?.strip_suffix("-----")?;

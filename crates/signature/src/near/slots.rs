@@ -89,7 +89,7 @@ pub enum Thing {
     Band(u8),
     /// Text hidden by style.
     Hidden,
-    /// An answer of a few words, with the names below them and the text above which it stands.
+    /// A short answer, with the names below it and its quote.
     Answer,
 }
 

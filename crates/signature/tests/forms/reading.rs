@@ -435,7 +435,6 @@ fn letters_are_read_as_they_are_seen() {
     reads(page(&turned));
 }
 
-/// A PDF with noise in each copy, below few words; bills of one company share all but a page.
 #[test]
 fn boxes_are_read_in_the_order_in_which_they_stand() {
     let lines: Vec<String> = TEXT.lines().map(|line| format!("<div>{line}</div>")).collect();
@@ -460,6 +459,7 @@ fn boxes_are_read_in_the_order_in_which_they_stand() {
     reads(page(&flowing));
 }
 
+/// A PDF with noise in each copy, below few words; bills of one company share all but a page.
 #[test]
 fn documents_are_known_by_their_main_pieces() {
     let long = |seed: &str| (0..400).map(|i| format!("{seed}{}", i * i)).collect::<Vec<_>>().join(" ");

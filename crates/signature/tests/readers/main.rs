@@ -55,7 +55,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of one that the other lacks, or has less often; at most so many.
+/// Words of one that the other lacks, or has less often; at most twelve.
 fn beyond(these: &[String], those: &[String]) -> String {
     let mut left = those.to_vec();
     let mut found = Vec::new();
