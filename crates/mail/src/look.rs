@@ -31,7 +31,7 @@ pub(super) struct Look {
     /// Whether an outline or shadow makes letters visible that are not drawn.
     pub(super) outlined: bool,
     pub(super) background: Option<Colour>,
-    /// Whether it covers content behind it.
+    /// Whether it covers inner content that stands behind it.
     pub(super) covers: bool,
     pub(super) reversed: bool,
 }
@@ -57,7 +57,7 @@ impl Look {
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
         let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
         let behind = style.behind && self.covers;
-        // A layer is in front of no outer content.
+        // A layer does not cover its own content.
         let covers =
             !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
         Self {

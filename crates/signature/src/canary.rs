@@ -46,7 +46,7 @@ impl Canary {
         format!("{BEFORE}{}{BEHIND}", String::from_utf8_lossy(&self.0))
     }
 
-    /// Whether this is the first line of a text that is not blank. Returns `None` for blank text.
+    /// Whether the first line of a text that is not blank is this one. Returns `None` for blank text.
     fn begins(&self, text: &str) -> Option<bool> {
         let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
         Some(bool::from(first.as_bytes().ct_eq(self.line().as_bytes())))

@@ -104,8 +104,7 @@ impl<'a> Lines<'a> {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            // A long line needs three fifths below two fifths of new text: with that much new text above it, it would not count as known
-            // either.
+            // At least two fifths of the text stand above a long line: below that much new text, it would not count as known anyway.
             let is_below = match line.len() {
                 ..=LEAVE => !sorted.own.is_empty(),
                 length => rest + length <= FOOTER.min(3 * before.saturating_sub(length) / 2),
