@@ -95,7 +95,7 @@ impl Mailings {
         if self.all.is_empty() {
             return Vec::new();
         }
-        let near = signatures.near.reported().chain(signatures.near.asked());
+        let near = signatures.near.reported().chain(signatures.near.looked_up());
         let all = signatures.body.ok().into_iter().chain(near);
         let candidates: HashSet<usize> =
             all.filter_map(|signature| self.by_signature.get(&signature)).flatten().copied().collect();

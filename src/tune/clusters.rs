@@ -4,7 +4,7 @@
 use super::archive::Label;
 use super::letter::Letter;
 use super::top::Top;
-use bulkmark_signature::{Belongs, Groups};
+use bulkmark_signature::{Groups, Membership};
 use std::collections::HashMap;
 
 /// Clusters that are kept at a time. When there are more, the half that was seen least often goes, of equals the oldest;
@@ -41,7 +41,7 @@ pub(super) struct Clusters {
 impl Clusters {
     /// Adds a message whose highest count is this.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, whitelisted: bool) {
-        let Belongs { group, exact } = self.groups.add(&letter.content.signatures);
+        let Membership { group, exact } = self.groups.add(&letter.content.signatures);
         let cluster = self.all.entry(group).or_default();
         if cluster.messages == 0 {
             cluster.first = letter.time;

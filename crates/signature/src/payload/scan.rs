@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Finds in the lines of a text what a reader may answer to.
+//! Finds payload in the lines of a text.
 
 use super::address::addresses;
 use super::fold::fold;
@@ -9,14 +9,14 @@ use super::link::{in_token, targets_of_text};
 use super::telephone::telephones;
 use super::wallet::{LENGTHS, wallet};
 
-/// Rows of letters and digits whose checksum is looked at in a message: each costs some microseconds.
+/// Rows of letters and digits whose checksum is computed, per message: each costs some microseconds.
 const MAX_CHECKSUMS: usize = 1024;
 
 /// Finds payload in lines.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
     checksums: usize,
-    /// Bytes that were looked at, each time that one was.
+    /// Bytes examined, counted each time.
     steps: usize,
 }
 
@@ -32,7 +32,7 @@ impl Scanner {
         self.folded(&line, Marks::of(&line), found);
     }
 
-    /// A line without disguises. Links are taken out first, since they are full of digits.
+    /// Reads a line without disguises. Links are taken out first, since they are full of digits.
     fn folded(&mut self, line: &str, marks: Marks, found: &mut Found) {
         if !marks.have(mark::SLASH) && !marks.may_have_www() {
             return self.plain(line, marks, found);
@@ -49,13 +49,13 @@ impl Scanner {
         self.plain(&line[from..], marks, found);
     }
 
-    /// Text without links, of a line with these marks.
+    /// Reads text without links, from a line with these marks.
     fn plain(&mut self, text: &str, marks: Marks, found: &mut Found) {
         if marks.have(mark::AT) {
             self.steps += text.len();
             addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
         }
-        // A wallet may have no digit, though few have none.
+        // A few wallets have no digit.
         if marks.have(mark::DIGIT) || text.len() >= *LENGTHS.start() && has_long_row(text) {
             self.steps += 2 * text.len();
             self.rows(text, found);
@@ -63,7 +63,7 @@ impl Scanner {
         }
     }
 
-    /// Rows of letters and digits with a checksum.
+    /// Finds rows of letters and digits with a checksum.
     fn rows(&mut self, text: &str, found: &mut Found) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -91,14 +91,14 @@ impl Scanner {
     }
 }
 
-/// What of note stands in a line, a bit for each.
+/// Marks of the bytes in a line, a bit for each.
 mod mark {
     pub(super) const DIGIT: u8 = 1;
     pub(super) const AT: u8 = 2;
     pub(super) const SLASH: u8 = 4;
     pub(super) const DOT: u8 = 8;
     pub(super) const W: u8 = 16;
-    /// What may have to be folded.
+    /// May need folding.
     pub(super) const DISGUISE: u8 = 32;
 }
 
@@ -141,7 +141,7 @@ impl Marks {
     }
 }
 
-/// Whether letters and digits stand in a row that is as long as a wallet.
+/// Whether a row of letters and digits is as long as a wallet.
 fn has_long_row(text: &str) -> bool {
     let mut row = 0;
     text.bytes().any(|b| {
@@ -180,7 +180,7 @@ mod tests {
         assert!(seen("Nothing is here. It has 3 days, 12 people (or more) and 99.50 in cash.").is_empty());
     }
 
-    /// However a line is made, each byte of it is looked at a few times.
+    /// Each byte of any line is examined only a few times.
     #[test]
     fn cost_is_linear() {
         for unit in [
@@ -215,7 +215,7 @@ mod tests {
             seen(&line);
         }
 
-        /// What was found in a form is found again where the form stands alone, unless it begins as a link does.
+        /// The content found in a form is found again in the form alone, unless it begins like a link.
         #[test]
         fn forms_stay(line in "([0-9]{3}|\\+|@| |\\.|/|-|[a-z]{3}|http://|www\\.){0,30}") {
             for content in seen(&line) {
