@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out orders of the administrator: pauses, and mailings that are never refused.
+//! Executes orders of the administrator: pauses, and mailings that are never refused.
 
 use super::ordered::{Allow, Given, KnownBy, Order, Ordered};
 use super::question::Answer;
@@ -18,10 +18,10 @@ use tokio::io::AsyncRead;
 /// Signatures of a mailing at most; a message has fewer.
 const MOST: usize = 100;
 
-/// What a server says that is asked for orders.
+/// The answer of a server to an order.
 const NONE_HERE: &str = "a signature server refuses no mail, ask a milter";
 
-/// Carries out an order, whose message follows, if it has one.
+/// Executes an order, whose message follows if it has one.
 pub(super) async fn answer(
     reader: &mut (impl AsyncRead + Unpin),
     given: Given,
@@ -32,7 +32,7 @@ pub(super) async fn answer(
         return Ok(Answer::Error(why));
     }
     let message = tokio::time::timeout(PATIENCE, read_message(reader, given.length()));
-    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message does not come");
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message did not arrive in time");
     let message = message.await.map_err(slow)??;
     let Some(orders) = &daemon.orders else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
     let known = match &given.order {
@@ -58,7 +58,7 @@ pub(super) async fn answer(
             Err(e) => return Ok(Answer::Error(e.to_string())),
         }
     }
-    // It waits for the disk.
+    // The disk may block.
     let (orders, pairs) = (Arc::clone(orders), daemon.correspondents.clone());
     let done =
         tokio::task::spawn_blocking(move || carry_out(&orders, pairs.as_deref(), given, (&known, &before)))

@@ -33,12 +33,12 @@ pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
         let kind = Kind { not_spam: false, force: false, lenient: false, forget: true };
         return send(to, args.reporter.user.as_ref(), kind, &args.files);
     }
-    let Some(whose) = args.reporter.whose()? else {
+    let Some(reporter) = args.reporter.reporter()? else {
         bail!("--all: expected --user NAME, --trap ADDRESS or --reporter HASH beside it, found none")
     };
     let socket = to.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, whose)) {
+    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, reporter)) {
         Ok(taken_back) => taken_back,
         Err(e) => return Ok(unanswered(&socket, e)),
     };

@@ -20,12 +20,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
-    let Some(whose) = args.reporter.whose()? else {
+    let Some(reporter) = args.reporter.reporter()? else {
         bail!("expected --user NAME or --reporter HASH, found none")
     };
     let socket = to.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(control::vouch(&socket, whose)) {
+    match runtime.block_on(control::vouch(&socket, reporter)) {
         Err(e) => Ok(unanswered(&socket, e)),
         Ok(false) => Ok(failed(&anyhow!("the milter knows as many reporters as it has places for"), 1)),
         Ok(true) if to.json => {
