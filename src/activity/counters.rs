@@ -182,9 +182,9 @@ impl Activity {
     }
 
     /// Restores the bulk mailings from before a restart, if the page shows any.
-    pub fn take_up_mailings(&self, stored: Vec<StoredMailing>) {
+    pub fn restore_mailings(&self, stored: Vec<StoredMailing>) {
         if self.is_recording() {
-            self.bulk.take_up(stored);
+            self.bulk.restore(stored);
         }
     }
 
@@ -220,7 +220,7 @@ impl Activity {
     }
 
     /// Restores the accounts' mail from before a restart.
-    pub fn take_up_accounts(&self, accounts: Accounts) {
+    pub fn restore_accounts(&self, accounts: Accounts) {
         *self.accounts.lock() = accounts;
     }
 
@@ -265,8 +265,8 @@ impl Activity {
     }
 
     /// Restores the traps that got whitelisted mail before a restart.
-    pub fn take_up_traps(&self, wanted: BTreeMap<String, WantedByTrap>) {
-        self.traps.lock().take_up(wanted);
+    pub fn restore_traps(&self, wanted: BTreeMap<String, WantedByTrap>) {
+        self.traps.lock().restore(wanted);
     }
 
     /// Counts a judged message.

@@ -166,7 +166,7 @@ impl Table {
     }
 
     /// Restores the mailings of an earlier start, without data that the configuration no longer wants.
-    pub(super) fn take_up(&self, stored: Vec<StoredMailing>) {
+    pub(super) fn restore(&self, stored: Vec<StoredMailing>) {
         let Mailings { groups, all } = &mut *self.mailings.lock();
         for StoredMailing { mut mailing, found_by } in stored.into_iter().take(MOST - all.len()) {
             if !self.wanted.subjects {
@@ -254,7 +254,7 @@ mod tests {
         let stored = serde_json::to_vec(&before.stored(1000 + DAY)).unwrap();
         let after = |record| {
             let table = Table::new(record);
-            table.take_up(serde_json::from_slice(&stored).unwrap());
+            table.restore(serde_json::from_slice(&stored).unwrap());
             table
         };
         let again = after(record);

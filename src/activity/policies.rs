@@ -67,7 +67,7 @@ impl Policies {
     #[must_use]
     pub fn messages(&self) -> Vec<(String, Verdict, Action, u64)> {
         let all = self.0.lock();
-        let of = |(name, counts): (&String, &Counts)| {
+        let counted = |(name, counts): (&String, &Counts)| {
             let pairs =
                 Verdict::ALL.into_iter().flat_map(|verdict| Action::ALL.map(|action| (verdict, action)));
             let found = pairs.map(|(verdict, action)| {
@@ -75,18 +75,18 @@ impl Policies {
             });
             found.filter(|(.., count)| *count > 0).collect::<Vec<_>>()
         };
-        all.iter().flat_map(of).collect()
+        all.iter().flat_map(counted).collect()
     }
 
     /// Returns the number of messages by policy and rehearsed action.
     #[must_use]
     pub fn rehearsed(&self) -> Vec<(String, Action, u64)> {
         let all = self.0.lock();
-        let of = |(name, counts): (&String, &Counts)| {
+        let counted = |(name, counts): (&String, &Counts)| {
             let found = Action::ALL.map(|action| (name.clone(), action, counts.rehearsed[action as usize]));
             found.into_iter().filter(|(.., count)| *count > 0).collect::<Vec<_>>()
         };
-        all.iter().flat_map(of).collect()
+        all.iter().flat_map(counted).collect()
     }
 }
 

@@ -106,8 +106,8 @@ mod tests {
     fn after(messages: u32, domains: u32) -> Vec<LikelyRelay> {
         let mut relays = Relays::default();
         for n in 0..messages {
-            let of_all = if n % 3 == 0 { client(0) } else { client(1 + n) };
-            relays.came(of_all, &format!("d{}.example", n / 3 % domains));
+            let sender = if n % 3 == 0 { client(0) } else { client(1 + n) };
+            relays.came(sender, &format!("d{}.example", n / 3 % domains));
         }
         relays.likely()
     }

@@ -52,7 +52,7 @@ impl TrapStatus {
     }
 
     /// Restores the traps stored before a restart.
-    pub(super) fn take_up(&mut self, wanted: BTreeMap<String, WantedByTrap>) {
+    pub(super) fn restore(&mut self, wanted: BTreeMap<String, WantedByTrap>) {
         self.wanted = wanted.into_iter().take(MOST).collect();
     }
 }

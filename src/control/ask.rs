@@ -5,7 +5,7 @@ use super::backup::MAX_FRAME;
 use super::ordered::{Given, Ordered};
 use super::question::{Answer, Question};
 use super::report::exchange;
-use super::reports::{ReportsAsked, ReporterRef};
+use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
 use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
 use bulkmark_types::Signature;
@@ -111,7 +111,7 @@ pub async fn backup<E: From<io::Error>>(
 ) -> Result<(), E> {
     let (answer, mut reader) = begin(path, &Question::Backup).await?;
     let Answer::Backup = answer else { return Err(unexpected().into()) };
-    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon says nothing more");
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon stopped sending");
     let read = async |reader: &mut Take<BufReader<UnixStream>>, bytes: &mut [u8]| {
         reader.set_limit(bytes.len() as u64);
         tokio::time::timeout(TIMEOUT, reader.read_exact(bytes)).await.map_err(slow)?.map(drop)

@@ -127,7 +127,8 @@ impl Daemon {
             "bulkmark_user_report_rows",
             "gauge",
             "Stored user reports with their reporters, by kind of reporter; one for each signature.",
-            [("users", users), ("traps", traps), ("interfaces", interfaces)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
+            [("users", users), ("traps", traps), ("interfaces", interfaces)]
+                .map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
         );
         text.one(
             "bulkmark_spool_reports",

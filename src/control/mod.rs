@@ -21,11 +21,13 @@ mod reports;
 mod serve;
 mod status;
 
-pub use ask::{backup, correspondents, counts, forget_reports, mailing_reports, order, reports, status, vouch};
+pub use ask::{
+    backup, correspondents, counts, forget_reports, mailing_reports, order, reports, status, vouch,
+};
 pub use exposition::METRICS_TYPE;
 pub use ordered::{Allow, Given, KnowMailing, KnownBy, Order, Ordered};
 pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
-pub use reports::{NameReporter, ReportsAsked, ReporterRef};
+pub use reports::{NameReporter, ReporterRef, ReportsAsked};
 pub use serve::Control;
 pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Disk, Parts, RefusedStatus};

@@ -101,7 +101,7 @@ fn carry_out(
             orders.resume(now).map(drop)
         }
         Order::Remove(prefix) => orders.remove(&prefix, now).map(|removed| {
-            log::info!("mailing {} is allowed no more, {who}", removed.name());
+            log::info!("mailing {} is no longer allowed, {who}", removed.name());
             done.mailing = Some(removed);
         }),
         Order::Remember(prefix) => orders.remember(&prefix, now).map(|removed| {

@@ -3,7 +3,7 @@
 
 use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
-use super::reports::{ReportsAsked, ReporterRef};
+use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
 use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
 use serde::{Deserialize, Serialize};

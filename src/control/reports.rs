@@ -77,7 +77,11 @@ pub(super) async fn mailing_reports(ledger: &Ledger, prefix: String) -> Result<S
 }
 
 /// Trusts a user fully. False if there is no place for more reporters.
-pub(super) async fn vouch(ledger: &Ledger, name: &NameReporter, reporter: ReporterRef) -> Result<bool, Failure> {
+pub(super) async fn vouch(
+    ledger: &Ledger,
+    name: &NameReporter,
+    reporter: ReporterRef,
+) -> Result<bool, Failure> {
     let reporter = find(ledger, name, reporter).await?;
     if reporter.kind() != ReporterKind::User {
         return Err(Failure::NoUser(reporter.kind()));
@@ -86,7 +90,11 @@ pub(super) async fn vouch(ledger: &Ledger, name: &NameReporter, reporter: Report
 }
 
 /// Withdraws all reports of a reporter.
-pub(super) async fn forget(ledger: &Ledger, name: &NameReporter, reporter: ReporterRef) -> Result<TakenBack, Failure> {
+pub(super) async fn forget(
+    ledger: &Ledger,
+    name: &NameReporter,
+    reporter: ReporterRef,
+) -> Result<TakenBack, Failure> {
     let reporter = find(ledger, name, reporter).await?;
     ledger.forget(reporter, now()).await.map_err(Failure::Forgetting)
 }

@@ -118,7 +118,9 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
 async fn user_reports(question: Question, ledger: &Ledger, name: &NameReporter) -> Result<Answer, Failure> {
     Ok(match question {
         Question::Reports(asked) => Answer::Reports(Box::new(reports::overview(ledger, name, asked).await?)),
-        Question::Mailing(prefix) => Answer::Spoken(Box::new(reports::mailing_reports(ledger, prefix).await?)),
+        Question::Mailing(prefix) => {
+            Answer::Spoken(Box::new(reports::mailing_reports(ledger, prefix).await?))
+        }
         Question::Forget(reporter) => Answer::Forgotten(reports::forget(ledger, name, reporter).await?),
         Question::Vouch(reporter) => Answer::Vouched(reports::vouch(ledger, name, reporter).await?),
         _ => Answer::Error("unexpected question".to_owned()),
@@ -150,10 +152,12 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
         },
         Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) | Question::Vouch(_) => {
             match &daemon.reporter {
-                Some(name) => user_reports(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
-                    e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
-                    e => error(e.to_string()),
-                }),
+                Some(name) => {
+                    user_reports(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
+                        e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
+                        e => error(e.to_string()),
+                    })
+                }
                 None => error(NO_USERS.to_owned()),
             }
         }

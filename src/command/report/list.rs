@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report list`
 
+use crate::command::milter_args::{MilterArgs, unanswered};
 use crate::command::output::output;
 use crate::command::show::time;
-use crate::command::to::{To, unanswered};
-use crate::control::{self, MAX_REPORTER, ReportsAsked, ReporterRef};
+use crate::control::{self, MAX_REPORTER, ReporterRef, ReportsAsked};
 use anyhow::bail;
 use bulkmark_counts::{Overview, SaidBy, SaidOf, SpokenBy, SpokenOf};
 use bulkmark_types::ReporterKind;
@@ -16,16 +16,16 @@ use std::process::ExitCode;
 
 /// Show the reports of this mail server's users, traps and interfaces by mailing, and each reporter's trust.
 ///
-/// Reporters are shown by a hash of their names, since no more is kept; user-reports.log-names has the log name them. Subjects are shown
-/// if status.show has "subjects". Exit code 0: done; 1: no reporter or mailing fits, or several do; 75: the milter does not answer.
+/// Reporters are shown by a hash, since their names are not stored; with user-reports.log-names the log has the names. Subjects are shown if
+/// status.show has "subjects". Exit code 0: done; 1: the reporter or mailing is unknown or ambiguous; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Show reports of so many days.
+    /// Show reports of the last DAYS days.
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
     #[command(flatten)]
     reporter: Reporter,
-    /// Show the reporters of the mailing whose id begins so, and their reports.
+    /// Show the reporters and reports of the mailing with this id, or the beginning of it.
     #[arg(long, value_name = "ID", conflicts_with_all = ["user", "trap", "reporter"])]
     mailing: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Reporter {
     /// Only reports of this trap.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "reporter")]
     trap: Option<OsString>,
-    /// Only reports of the reporter whose hash begins so.
+    /// Only reports of the reporter with this hash, or the beginning of it.
     #[arg(long, value_name = "HASH")]
     reporter: Option<String>,
 }
@@ -47,19 +47,19 @@ pub(super) struct Reporter {
 /// Digits of a hash that are shown.
 const SHOWN: usize = 12;
 
-pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
-    let socket = to.socket()?;
+pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> {
+    let socket = milter.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Some(mailing) = &args.mailing {
         return match runtime.block_on(control::mailing_reports(&socket, mailing.clone())) {
-            Ok(mailing) if to.json => print_json(&mailing),
+            Ok(mailing) if milter.json => print_json(&mailing),
             Ok(mailing) => Ok(print_mailing(&mailing).map(|()| ExitCode::SUCCESS)?),
             Err(e) => Ok(unanswered(&socket, e)),
         };
     }
     let asked = ReportsAsked { reporter: args.reporter.reporter()?, days: args.days };
     match runtime.block_on(control::reports(&socket, asked)) {
-        Ok(overview) if to.json => print_json(&overview),
+        Ok(overview) if milter.json => print_json(&overview),
         Ok(overview) => Ok(print(args, &overview).map(|()| ExitCode::SUCCESS)?),
         Err(e) => Ok(unanswered(&socket, e)),
     }
@@ -71,7 +71,7 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<ExitCode> {
 }
 
 impl Reporter {
-    /// The reporter that is meant, if one is.
+    /// Returns the chosen reporter, if there is one.
     pub(super) fn reporter(&self) -> anyhow::Result<Option<ReporterRef>> {
         if let Some(hash) = &self.reporter {
             return Ok(Some(ReporterRef::Hash(hash.clone())));
@@ -88,7 +88,7 @@ impl Reporter {
     }
 }
 
-/// The beginning of a hash.
+/// Returns the beginning of a hash.
 fn short(hash: &str) -> &str {
     hash.get(..SHOWN).unwrap_or(hash)
 }
