@@ -52,7 +52,8 @@ impl Query {
     /// Returns texts that every matching line contains, so that most other lines need no parsing.
     fn needles(&self) -> Vec<String> {
         let domain = |address: &String| address.rfind('@').map(|at| address[at..].to_lowercase());
-        let addresses = [&self.recipient, &self.sender].into_iter().filter_map(|of| domain(of.as_ref()?));
+        let addresses =
+            [&self.recipient, &self.sender].into_iter().filter_map(|wanted| domain(wanted.as_ref()?));
         let quoted =
             |text: String| serde_json::to_string(&text).unwrap_or_default().trim_matches('"').to_owned();
         addresses.map(quoted).chain(self.mailing.clone()).collect()
@@ -62,7 +63,7 @@ impl Query {
         let address = |wanted: &str, address: &str| match (wanted, wanted.strip_prefix('@')) {
             ("<>", _) => address.is_empty(),
             (_, Some(domain)) => {
-                address.rsplit_once('@').is_some_and(|(_, of)| of.eq_ignore_ascii_case(domain))
+                address.rsplit_once('@').is_some_and(|(_, found)| found.eq_ignore_ascii_case(domain))
             }
             (_, None) => self.mailboxes.mailbox(address) == self.mailboxes.mailbox(&wanted.to_lowercase()),
         };
@@ -74,13 +75,12 @@ impl Query {
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
         };
         entry.at >= self.since
-            && self.recipient.as_ref().is_none_or(|to| entry.to.iter().any(|of| address(to, of)))
+            && self.recipient.as_ref().is_none_or(|to| entry.to.iter().any(|found| address(to, found)))
             && self.sender.as_ref().is_none_or(|from| address(from, &entry.from))
             && self.client.as_ref().is_none_or(client)
-            && self
-                .mailing
-                .as_ref()
-                .is_none_or(|mailing| entry.signatures.iter().any(|of| of.starts_with(mailing.as_str())))
+            && self.mailing.as_ref().is_none_or(|mailing| {
+                entry.signatures.iter().any(|signature| signature.starts_with(mailing.as_str()))
+            })
     }
 }
 
@@ -163,8 +163,8 @@ mod tests {
             found.last.iter().map(|entry| entry.at).collect()
         };
         let text = |text: &str| Some(text.to_owned());
-        let client = |of: &str| Some(Client::Network(of.parse().unwrap()));
-        let host = |of: &str| Some(Client::Host(of.to_owned()));
+        let client = |text: &str| Some(Client::Network(text.parse().unwrap()));
+        let host = |text: &str| Some(Client::Host(text.to_owned()));
         assert_eq!(at(Query { recipient: text("Anna@Box.example"), ..Query::default() }), [100, 200]);
         assert_eq!(at(Query { recipient: text("@box.example"), since: 150, ..Query::default() }), [200]);
         assert_eq!(at(Query { sender: text("<>"), ..Query::default() }), [300]);
