@@ -195,8 +195,8 @@ impl Activity {
     }
 
     /// Adds outbound mail of an account; returns its standing. `now` is in seconds since 1970.
-    pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
-        let standing = self.accounts.lock().sent(name, what, limits, now);
+    pub fn account_sent(&self, name: &str, sent: Sent, limits: Limits, now: u64) -> Standing {
+        let standing = self.accounts.lock().sent(name, sent, limits, now);
         self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
         standing
     }

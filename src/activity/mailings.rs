@@ -51,7 +51,7 @@ pub struct Mailing {
     pub done: BTreeMap<String, u64>,
     /// The number of all recipients.
     pub recipients: u64,
-    /// Clients that sent them, up to [`MOST_NAMES`], if the configuration wants that.
+    /// Clients that sent them, up to `MOST_NAMES`, if the configuration wants that.
     pub clients: Vec<String>,
     /// Whether there were more.
     pub more_clients: bool,
@@ -61,7 +61,7 @@ pub struct Mailing {
     pub first: u64,
     /// Time of the last message.
     pub last: u64,
-    /// Domains of their envelope senders, up to [`MOST_NAMES`].
+    /// Domains of their envelope senders, up to `MOST_NAMES`.
     pub domains: Vec<String>,
     /// Whether there were more.
     pub more_domains: bool,
@@ -188,7 +188,7 @@ impl Table {
     }
 }
 
-/// Adds a new name, up to [`MOST_NAMES`].
+/// Adds a new name, up to `MOST_NAMES`.
 fn note(names: &mut Vec<String>, more: &mut bool, name: &str) {
     if names.iter().any(|known| known == name) {
         return;

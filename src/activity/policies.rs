@@ -133,7 +133,7 @@ mod tests {
         policies.add("p0000", Verdict::Spam, Action::Mark, None);
         let all = policies.status();
         assert_eq!((all.len(), &*all[0].policy, all[0].messages), (MOST + 1, OTHERS, MOST as u64));
-        let done = ["mark", "reject", "would reject"].map(|what| (what.to_owned(), 1));
+        let done = ["mark", "reject", "would reject"].map(|action| (action.to_owned(), 1));
         let expected = PolicyStatus {
             policy: "p0000".to_owned(),
             messages: 4,

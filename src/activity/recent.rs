@@ -59,7 +59,7 @@ pub struct Recent {
     pub ms: f64,
 }
 
-/// The last [`MOST`] verdicts.
+/// The last `MOST` verdicts.
 #[derive(Debug, Default)]
 pub(super) struct Ring(Mutex<VecDeque<Recent>>);
 

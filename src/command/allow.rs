@@ -28,16 +28,16 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     /// List the mailings that are allowed.
-    #[arg(long, conflicts_with_all = ["duration", "what", "remove"])]
+    #[arg(long, conflicts_with_all = ["duration", "mailing", "remove"])]
     list: bool,
     /// Remove the order for the mailing with this name, or the beginning of it.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["duration", "what"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["duration", "mailing"])]
     remove: Option<String>,
     #[command(flatten)]
     order: OrderArgs,
     /// A signature of 32 hexadecimal digits, or a file with a message; "-" is standard input
     #[arg(value_name = "SIGNATURE|FILE", required_unless_present_any = ["list", "remove"])]
-    what: Option<PathBuf>,
+    mailing: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -48,12 +48,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             format!("mailing {name} is no longer allowed")
         });
     }
-    let Some(what) = args.what.as_ref().filter(|_| !args.list) else {
+    let Some(mailing) = args.mailing.as_ref().filter(|_| !args.list) else {
         return args.order.carry_out(Order::List, b"", list);
     };
     let seconds = args.duration.map(|duration| duration.as_secs());
-    let signature: Option<Signature> = what.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
-    let message = if signature.is_some() { Vec::new() } else { read(what)? };
+    let signature: Option<Signature> =
+        mailing.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
+    let message = if signature.is_some() { Vec::new() } else { read(mailing)? };
     let signatures = signature.map(|signature| args.order.copies_of(&signature.to_string()));
     let signatures = signatures.transpose()?.unwrap_or_default();
     let allow = Allow { signatures, length: message.len() as u64, seconds };

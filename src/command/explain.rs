@@ -73,9 +73,9 @@ fn as_text(explanation: &Explanation) -> String {
         for explained in all {
             let _ = writeln!(text, "\n{name} {}: {}", explained.signature, times(explained.count));
             let _ = writeln!(text, "  {}", explained.made_of);
-            for (who, shares) in [("here", &explained.seen.own), ("by others", &explained.seen.others)] {
+            for (place, shares) in [("here", &explained.seen.own), ("by others", &explained.seen.others)] {
                 for share in shares {
-                    let _ = writeln!(text, "  window of {}: {} {who}", time(share.window), share.count);
+                    let _ = writeln!(text, "  window of {}: {} {place}", time(share.window), share.count);
                 }
             }
             if explained.seen.waiting > 0 {
@@ -120,20 +120,21 @@ fn letters_text(explained: &Explained) -> String {
 /// Describes the number and times of user reports, without reporters.
 fn user_reports_text(user_reports: &UserReports) -> String {
     let mut text = format!("\nusers report it as spam, with the weight {}\n", user_reports.weight);
-    for (what, shares) in [("nominated", &user_reports.nominated), ("revoked", &user_reports.revoked)] {
+    for (name, shares) in [("nominated", &user_reports.nominated), ("revoked", &user_reports.revoked)] {
         let weight = |units: u32| Weight::of_units(units);
-        for (who, shares) in [("here", &shares.own), ("by others", &shares.others)] {
+        for (place, shares) in [("here", &shares.own), ("by others", &shares.others)] {
             for share in shares {
-                let _ = writeln!(text, "  {what} from {}: {} {who}", time(share.window), weight(share.count));
+                let _ =
+                    writeln!(text, "  {name} from {}: {} {place}", time(share.window), weight(share.count));
             }
         }
         if shares.waiting > 0 {
-            let _ = writeln!(text, "  {what}, waiting for a server: {}", weight(shares.waiting));
+            let _ = writeln!(text, "  {name}, waiting for a server: {}", weight(shares.waiting));
         }
         if shares.reporters > 0 {
             let _ = writeln!(
                 text,
-                "  {what} by users here: {}, in all {}",
+                "  {name} by users here: {}, in all {}",
                 shares.reporters,
                 weight(shares.said)
             );

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Inspect, compare, merge and store whole ledgers.
+/// Inspect, compare, merge and back up whole ledgers.
 ///
 /// A HOLDER is a ledger's file or its directory, while no daemon has it open, or the address of a server (http://, https:// or unix:). Exit code
 /// 0: sound and equal; 1: they differ; 2: error, or damage.

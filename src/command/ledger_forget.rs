@@ -22,16 +22,16 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArgs {
     /// List the mailings whose counts started over.
-    #[arg(long, conflicts_with_all = ["what", "remove"])]
+    #[arg(long, conflicts_with_all = ["mailing", "remove"])]
     list: bool,
     /// Include the earlier counts of the mailing with this name, or the beginning of it, again.
-    #[arg(long, value_name = "NAME", conflicts_with = "what")]
+    #[arg(long, value_name = "NAME", conflicts_with = "mailing")]
     remove: Option<String>,
     #[command(flatten)]
     order: OrderArgs,
     /// A signature of 32 hexadecimal digits, or a file with a message; "-" is standard input
     #[arg(value_name = "SIGNATURE|FILE", required_unless_present_any = ["list", "remove"])]
-    what: Option<PathBuf>,
+    mailing: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<ExitCode> {
@@ -41,15 +41,16 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<ExitCode> {
             format!("mailing {name} counts as before")
         });
     }
-    let Some(what) = args.what.as_ref().filter(|_| !args.list) else {
+    let Some(mailing) = args.mailing.as_ref().filter(|_| !args.list) else {
         return args.order.carry_out(Order::List, b"", list);
     };
     let checked = config::load(&args.order.milter.config)?;
     let seconds = Some(checked.file.ledger.retention.as_secs());
-    let signature: Option<Signature> = what.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
+    let signature: Option<Signature> =
+        mailing.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
     let signatures = match signature {
         Some(signature) => args.order.copies_of(&signature.to_string())?,
-        None => signatures_of(what, &checked)?,
+        None => signatures_of(mailing, &checked)?,
     };
     args.order.carry_out(Order::Forget(Allow { signatures, length: 0, seconds }), b"", forgotten)
 }

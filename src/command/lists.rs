@@ -82,13 +82,13 @@ impl List<'_> {
     }
 
     fn reload(&self) {
-        let (what, result) = match self {
+        let (kind, result) = match self {
             Self::White(list) => ("white list", list.reload(&read_bounded)),
             Self::Traps(traps) => ("list of traps", traps.reload(&read_bounded)),
         };
         match result {
-            Ok(()) => log::info!("a {what} was read again, since its files have changed"),
-            Err(e) => log::error!("{e}; the old entries of this {what} stay in force"),
+            Ok(()) => log::info!("a {kind} was read again, since its files have changed"),
+            Err(e) => log::error!("{e}; the old entries of this {kind} stay in force"),
         }
     }
 }

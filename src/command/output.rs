@@ -112,7 +112,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
-/// Prints on standard error the error that ended a command, and returns this exit code; or [`EX_CONFIG`], if a configuration cannot be used.
+/// Prints on standard error the error that ended a command, and returns this exit code; or `EX_CONFIG`, if a configuration cannot be used.
 pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
     complain(format_args!("bulkmark: {error:#}"));
     let is_of_config = error.chain().any(|cause| cause.is::<ConfigError>());

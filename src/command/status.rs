@@ -178,7 +178,7 @@ fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io:
             continue;
         }
         let requests: Vec<_> = requests.iter().filter(|(_, count)| **count > 0).collect();
-        let requests: Vec<_> = requests.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let requests: Vec<_> = requests.iter().map(|(result, count)| format!("{count} {result}")).collect();
         let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
         writeln!(
             out,
@@ -265,12 +265,12 @@ struct LinkLine<'a>(&'a LinkStatus);
 impl fmt::Display for LinkLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = self.0;
-        let what = match (link.active, &link.error) {
+        let state = match (link.active, &link.error) {
             (true, _) => "followed",
             (false, None) => "in reserve",
             (false, Some(_)) => "not followed",
         };
-        writeln!(f, "{}: {what}", link.url)?;
+        writeln!(f, "{}: {state}", link.url)?;
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
             Some(updates) => writeln!(f, "  {updates} updates behind")?,

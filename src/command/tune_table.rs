@@ -24,9 +24,9 @@ pub(super) fn print_text(
 
 fn print_archive(out: &mut impl Write, archive: &Contents) -> io::Result<()> {
     writeln!(out, "{}, {}", in_words(archive.messages), span(archive.first, archive.last))?;
-    let mut line = |number, what: &str| match number {
+    let mut line = |number, text: &str| match number {
         0 => Ok(()),
-        _ => writeln!(out, "{number:>9} {what}"),
+        _ => writeln!(out, "{number:>9} {text}"),
     };
     line(archive.counted, "were counted")?;
     line(archive.exempt, "say too little to be counted")?;

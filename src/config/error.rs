@@ -94,8 +94,8 @@ pub(super) fn reword(message: &str) -> (String, Option<String>) {
             return (format!("found {}, expected {}", reword_found(found), reword_expected(expected)), None);
         }
     }
-    let unknown = |what: &str| {
-        let rest = message.strip_prefix(what)?;
+    let unknown = |prefix: &str| {
+        let rest = message.strip_prefix(prefix)?;
         let mut names = rest.split('`').skip(1).step_by(2);
         Some((names.next()?.to_owned(), names.map(str::to_owned).collect::<Vec<_>>()))
     };

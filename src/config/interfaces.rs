@@ -47,14 +47,14 @@ pub(super) fn example() -> &'static str {
 /// Checks a file of interfaces alone that is valid for a milter with these interfaces.
 pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
     if let Some(key) = LISTENER_KEYS.into_iter().find(|key| source.has(key)) {
-        let what = "found a key of the milter's listener, which `bulkmark interfaces` does not have; expected neither max-connections \
+        let message = "found a key of the milter's listener, which `bulkmark interfaces` does not have; expected neither max-connections \
                     nor idle-timeout before the first table";
-        return Err(source.error(key, what.to_owned()));
+        return Err(source.error(key, message.to_owned()));
     }
     if !settings.are_open() {
-        let what = "no interface is configured, so there is nothing to do; expected listen in [interfaces.http], [interfaces.dccifd], [interfaces.razor] or \
+        let message = "no interface is configured, so there is nothing to do; expected listen in [interfaces.http], [interfaces.dccifd], [interfaces.razor] or \
                     [interfaces.pyzor]";
-        return Err(source.error("interfaces", what.to_owned()));
+        return Err(source.error("interfaces", message.to_owned()));
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Kind {
 /// [`ConfigError`], which names the place.
 pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
     let checked = load(path)?;
-    let what = match (kind, checked.file.has_milter()) {
+    let message = match (kind, checked.file.has_milter()) {
         (Kind::Interfaces, true) => {
             "expected listen = \"none\" before the first table, by which all commands know that no mail server asks this daemon"
         }
@@ -103,5 +103,5 @@ pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
         }
         _ => return Ok(checked),
     };
-    Err(ConfigError::file(path, what.to_owned()))
+    Err(ConfigError::file(path, message.to_owned()))
 }

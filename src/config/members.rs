@@ -61,7 +61,8 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
     let file: File = source.parse()?;
     let mut members = Vec::new();
     for (i, client) in file.client.into_iter().enumerate() {
-        let at = |key: &str, what: &str| Err(source.error(&format!("client.{i}.{key}"), what.to_owned()));
+        let at =
+            |key: &str, message: &str| Err(source.error(&format!("client.{i}.{key}"), message.to_owned()));
         let limits = match client.kind {
             ClientKind::Own if client.influence.is_some() => return at("influence", OWN),
             ClientKind::Own if client.quota.is_some() => return at("quota", OWN),
@@ -84,8 +85,8 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
         add(&source, &format!("aggregator.{i}"), engine, member, &mut members)?;
     }
     if !members.iter().any(|member| member.duty == Duty::Aggregator) {
-        let what = "expected an [[aggregator]] at least: without one, no reports are counted";
-        return Err(source.error("aggregator", what.to_owned()));
+        let message = "expected an [[aggregator]] at least: without one, no reports are counted";
+        return Err(source.error("aggregator", message.to_owned()));
     }
     Ok(members)
 }
@@ -102,9 +103,9 @@ fn add(
     member: Member,
     members: &mut Vec<Member>,
 ) -> Result<(), ConfigError> {
-    let fault = |key: &str, what: String| Err(source.error(&format!("{entry}.{key}"), what));
-    if let Err(what) = check_name(&member.name) {
-        return fault("name", what);
+    let fault = |key: &str, message: String| Err(source.error(&format!("{entry}.{key}"), message));
+    if let Err(message) = check_name(&member.name) {
+        return fault("name", message);
     }
     // PostgreSQL ignores the case of names that people write.
     if members.iter().any(|other| other.name.eq_ignore_ascii_case(&member.name)) {
@@ -118,12 +119,12 @@ fn add(
             return fault("nkey", "is NATS'; PostgreSQL takes password-file, or a certificate".to_owned());
         }
         (Engine::Nats, Some(key), None) if !is_nkey(key) => {
-            let what = "expected the public nkey of a user, U and 55 more letters and digits; its seed, SU and more, is secret";
-            return fault("nkey", what.to_owned());
+            let message = "expected the public nkey of a user, U and 55 more letters and digits; its seed, SU and more, is secret";
+            return fault("nkey", message.to_owned());
         }
         (Engine::Nats, None, None) => {
-            let what = "needs nkey, the public nkey of its user (nk -gen user -pubout), or password-file";
-            return fault("name", what.to_owned());
+            let message = "needs nkey, the public nkey of its user (nk -gen user -pubout), or password-file";
+            return fault("name", message.to_owned());
         }
         _ => (),
     }

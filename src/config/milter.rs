@@ -208,7 +208,7 @@ fn check_user_reports(source: &Source, file: &MilterFile) -> Result<(), ConfigEr
     Ok(())
 }
 
-/// Reads and checks the file like [`load`], with a separate result for each of the files that it names.
+/// Reads and checks the file like `load`, with a separate result for each of the files that it names.
 ///
 /// # Errors
 /// If the file at `path` itself cannot be used.
@@ -302,8 +302,8 @@ fn check_copy(
 ) -> Result<(), ConfigError> {
     if file.sync.copy == bulkmark_counts::LocalCopy::Full {
         let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.aggregators.is_empty());
-        let what = "goes with [sync] copy = \"partial\": a milter that holds all counts asks nobody";
-        return if asks { Err(source.error("fleet.aggregators", what.to_owned())) } else { Ok(()) };
+        let message = "goes with [sync] copy = \"partial\": a milter that holds all counts asks nobody";
+        return if asks { Err(source.error("fleet.aggregators", message.to_owned())) } else { Ok(()) };
     }
     let Ok(policies) = policies else { return Ok(()) };
     let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);

@@ -115,7 +115,7 @@ pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigErr
     Ok((file, key?))
 }
 
-/// Reads and checks the file like [`load_server`], with a separate result for the key.
+/// Reads and checks the file like `load_server`, with a separate result for the key.
 ///
 /// # Errors
 /// If the file at `path` itself cannot be used.

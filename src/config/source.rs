@@ -160,12 +160,12 @@ impl Source {
     ) -> Result<(), ConfigError> {
         let Some(fleet) = fleet else { return Ok(()) };
         if !servers.is_empty() {
-            let what = format!(
+            let message = format!(
                 "{key} and [fleet] exclude each other: counts come from servers, or from a fleet's log"
             );
-            return Err(self.error(key, what));
+            return Err(self.error(key, message));
         }
-        fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))?;
+        fleet.check(reports).map_err(|(key, message)| self.error(&format!("fleet.{key}"), message))?;
         self.check_servers("fleet.aggregators", &fleet.aggregators)
     }
 

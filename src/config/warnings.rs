@@ -94,21 +94,22 @@ pub fn warnings(
     let mut found = Vec::new();
     let pieces = pieces_directory(path);
     if pieces.is_dir() {
-        found.extend(obstacle(&pieces, user, READ | ENTER).map(|what| ConfigError::file(&pieces, what)));
+        found
+            .extend(obstacle(&pieces, user, READ | ENTER).map(|message| ConfigError::file(&pieces, message)));
     }
     for path in source.paths() {
-        found.extend(unreadable(path, user).map(|what| ConfigError::file(path, what)));
+        found.extend(unreadable(path, user).map(|message| ConfigError::file(path, message)));
     }
     for was in source.replaced(kind.example())? {
         let (file, line) = source.line(was.at);
         let mut value = was.value;
         redact(&mut value);
-        let what = format!("this replaces {value}, which {}:{line} says", file.display());
-        found.push(source.error(&was.key, what));
+        let message = format!("this replaces {value}, which {}:{line} says", file.display());
+        found.push(source.error(&was.key, message));
     }
     for text in &texts {
         let warnings = text_warnings(text, user, now);
-        let at = |what| source.at(Some(text.span.clone()), Some(text.key.clone()), what);
+        let at = |message| source.at(Some(text.span.clone()), Some(text.key.clone()), message);
         found.extend(warnings.into_iter().map(at));
         if LISTS.contains(&&*text.name) {
             found.extend(list_warnings(text.value.into(), user));
@@ -116,8 +117,8 @@ pub fn warnings(
     }
     let fleet = source.parse::<Fleet>()?.fleet;
     if fleet.is_some_and(|fleet| fleet.is_exposed()) {
-        let what = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
-        found.push(source.error("fleet.tls", what.to_owned()));
+        let message = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
+        found.push(source.error("fleet.tls", message.to_owned()));
     }
     if kind == Kind::Milter {
         found.extend(pyzor_warnings(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
@@ -128,7 +129,7 @@ pub fn warnings(
         if let Some(tls) = &file.tls {
             let tested = test_certificates(tls, &file.listen, now)
                 .map_err(|e| source.error("tls.cert", e.to_string()))?;
-            found.extend(tested.doubts.into_iter().map(|doubt| source.error("tls.cert", doubt.what)));
+            found.extend(tested.doubts.into_iter().map(|doubt| source.error("tls.cert", doubt.problem)));
         }
     }
     Ok(found)
@@ -147,7 +148,7 @@ pub struct Tested {
 #[derive(Debug)]
 pub struct Doubt {
     /// The problem.
-    pub what: String,
+    pub problem: String,
     /// Whether all clients reject it now.
     pub is_fatal: bool,
 }
@@ -192,12 +193,12 @@ fn certificate_problems(certificates: &[Certificate], listen: &Endpoint, now: Sy
         let unfit = if i == 0 { certificate.unfit(name) } else { None };
         // Clients may use another name than that of `listen`.
         let is_unfit = i == 0 && certificate.unfit(None).is_some();
-        let expiry = certificate.out_of_time(now).map(|what| (what, !certificate.is_in_time(now)));
-        let problems = expiry.into_iter().chain(unfit.map(|what| (what, is_unfit)));
-        found.extend(
-            problems
-                .map(|(what, is_fatal)| Doubt { what: format!("the certificate {which}{what}"), is_fatal }),
-        );
+        let expiry = certificate.out_of_time(now).map(|message| (message, !certificate.is_in_time(now)));
+        let problems = expiry.into_iter().chain(unfit.map(|message| (message, is_unfit)));
+        found.extend(problems.map(|(message, is_fatal)| Doubt {
+            problem: format!("the certificate {which}{message}"),
+            is_fatal,
+        }));
     }
     found
 }
@@ -242,19 +243,19 @@ fn text_warnings(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
             "{shown} is looked for below the directory that the daemon is started in; write all of its path"
         )];
     }
-    if let Some(what) = unreadable(path, user) {
-        return vec![what];
+    if let Some(message) = unreadable(path, user) {
+        return vec![message];
     }
     match &*text.name {
         "token-file" => {
             let empty = fs::read_to_string(path).is_ok_and(|token| token.trim().is_empty());
-            let what = "is empty, expected the token that bulkmark client add printed";
-            if empty { vec![format!("{} {what}", path.display())] } else { Vec::new() }
+            let message = "is empty, expected the token that bulkmark client add printed";
+            if empty { vec![format!("{} {message}", path.display())] } else { Vec::new() }
         }
         "ca-file" => match Certificate::read(path) {
             Ok(all) => {
                 let problems = all.iter().filter_map(|authority| authority.out_of_time(now));
-                problems.map(|what| format!("a certificate in {} {what}", path.display())).collect()
+                problems.map(|message| format!("a certificate in {} {message}", path.display())).collect()
             }
             Err(e) => vec![e.to_string()],
         },
@@ -291,8 +292,8 @@ fn list_warnings(path: PathBuf, user: &User) -> Vec<ConfigError> {
     let read = |path: &Path| {
         // The list itself was checked where it is named.
         if path != first {
-            let what = unreadable(path, user);
-            found.borrow_mut().extend(what.map(|what| ConfigError::file(path, what)));
+            let message = unreadable(path, user);
+            found.borrow_mut().extend(message.map(|message| ConfigError::file(path, message)));
         }
         fs::read_to_string(path)
     };
@@ -312,8 +313,8 @@ fn pyzor_warnings(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<
     let mut found = Vec::new();
     let is_everybodys = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o004 != 0);
     if let Some(path) = accounts_file.as_ref().filter(|path| has_keys && is_everybodys(path)) {
-        let what = format!("everybody on this machine can read the keys in {}", path.display());
-        found.push(source.error("interfaces.pyzor.accounts-file", what));
+        let message = format!("everybody on this machine can read the keys in {}", path.display());
+        found.push(source.error("interfaces.pyzor.accounts-file", message));
     }
     let faults = faults.into_iter().map(|interfaces::pyzor::Fault { path, line, what }| {
         ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
@@ -327,18 +328,18 @@ fn user_report_warnings(source: &Source, settings: &UserReports) -> Vec<ConfigEr
     let UserReports { user_reports, thresholds, outbound } = settings;
     let mut found = Vec::new();
     if user_reports.own_domains.is_empty() && !outbound.matches.is_empty() {
-        let what = "empty, though [outbound] says what mail is your own: nominations of it as spam count; list your domains with signed mail";
-        found.push(source.error("user-reports.own-domains", what.to_owned()));
+        let message = "empty, though [outbound] says what mail is your own: nominations of it as spam count; list your domains with signed mail";
+        found.push(source.error("user-reports.own-domains", message.to_owned()));
     }
     let (new, all) =
         (user_reports.trust.new_reporter.in_persons(), user_reports.trust.max_newcomers.in_persons());
     let threshold = f64::from(thresholds.spam.get());
     if new >= TRUSTING_WEIGHT && all < threshold {
-        let what = format!(
+        let message = format!(
             "max-newcomers is {all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of \
              them {new}, and make nothing spam; if all accounts belong to your own people, write trust = \"own\""
         );
-        found.push(source.error("user-reports.trust", what));
+        found.push(source.error("user-reports.trust", message));
     }
     found
 }

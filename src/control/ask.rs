@@ -74,7 +74,7 @@ pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
 /// As [`reports`].
 pub async fn mailing_reports(path: &Path, mailing: String) -> io::Result<SpokenOf> {
     match ask(path, &Question::Mailing(mailing)).await? {
-        Answer::Spoken(spoken) => Ok(*spoken),
+        Answer::Mailing(mailing) => Ok(*mailing),
         _ => Err(unexpected()),
     }
 }

@@ -79,39 +79,39 @@ fn carry_out(
     let now = now();
     let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
     let mut done = Ordered { shared: known.shared, ..Ordered::default() };
-    let who = format!("by={} reason=\"{}\"", told(&by), told(&reason));
+    let author = format!("by={} reason=\"{}\"", told(&by), told(&reason));
     let kept = match order {
         Order::List => Ok(()),
         Order::ForgetUser(number) => {
             done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
             correspondents.inspect(|pairs| pairs.keep());
             log::info!(
-                "{} correspondents of a user are forgotten, {who}",
+                "{} correspondents of a user are forgotten, {author}",
                 done.forgotten.unwrap_or_default()
             );
             Ok(())
         }
         Order::Pause(seconds) => {
-            let seconds_told = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-            log::warn!("paused{seconds_told}: nothing is refused, {who}");
+            let duration = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+            log::warn!("paused{duration}: nothing is refused, {author}");
             orders.pause(Pause { since: now, until: until(seconds), by, reason })
         }
         Order::Resume => {
-            log::warn!("resumed, {who}");
+            log::warn!("resumed, {author}");
             orders.resume(now).map(drop)
         }
         Order::Remove(prefix) => orders.remove(&prefix, now).map(|removed| {
-            log::info!("mailing {} is no longer allowed, {who}", removed.name());
+            log::info!("mailing {} is no longer allowed, {author}", removed.name());
             done.mailing = Some(removed);
         }),
         Order::Remember(prefix) => orders.remember(&prefix, now).map(|removed| {
-            log::info!("the counts of mailing {} are no longer forgotten, {who}", removed.name());
+            log::info!("the counts of mailing {} are no longer forgotten, {author}", removed.name());
             done.mailing = Some(removed);
         }),
         Order::Forget(Allow { seconds, .. }) => {
             let signatures = known.signatures.iter().map(ToString::to_string).collect();
             let mailing = Allowance { signatures, since: now, until: until(seconds), by, reason };
-            log::warn!("the counts of mailing {} start over, {who}", mailing.name());
+            log::warn!("the counts of mailing {} start over, {author}", mailing.name());
             done.mailing = Some(mailing.clone());
             let most = before.iter().copied().max().unwrap_or_default();
             let body = before.first().copied().unwrap_or_default();
@@ -123,7 +123,7 @@ fn carry_out(
             done.mailing = Some(allowance.clone());
             let allowed = orders.allow(allowance);
             if let (Ok(()) | Err(Failure::NotKept { .. }), Some(mailing)) = (&allowed, &done.mailing) {
-                log::info!("mailing {} is allowed, {who}", mailing.name());
+                log::info!("mailing {} is allowed, {author}", mailing.name());
             }
             allowed
         }

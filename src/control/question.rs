@@ -45,7 +45,8 @@ pub(super) enum Answer {
     Reported(Reported),
     Correspondents(Vec<bool>),
     Reports(Box<Overview>),
-    Spoken(Box<SpokenOf>),
+    #[serde(rename = "spoken")]
+    Mailing(Box<SpokenOf>),
     Forgotten(TakenBack),
     Vouched(bool),
     Ordered(Box<Ordered>),

@@ -119,7 +119,7 @@ async fn user_reports(question: Question, ledger: &Ledger, name: &NameReporter) 
     Ok(match question {
         Question::Reports(asked) => Answer::Reports(Box::new(reports::overview(ledger, name, asked).await?)),
         Question::Mailing(prefix) => {
-            Answer::Spoken(Box::new(reports::mailing_reports(ledger, prefix).await?))
+            Answer::Mailing(Box::new(reports::mailing_reports(ledger, prefix).await?))
         }
         Question::Forget(reporter) => Answer::Forgotten(reports::forget(ledger, name, reporter).await?),
         Question::Vouch(reporter) => Answer::Vouched(reports::vouch(ledger, name, reporter).await?),

@@ -236,7 +236,7 @@ impl Daemon {
         }
         let orders = self.in_force();
         Ok(DaemonStatus {
-            ailment: self.ailment().map(|what| self.ledger.fault().unwrap_or_else(|| what.to_owned())),
+            ailment: self.ailment().map(|ailment| self.ledger.fault().unwrap_or_else(|| ailment.to_owned())),
             listens: Some(self.address.clone()).filter(|address| !address.is_empty()),
             links,
             fleet,

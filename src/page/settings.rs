@@ -49,7 +49,7 @@ impl Settings {
         if !self.is_wanted() {
             return Record::default();
         }
-        let has = |what| self.show.contains(&what);
+        let has = |item| self.show.contains(&item);
         let (subjects, clients) = (has(Show::Subjects), has(Show::Clients));
         Record { verdicts: true, subjects, clients, recipients: has(Show::Recipients) }
     }

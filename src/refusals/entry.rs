@@ -28,7 +28,7 @@ pub struct Entry {
     pub policy: String,
     /// The envelope sender, in lower case; empty for the null sender.
     pub from: String,
-    /// The recipients, in lower case; the first [`MOST_RECIPIENTS`] of them.
+    /// The recipients, in lower case; the first `MOST_RECIPIENTS` of them.
     pub to: Vec<String>,
     /// The number of all recipients.
     pub nrcpt: usize,

@@ -43,7 +43,7 @@ pub(super) fn run(file: &FileArgs, strict: bool, json: bool) -> anyhow::Result<E
     let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(of_lists);
     let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
-    warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
+    warnings.extend(next_start::warning(&daemon).map(|warning| format!("{}: {warning}", path.display())));
     let code = if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS };
     if json {
         print(json!({ "file": path, "kind": kind.name(), "usable": true, "warnings": warnings }))?;

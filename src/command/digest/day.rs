@@ -80,7 +80,7 @@ pub(super) struct Day {
     /// The same and all messages by policy, if the log names one.
     pub(super) policies: BTreeMap<String, PolicyMessages>,
     pub(super) mailings: HashMap<String, Mailing>,
-    /// Bulk and spam beyond [`MOST`] mailings.
+    /// Bulk and spam beyond `MOST` mailings.
     pub(super) others: u64,
     /// Domains whose mail was refused, permanently or temporarily.
     pub(super) refused: Names,

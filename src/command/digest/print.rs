@@ -133,7 +133,7 @@ impl Mailing {
 fn done(done: &BTreeMap<String, u64>) -> String {
     let mut done: Vec<_> = done.iter().collect();
     done.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-    done.iter().map(|(what, count)| format!("{what} {}", number(**count))).collect::<Vec<_>>().join(", ")
+    done.iter().map(|(action, count)| format!("{action} {}", number(**count))).collect::<Vec<_>>().join(", ")
 }
 
 fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, limit: Limit) {

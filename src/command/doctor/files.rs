@@ -40,32 +40,32 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
 }
 
 /// Examines a file that the daemon reads; nobody else may read a secret.
-pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: &User, report: &mut Report) {
+pub(super) fn examine_file(check: &'static str, path: &Path, secret: bool, user: &User, report: &mut Report) {
     let (shown, name) = (path.display(), &user.name);
     let share = format!("chown root:{name} {shown} && chmod 0640 {shown}");
     match user.reach(path, READ) {
         Ok(()) => (),
         Err(Obstacle::Mode(at)) => {
             let at = at.display();
-            return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
+            return report.error(check, format!("{name} cannot read {shown} (mode of {at})"), share);
         }
         Err(Obstacle::Unknown(e)) => {
             let advice = match e.kind() {
                 io::ErrorKind::PermissionDenied => AS_ROOT,
                 _ => "correct its name in the configuration, or create it",
             };
-            return report.error(what, format!("cannot use {shown}: {e}"), advice);
+            return report.error(check, format!("cannot use {shown}: {e}"), advice);
         }
     }
     let Ok(mode) = fs::metadata(path).map(|meta| meta.mode()) else { return };
     if mode & 0o002 != 0 {
-        report.error(what, format!("everybody may write to {shown}"), format!("chmod o-w {shown}"));
+        report.error(check, format!("everybody may write to {shown}"), format!("chmod o-w {shown}"));
     } else if secret && mode & 0o007 != 0 {
-        report.error(what, format!("everybody may read {shown}, which is a secret"), share);
+        report.error(check, format!("everybody may read {shown}, which is a secret"), share);
     } else if secret {
-        report.ok(what, format!("only {name} and those whom its mode names can read {shown}"));
+        report.ok(check, format!("only {name} and those whom its mode names can read {shown}"));
     } else {
-        report.ok(what, format!("{name} can read {shown}"));
+        report.ok(check, format!("{name} can read {shown}"));
     }
 }
 
@@ -164,8 +164,8 @@ pub(super) fn examine_certificates(tls: &TlsFiles, listen: &Endpoint, user: &Use
     const ADVICE: &str = "get a new one, put it there, and systemctl reload bulkmark-server";
     for doubt in &tested.doubts {
         match doubt.is_fatal {
-            true => report.error(CERTIFICATE, &doubt.what, ADVICE),
-            false => report.warning(CERTIFICATE, &doubt.what, ADVICE),
+            true => report.error(CERTIFICATE, &doubt.problem, ADVICE),
+            false => report.warning(CERTIFICATE, &doubt.problem, ADVICE),
         }
     }
     if let ([], Some(first)) = (&*tested.doubts, tested.certificates.first()) {

@@ -67,10 +67,10 @@ pub(super) async fn examine(
     }
     match link.clock() {
         Some(Ok(())) => report.ok("clock", "no more than 5 minutes from that of the log"),
-        Some(Err(what)) => {
+        Some(Err(message)) => {
             report.error(
                 "clock",
-                what,
+                message,
                 "timedatectl here, and on the servers of the log, shows which one is wrong",
             );
         }

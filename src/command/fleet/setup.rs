@@ -64,8 +64,8 @@ fn replicas(text: &str) -> Result<u8, String> {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let address = match Address::parse(&args.log) {
         Ok(address) => address,
-        Err(what) => {
-            complain(format_args!("bulkmark: --log: {what}"));
+        Err(message) => {
+            complain(format_args!("bulkmark: --log: {message}"));
             return Ok(ExitCode::from(EX_ERROR));
         }
     };

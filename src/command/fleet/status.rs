@@ -240,8 +240,8 @@ impl Found {
 /// Prints the lines of a daemon in a fleet.
 pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatus) -> io::Result<()> {
     let how = if daemon.in_step { "in step with the log" } else { "not in step with the log" };
-    let what = if daemon.aggregates { "an aggregator" } else { "a milter" };
-    writeln!(out, "\nfleet: {what}, {how}")?;
+    let role = if daemon.aggregates { "an aggregator" } else { "a milter" };
+    writeln!(out, "\nfleet: {role}, {how}")?;
     writeln!(out, "  step {} of epoch {}, hash {}", daemon.version, daemon.epoch, daemon.chain)?;
     write!(out, "  batches are counted up to place {}", daemon.covers)?;
     match (daemon.batches_behind, daemon.last_batch) {

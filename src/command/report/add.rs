@@ -245,7 +245,7 @@ fn sentence(kind: Kind, reported: &Reported) -> String {
     if let Some(why) = &reported.refused {
         return format!("refused: {why}");
     }
-    let what = if kind.not_spam { "not spam" } else { "spam" };
+    let side = if kind.not_spam { "not spam" } else { "spam" };
     let Reported {
         signatures,
         counted,
@@ -264,13 +264,13 @@ fn sentence(kind: Kind, reported: &Reported) -> String {
     }
     if *counted > 0 {
         let weight = if *weight < 1.0 { format!(", with the weight {weight:.3}") } else { String::new() };
-        parts.push(format!("counted as {what} by {counted} of {signatures} signatures{weight}"));
+        parts.push(format!("counted as {side} by {counted} of {signatures} signatures{weight}"));
     }
     if parts.is_empty() && *known > 0 {
         parts.push(if kind.forget {
             "no report of this user on it counts".to_owned()
         } else {
-            format!("counted as {what} before")
+            format!("counted as {side} before")
         });
     }
     if *too_often > 0 {
