@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// Write the counts of a fleet as the ledger of a new server.
 ///
-/// Run it on an aggregator that is stopped, after all others. It asks the log whether this aggregator has counted everything that is
-/// in it. Exit code 0: the ledger is written; 2: error.
+/// Run it on an aggregator that is stopped, after all others are stopped. It asks the log whether this aggregator has counted all of its
+/// batches. Exit code 0: the ledger is written; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the new server, in which there is no ledger yet.
@@ -26,7 +26,7 @@ pub(in crate::command) struct Args {
     /// The configuration of the aggregator.
     #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
     config: PathBuf,
-    /// Do not ask the log, which is lost, and leave out reports that milters may still have of batches that were overtaken.
+    /// Do not ask the log, for example because it is lost, and omit reports that milters may still have in batches that were overtaken.
     #[arg(long)]
     force: bool,
 }
@@ -74,7 +74,7 @@ async fn open(settings: &Settings, counts: &FleetCounts) -> anyhow::Result<()> {
     with_log!(settings, link, |log| compare(&log, counts).await)
 }
 
-/// Whether all that is in the log is counted.
+/// Checks that everything in the log is counted.
 async fn compare<L: Log>(log: &L, counts: &FleetCounts) -> anyhow::Result<()> {
     let (ends, mark) = (log.ends().await?, counts.mark());
     let last = last_step(log, ends).await?.map(|(_, last)| last).unwrap_or_default();
