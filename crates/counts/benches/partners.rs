@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a thousand partners cost: a look at a signature, and a batch, at a server with and without them.
+//! The cost of a thousand partners: looking up a signature and taking a batch, on a server with and without them.
 //!
 //!     cargo bench -p bulkmark-counts --bench partners
 //!
-//! Seven windows, made for 250,000 signatures, have 32,768 of an own client each, and 250 of each partner. Looks are at signatures that nobody
-//! reported, and batches have 8,192 new ones, at a server that tells bulk. Both servers take turns; the shortest of 40 rounds are shown.
+//! Seven windows, made for 250,000 signatures, have 32,768 of an own client each, and 250 of each partner. Lookups are of unreported
+//! signatures, and batches have 8,192 new ones, on a server with a list of bulk. Both servers take turns; the shortest of 40 rounds is
+//! shown.
 
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::generations::Generations;
@@ -101,7 +102,7 @@ impl Bench {
         assert!(taken.is_ok(), "{taken:?}");
     }
 
-    /// Makes updates, and lets go of the rows for the disk.
+    /// Cuts updates, and drops the rows for the disk.
     fn settle(&mut self, now: u64) {
         self.server.cut(now);
         drop(std::mem::take(&mut self.server.counts.changes));
@@ -122,7 +123,7 @@ impl Bench {
     }
 }
 
-/// The shortest: of others' work on the machine it has least.
+/// The shortest time, with the least interference by other processes.
 fn least(times: Vec<Duration>) -> f64 {
     times.into_iter().min().unwrap_or_default().as_secs_f64()
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The counts of a ledger, and what travels between ledgers. Pure: no file, no thread, no clock; time and random numbers are
-//! arguments.
+//! The counts of a ledger, and the data that ledgers exchange. Pure: no file, no thread, no clock; time and random numbers are arguments.
 //!
-//! [`history`] has version vectors, updates, steps and rows of snapshots; [`state`] has the counts and who has which of them. The root names what callers of
-//! a ledger hold in their hands; the modules are for `bulkmark-ledger`, which stores them.
+//! [`history`] has version vectors, updates, steps and rows of snapshots; [`state`] has the counts, and which holder has which of them. The
+//! root exports the types for callers of a ledger; the modules are for `bulkmark-ledger`, which stores them.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

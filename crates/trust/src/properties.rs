@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What always holds of trust, whoever says what in which order.
+//! Properties of trust that hold for all reports in any order.
 
 use super::standing::EVIDENCE;
 use super::{Case, Heard, MAX_STANDINGS, Outcome, Settings, Side, Standing, Standings, Voice};
@@ -8,10 +8,10 @@ use proptest::prelude::*;
 
 const DAY: u64 = 86_400;
 
-/// Some noon.
+/// A noon.
 const NOW: u64 = 20_000 * DAY + DAY / 2;
 
-/// What others may do to a standing: bear it out or contradict it with some evidence, after some days.
+/// Generates evidence for and against a standing, after some days each.
 fn history() -> impl Strategy<Value = Vec<(bool, u32, u64)>> {
     let days = prop_oneof![3 => Just(0u64), 2 => 1u64..4, 1 => 0u64..3_000];
     prop::collection::vec((any::<bool>(), 0..=2 * EVIDENCE, days), 0..60)
@@ -42,14 +42,14 @@ const fn numbered(n: u128) -> ReporterId {
     ReporterId::from_bytes((n << 8 >> 8 | 1 << 120).to_le_bytes())
 }
 
-/// A standing that was borne out on so many days.
+/// A standing with evidence in its favour on so many days.
 fn borne_out(days: u64) -> Standing {
     let mut standing = Standing::default();
     (0..days).for_each(|day| standing.agree(EVIDENCE, NOW - (days - day) * DAY));
     standing
 }
 
-/// What is heard one after the other, as a ledger keeps it.
+/// The votes of a sequence of reports, as a ledger keeps them.
 #[derive(Default)]
 struct Told {
     voices: Vec<Voice>,
@@ -88,7 +88,7 @@ fn sides() -> impl Strategy<Value = Side> {
 }
 
 proptest! {
-    /// Trust is within 0 and 1, weight within 0 and one report, whatever happened; and what is kept can be read again.
+    /// Trust is within 0 and 1, weight within 0 and one report, after any history; and a stored standing can be read again.
     #[test]
     fn trust_has_bounds(history in history(), settings in settings(), later in 0u64..10_000) {
         let (standing, now) = after(&history);
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(Standing::decode(&standing.encode()), Some(standing));
     }
 
-    /// Whoever is borne out is trusted no less than before, and whoever is contradicted no more.
+    /// Evidence in a reporter's favour never lowers its trust, and evidence against it never raises it.
     #[test]
     fn trust_follows_evidence(history in history(), settings in settings(), evidence in 1..=EVIDENCE) {
         let (standing, now) = after(&history);
@@ -110,7 +110,7 @@ proptest! {
         prop_assert!(less.trust(&settings, now) <= before);
     }
 
-    /// In time everybody is a newcomer again.
+    /// Without new evidence everybody becomes a newcomer again.
     #[test]
     fn evidence_ages(history in history(), settings in settings()) {
         let (standing, now) = after(&history);
@@ -119,7 +119,7 @@ proptest! {
         prop_assert_eq!(standing.trust(&settings, later), Standing::default().trust(&settings, later));
     }
 
-    /// All who are not established weigh no more on a side than newcomers may, in whatever order they and others speak.
+    /// Newcomers together never weigh more on a side than their bound, in whatever order they and others report.
     #[test]
     fn newcomers_have_a_bound_whatever_the_order(
         words in prop::collection::vec((0u8..40, sides(), 0u64..6), 0..120),
@@ -139,7 +139,7 @@ proptest! {
         }
     }
 
-    /// One reporter counts once, however often it says it and in whatever order: never more than one whole report.
+    /// One reporter counts once, however often it reports and in whatever order: never more than one whole report.
     #[test]
     fn one_reporter_counts_once(words in prop::collection::vec(sides(), 1..30), settings in settings()) {
         let mut told = Told::default();
@@ -156,7 +156,8 @@ proptest! {
         }
     }
 
-    /// Judging takes whatever was kept, credits nobody on one side and charges nobody on the other, and nobody twice.
+    /// Judging accepts any stored votes, credits nobody on the losing side, charges nobody on the winning side, and judges each reporter
+    /// once.
     #[test]
     fn judgements_are_of_those_who_spoke(
         bytes in prop::collection::vec((0u8..30, any::<[u8; 6]>()), 0..60),
@@ -176,7 +177,7 @@ proptest! {
         prop_assert!(outcome != Outcome::Open || judgements.is_empty());
     }
 
-    /// What is kept comes back; what no voice or standing can be is refused.
+    /// Encoded votes and standings are read back; invalid ones are refused.
     #[test]
     fn bytes_are_read_as_they_are_written(bytes: [u8; 6], standing: [u8; 16]) {
         if let Some(voice) = Voice::decode(id(1), &bytes) {
@@ -200,7 +201,7 @@ fn a_thousand_new_accounts_weigh_no_more_than_an_old_one() {
     assert_eq!(u32::from(borne_out(3).units(&settings, NOW)), UNIT);
 }
 
-/// Whatever a stranger's word weighs, he is a newcomer: only what others say makes one established, and it takes as much of it.
+/// Unknown reporters are newcomers at any configured weight: only others' reports make one established, and the same number of them.
 #[test]
 fn nobody_is_established_by_a_setting() {
     for new in [0.25, 0.5, 0.75, 1.0] {
@@ -221,8 +222,8 @@ fn nobody_is_established_by_a_setting() {
     }
 }
 
-/// What is spam by the word of three, was shown as such, and was not taken back, bears them out; a newcomer among them is less
-/// of one. What most who could took back falls back on those who nominated it.
+/// If three reporters make spam, it is shown as spam and not revoked, they gain trust; a newcomer among them gains more, in proportion. If
+/// most readers who could revoke it do, the nominators lose trust.
 #[test]
 fn what_came_out_falls_back_on_who_spoke() {
     let settings = Settings::default();
@@ -246,7 +247,7 @@ fn what_came_out_falls_back_on_who_spoke() {
     let mut told = nominated();
     assert_eq!(judged(&told), (Outcome::Open, before), "nobody could object");
     told.copies(50);
-    // Who says what the verdict says already has no merit of it.
+    // A report that repeats the verdict has no merit.
     told.say(id(9), Side::Spam, &new, &settings, 10);
     let (outcome, [first, second, late]) = judged(&told);
     assert_eq!((outcome, late), (Outcome::Spam, before[2]));
@@ -262,8 +263,8 @@ fn what_came_out_falls_back_on_who_spoke() {
     assert!(first < before[0] / 2 && second < before[1] && revoked > before[2]);
 }
 
-/// The fewer copies were shown as spam, to which somebody could have objected, the less is learned; and one who objects to the first of
-/// them leaves it undecided no more than one in a hundred would.
+/// The fewer copies were shown as spam, the less reporters gain; one objection to the first of them leaves the outcome open no more than
+/// one in a hundred would.
 #[test]
 fn few_copies_tell_little() {
     let settings = Settings::default();
@@ -288,7 +289,7 @@ fn few_copies_tell_little() {
     assert_eq!(told.case().judge().0, Outcome::Spam);
 }
 
-/// Whoever makes spam alone, to which nobody objects, is borne out by nobody.
+/// A reporter that makes spam alone, without objections, gains nothing.
 #[test]
 fn nobodys_own_word_speaks_for_him() {
     let (settings, mut told) = (Settings::new(1.0, 1.0, UNIT).unwrap(), Told::default());
@@ -297,7 +298,7 @@ fn nobodys_own_word_speaks_for_him() {
     assert_eq!((outcome, judgements), (Outcome::Spam, Vec::new()));
 }
 
-/// A revocation takes back what is there: it is no store against nominations to come.
+/// A revocation only takes back existing nominations, not later ones.
 #[test]
 fn nothing_is_revoked_in_advance() {
     let (settings, mut told) = (Settings::default(), Told::default());
@@ -310,7 +311,7 @@ fn nothing_is_revoked_in_advance() {
     assert_eq!(told.case().net(), 0);
 }
 
-/// A day's messages earn a day's trust, and half of all evidence is gone after 88 days.
+/// One day gives one day's trust, for any number of messages, and half of all evidence is gone after 88 days.
 #[test]
 fn trust_takes_its_time() {
     let (mut once, mut often) = (Standing::default(), Standing::default());
@@ -324,7 +325,7 @@ fn trust_takes_its_time() {
     assert_eq!([soon, later].map(|trust| trust / 100), [30, 49], "0.1875 of 4 pieces, and of 2.5");
 }
 
-/// However long somebody was right, ten lies that were found out make it weigh less than a newcomer.
+/// After ten contradicted reports even a reporter of long standing weighs less than a newcomer.
 #[test]
 fn merit_is_spent_soon() {
     let settings = Settings::default();
@@ -334,7 +335,7 @@ fn merit_is_spent_soon() {
     assert!(liar.units(&settings, NOW) < Standing::default().units(&settings, NOW));
 }
 
-/// Ten who are established make a site old; with fewer, newcomers count, or nobody ever could be believed.
+/// Ten established reporters make a site old; with fewer, newcomers count, or no one could ever earn trust.
 #[test]
 fn a_young_site_listens_to_newcomers() {
     let (settings, mut told) = (Settings::default(), Told::default());
@@ -344,8 +345,8 @@ fn a_young_site_listens_to_newcomers() {
     assert_eq!(told.case().net(), i64::from(settings.threshold()));
 }
 
-/// Twelve accounts of one owner vouch for each other by mail that they send to themselves, as often as they like: none of them gains
-/// anything, on the youngest site. A trap's or a known user's report is needed, or another site's.
+/// Twelve accounts of one owner cannot vouch for each other by mail that they send to themselves: none of them gains trust, even on the
+/// youngest site. A trap's or a known user's report is needed, or another site's.
 #[test]
 fn newcomers_do_not_vouch_for_each_other() {
     let settings = Settings::default();
@@ -367,7 +368,7 @@ fn newcomers_do_not_vouch_for_each_other() {
     assert!(gained(1000, 8, false) && gained(1000, 0, true));
 }
 
-/// Mail that only its reporters got tells nothing of them, even if one of them is known.
+/// Mail that only its reporters got gives no evidence, even if one of them is known.
 #[test]
 fn who_alone_got_a_message_gains_nothing_by_it() {
     let (settings, mut told) = (Settings::default(), Told::default());
@@ -383,7 +384,7 @@ fn who_alone_got_a_message_gains_nothing_by_it() {
     }
 }
 
-/// Five newcomers do not undo on a young site what four known users said; what newcomers said they do.
+/// On a young site five newcomers cannot revoke the nominations of four known users, but those of newcomers.
 #[test]
 fn newcomers_take_back_what_newcomers_said() {
     let settings = Settings::default();
@@ -403,7 +404,7 @@ fn newcomers_take_back_what_newcomers_said() {
     assert_eq!([net(40, false, 0), net(40, false, 20), net(40, false, 40)], [10 * unit, 5 * unit, 0]);
 }
 
-/// What is known of reporters does not grow without bound, and who was forgotten makes room.
+/// The number of standings is bounded, and forgotten ones make room.
 #[test]
 fn standings_are_bounded_and_swept() {
     let settings = Settings::default();

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody said of a message, and what it weighed.
+//! The vote of one reporter on a signature, with its weight.
 
 use bulkmark_types::{ReporterId, UNIT};
 
-/// What is said of a message.
+/// The two possible reports on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// It is spam: a nomination.
     Spam,
-    /// It is not: a revocation.
+    /// It is not spam: a revocation.
     NotSpam,
 }
 
-/// What one reporter said of one signature in one window.
+/// The vote of one reporter on one signature in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Voice {
-    /// Who.
+    /// The reporter.
     pub who: ReporterId,
-    /// What; `None` when it was taken back.
+    /// Spam or not; `None` after a withdrawal.
     pub side: Option<Side>,
-    /// What it weighed when it was said, 0 to [`UNIT`].
+    /// Its weight at the time of the report, 0 to [`UNIT`].
     pub units: u8,
-    /// Whether it said what was not known: spam of what was not yet spam, or not spam of what was.
+    /// Whether it contradicted the verdict: spam for a message that was not yet spam, or not spam for one that was.
     pub told: bool,
-    /// Whether its reporter was not established then.
+    /// Whether its reporter was not yet established.
     pub newcomer: bool,
-    /// Whether its reporter is a trap, which sees no copies and so tells nothing of how many objected.
+    /// Whether its reporter is a trap. Traps see no copies, so they do not count among the users who could object.
     pub trap: bool,
-    /// How often the signature had been counted, as mail.
+    /// The signature's count of mail at that time.
     pub seen: u32,
-    /// Whether the message was spam after this had been said.
+    /// Whether the message was spam after this report.
     pub spam_after: bool,
 }
 
-/// Bits of the first byte of a voice.
+/// Bits of the first byte of a vote.
 const SPAM: u8 = 1;
 const NOT_SPAM: u8 = 2;
 const TOLD: u8 = 4;
@@ -42,10 +42,10 @@ const SPAM_AFTER: u8 = 16;
 const TRAP: u8 = 32;
 
 impl Voice {
-    /// The bytes of [`encode`](Self::encode).
+    /// The number of bytes of [`encode`](Self::encode).
     pub const BYTES: usize = 6;
 
-    /// Its bytes, without who said it: bits, units, and what was seen with the least significant byte first.
+    /// Returns its bytes, without the reporter: bits, units, and `seen` with the least significant byte first.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let side = match self.side {
@@ -60,7 +60,7 @@ impl Voice {
         [bits, self.units, a, b, c, d]
     }
 
-    /// From its bytes and who said it; `None` for what no voice can be.
+    /// Reads a vote; `None` for values that none can have.
     #[must_use]
     pub fn decode(who: ReporterId, bytes: &[u8]) -> Option<Self> {
         let &[bits, units, a, b, c, d] = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A batch of reports as a fleet's log carries it. Its bytes are described in docs/protocol.md.
+//! A batch of reports as an entry of a fleet's log. docs/protocol.md describes its bytes.
 
 use super::fields::{CutOff, Fields};
 use super::sealed::{OtherForm, seal, unseal};
@@ -9,26 +9,26 @@ use bulkmark_types::Signature;
 /// The kind, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFB\x01";
 
-/// The same of a milter that asks for bulk to be told apart.
+/// Likewise, for a batch of a milter that asks for the list of bulk.
 const MAGIC_WITH_WISH: &[u8; 5] = b"BMFB\x02";
 
-/// Reports in one at most.
+/// The most reports of a batch.
 const MAX_REPORTS: usize = 8192;
 
-/// What a spool sends.
+/// A batch, as a spool sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
-    /// The number of the key that its signatures were made with.
+    /// The key id of its signatures.
     pub key_id: u64,
     /// The random number of the spool.
     pub spool: u64,
-    /// The number of the batch there.
+    /// The number of the batch in the spool.
     pub number: u64,
-    /// The lowest number of that spool that is open: those below are counted, or will not be sent any more.
+    /// The lowest open number of that spool: lower ones are counted, or will not be sent any more.
     pub lowest: u64,
-    /// The count from which on whoever sends it needs bulk told apart; 0 where it does not ask for that.
+    /// The count from which on the sender needs the list of bulk; 0 if it does not ask for the list.
     pub bulk_from: u32,
-    /// Signatures, and how often each was seen.
+    /// Signatures, each with the number of times that it was seen.
     pub reports: Vec<(Signature, u32)>,
 }
 
@@ -51,7 +51,7 @@ impl Carried {
         seal(bytes)
     }
 
-    /// Reads what [`encode`](Self::encode) made; none for other bytes, and for more than 8,192 reports.
+    /// Reads the bytes of [`encode`](Self::encode). `None` for other bytes, and for more than 8,192 reports.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let read = || -> Result<Option<Self>, CutOff> {
@@ -68,7 +68,7 @@ impl Carried {
                 };
                 reports.push((signature, times));
             }
-            // Nobody sends what is not open, and numbers end before those that follow them.
+            // Only open batches are sent, and the last number is never reached.
             let valid =
                 (1..=number).contains(&lowest) && number < u64::MAX && (bulk_from > 0) == wish.is_some();
             Ok(valid.then_some(Self { key_id, spool, number, lowest, bulk_from, reports }))
@@ -77,7 +77,7 @@ impl Carried {
     }
 }
 
-/// Why bytes in the place of a batch cannot be read.
+/// Returns the reason why bytes in the place of a batch cannot be read.
 pub fn why_not(bytes: &[u8]) -> String {
     match OtherForm::of(&[MAGIC, MAGIC_WITH_WISH], "a batch", bytes) {
         Some(other) => other.to_string(),
@@ -85,7 +85,7 @@ pub fn why_not(bytes: &[u8]) -> String {
     }
 }
 
-/// How often a signature was seen: not zero, and in as few bytes as it takes.
+/// Takes the number of times that a signature was seen: not zero, and in the shortest form.
 fn take_times(fields: &mut Fields<'_>) -> Option<u32> {
     let before = fields.0;
     let times = u32::try_from(varint::take(&mut fields.0)?).ok().filter(|&times| times > 0)?;

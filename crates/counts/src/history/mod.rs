@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What travels between ledgers: who counted and how far ([`vector`]), the steps of an origin's history ([`update`]), and the
-//! rows of a snapshot ([`row`]). Pure: no file, no thread, no clock.
+//! The data that ledgers exchange: version vectors ([`vector`]), the steps of an origin's history ([`update`]), and the rows of a snapshot
+//! ([`row`]). Pure: no file, no thread, no clock.
 //!
-//! An [`Update`](update::Update) is one step of an origin's history, over all its windows and slices. A
-//! [`Delta`](bulkmark_filter::Delta) is what one filter grew by; an update is made up of them.
+//! An [`Update`](update::Update) is one step of an origin's history, over all its windows and slices. A [`Delta`](bulkmark_filter::Delta)
+//! is the growth of one filter; an update consists of them.
 
 pub mod bits;
 pub mod bulk;
