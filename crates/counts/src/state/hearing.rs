@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody says, and what becomes of it: from the word to the counts; later, from what others said to whom to believe.
+//! Submitting user reports, judging their reporters later, and withdrawing all reports of one reporter.
 
 use crate::state::cases::Case;
 use crate::state::changes::Changes;
@@ -14,34 +14,34 @@ use crate::state::words::VoiceKey;
 use bulkmark_types::{ReporterId, Signature, revocation, weigh};
 use serde::{Deserialize, Serialize};
 
-/// Signatures that are judged at a time; what is left follows soon.
+/// The most signatures that are judged in one call; the rest follows in the next.
 const AT_A_TIME: usize = 2000;
 
-/// Rows of one reporter that are taken back at a time.
+/// The most rows of one reporter that are withdrawn in one call.
 const FORGOTTEN_AT_A_TIME: usize = 5000;
 
-/// Voices of which most signatures have no more.
+/// Most signatures have at most so many votes.
 const FEW: usize = 4;
 
 const DAY: u64 = 86_400;
 
-/// What was taken back of all that somebody said.
+/// The result of withdrawing all reports of a reporter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenBack {
-    /// Of so many signatures.
+    /// Signatures whose report was withdrawn.
     pub signatures: usize,
-    /// Of so many it could not be.
+    /// Signatures whose report could not be withdrawn.
     pub left: usize,
 }
 
-/// The same, of a part of it.
+/// The result of a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Signatures for which something stood.
+    /// Signatures whose report was withdrawn.
     pub taken_back: usize,
-    /// Those of which something stands all the same.
+    /// Signatures whose report is still in effect.
     pub left: usize,
-    /// Where to go on, if there is more.
+    /// The nomination to continue with, if there are more.
     pub next: Option<Signature>,
 }
 
@@ -52,7 +52,7 @@ impl State {
         Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
     }
 
-    /// Counts what somebody says of a message.
+    /// Counts a user's reports on a message.
     ///
     /// # Errors
     /// A server has no users.
@@ -68,7 +68,7 @@ impl State {
         Ok(said)
     }
 
-    /// Judges those who spoke of what has been known for long enough, and forgets who is forgotten.
+    /// Judges the reporters of signatures whose time has come, and drops standings without evidence once a day.
     pub fn judge(&mut self, now: u64) {
         let thousandths = self.counts().trust.weighing.thousandths;
         for nomination in self.counts().cases.due(now, AT_A_TIME) {
@@ -84,8 +84,7 @@ impl State {
         }
     }
 
-    /// The administrator vouches for a reporter, which is trusted in full then, until others contradict it. False if there is no place for
-    /// more reporters.
+    /// Vouches for a reporter, who is then fully trusted until others contradict it. Returns false if there is no place for more reporters.
     ///
     /// # Errors
     /// A server has no users.
@@ -99,7 +98,7 @@ impl State {
         Ok(has_place)
     }
 
-    /// Takes back what a reporter said, of whatever, from the nomination `from` on; when all is, it is a newcomer again.
+    /// Withdraws all reports of a reporter, from the nomination `from` on. After the last part the reporter is a newcomer again.
     ///
     /// # Errors
     /// A server has no users.
@@ -116,7 +115,7 @@ impl State {
         let nominated = |nomination: Signature| Nominated {
             of: counts.cases.get(nomination).map_or(nomination, |case| case.of),
             nomination,
-            // As it was told, so it is taken back.
+            // A report that was not shared is not withdrawn at other servers.
             shared: false,
         };
         let nominations: Vec<_> = rows.iter().take(FORGOTTEN_AT_A_TIME).map(|&of| nominated(of)).collect();
@@ -133,14 +132,14 @@ impl State {
 }
 
 impl Counts {
-    /// Notes what somebody says, of whose signatures so much is known, and returns what is to be counted for it: tagged signatures, by
-    /// how much, and whether others are told.
+    /// Records a submission, with the facts known about each signature. Returns its tally, and the tagged signatures to raise, each with
+    /// the number of times and whether it is shared.
     pub fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<Addition>) {
         self.clock = saying.now;
         let Self { voices, cases, trust, changes, .. } = self;
         trust.weighing = saying.weighing;
         let Changes { voices: changed, cases: changed_cases, .. } = changes;
-        // A near-replica has some of its signatures in common with what was reported before.
+        // A near-replica has some of its signatures in common with an earlier report.
         let known_of = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
         let mailing = known_of
             .map(|case| case.mailing)
@@ -186,7 +185,7 @@ impl Counts {
         heard
     }
 
-    /// Of these rows nothing is left.
+    /// Removes the votes of rows that are gone.
     fn leave(&mut self, rows: impl IntoIterator<Item = VoiceKey>) {
         for (who, nomination) in rows {
             let is_last = !self.voices.is_spoken_of(nomination);
@@ -195,12 +194,12 @@ impl Counts {
         }
     }
 
-    /// Of these reports, which were sent and which nobody will ever answer, it is not known whether they count.
+    /// Marks these reports as unknown: they were sent, and no server will ever answer.
     pub fn doubt(&mut self, reports: &[Waiting]) {
         self.changes.voices.extend(self.voices.doubt(reports));
     }
 
-    /// A server counted these reports by now.
+    /// Records that a server has now counted these reports.
     pub fn counted(&mut self, reports: &[Waiting], now: u64) {
         self.changes.voices.extend(self.voices.counted(reports, now));
     }
@@ -215,7 +214,7 @@ impl Counts {
         changes.cases.insert(nomination);
     }
 
-    /// Takes out what nobody's word counts for any more.
+    /// Removes signatures without any reports in effect.
     pub fn take_expired_words(&mut self, now: u64) {
         let gone = self.voices.take_expired(now);
         let left: Vec<VoiceKey> = gone.iter().filter(|key| self.voices.row(key).is_none()).copied().collect();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is counted, and who has what. Pure: no file, no thread, no clock, no channel; time and random numbers are told.
+//! The state of a ledger: all counts, and which holder has which of them. Pure: no file, no thread, no clock, no channel; time and random
+//! numbers are arguments.
 
 pub mod allowance;
 pub mod assembly;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Are these the cells of real signatures? Signatures are hashes, so their cells lie anywhere. Whoever makes signatures up to
-//! cover many cells, or all cells of some blocks, or the cells of a victim, has too many, or too few.
+//! Detection of made-up signatures. Signatures are hashes, so their cells are random. Signatures that were made up to cover many cells, or
+//! all cells of some blocks, or the cells of a victim, have too many cells, or too few.
 
 use bulkmark_filter::CELLS_PER_BLOCK;
 use std::fmt;
 
-/// Signatures below which nothing is said.
+/// The fewest signatures for a result.
 pub const LEAST_SIGNATURES: u64 = 1000;
 
-/// Standard deviations from what chance would give. At six, one window in 500 million of honest clients is called strange.
+/// Standard deviations from the expected number. At six, one window in 500 million of honest clients is reported.
 const DEVIATIONS: f64 = 6.0;
 
 /// Cells of an element in each of its two blocks.
 const PER_BLOCK: f64 = 4.0;
 
-/// What is strange.
+/// The deviation that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Oddity {
     what: &'static str,
@@ -30,16 +30,16 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// Of so many signatures in a filter of so many blocks, which take so many cells in so many of these blocks.
+/// Checks the cells of `signatures` signatures in a filter of `blocks` blocks: they take `cells` cells in `touched` blocks.
 ///
-/// The number of signatures that touch a block has a Poisson distribution with the mean `l = 2n / B`. So a block is touched with
-/// the chance `1 - exp(-l)`, and a cell of it is not taken with the chance `E((127/128)^(4 G)) = exp(-l (1 - (127/128)^4))`.
+/// The number of signatures that touch a block has a Poisson distribution with the mean `l = 2n / B`. So a block is touched with the chance
+/// `1 - exp(-l)`, and a cell of it is not taken with the chance `E((127/128)^(4 G)) = exp(-l (1 - (127/128)^4))`.
 pub fn oddity(signatures: u64, blocks: usize, cells: usize, touched: usize) -> Option<Oddity> {
     let (all, per_block) = (blocks as f64, CELLS_PER_BLOCK as f64);
     let load = 2.0 * signatures as f64 / all;
     let taken = 1.0 - ((per_block - 1.0) / per_block).powf(PER_BLOCK);
-    // Of blocks, the variance of the number of occupied places when so many things fall on them. Of cells, the chance that one
-    // falls on another bounds it: in its own group of four, and on those of others.
+    // For blocks, this is the variance of the number of occupied places after so many random choices. For cells, a bound: the chance that
+    // one falls on another, of its own group of four or of other groups.
     let empty = (-load).exp();
     let variance = all * (empty - (1.0 + load) * empty * empty);
     let of_blocks = (all * (1.0 - empty), variance);
@@ -48,7 +48,7 @@ pub fn oddity(signatures: u64, blocks: usize, cells: usize, touched: usize) -> O
     let of_cells = (expected_cells, 2.0 * (drawn - expected_cells) + drawn / per_block);
     let looks = [("blocks", touched, of_blocks), ("cells", cells, of_cells)];
     let strange = looks.into_iter().find(|&(_, found, (expected, variance))| {
-        // One thing more or less is never strange.
+        // A difference of one is never significant.
         (found as f64 - expected).abs() > DEVIATIONS * variance.max(1.0).sqrt() + 1.0
     });
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of cells")]
@@ -66,7 +66,7 @@ pub(crate) mod tests {
     use bulkmark_filter::Sparse;
     use std::collections::BTreeSet;
 
-    /// As random as signatures are.
+    /// Random bits, as in signatures.
     pub(crate) fn element(n: u64) -> u128 {
         let half = |i: u64| {
             let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -100,7 +100,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A half of an element that falls on these cells of a block: the probe is linear, so it can be turned round.
+    /// Inverts the linear probe: half of an element with these cells of a block.
     fn half(blocks: usize, block: usize, cells: [u8; 4]) -> u64 {
         let mut fraction = 1u128 << 63;
         for cell in cells.into_iter().rev() {
@@ -125,7 +125,7 @@ pub(crate) mod tests {
             })
         });
         assert_eq!(look(blocks, whole).unwrap().what, "blocks");
-        // No cell twice, anywhere.
+        // No cell twice.
         let apart = (0..3500usize).map(|n| {
             let first = 4 * u8::try_from(n / 3500).unwrap();
             let cells = [first, first + 1, first + 2, first + 3];
@@ -133,7 +133,7 @@ pub(crate) mod tests {
                 | u128::from(half(blocks, (2 * n + 1) % blocks, cells))
         });
         assert!(look(blocks, apart).is_some());
-        // The cells of few victims over and over.
+        // The cells of a few victims repeatedly.
         assert!(look(blocks, (0..2000).map(|n| of(n % 3, n % 5))).is_some());
     }
 }

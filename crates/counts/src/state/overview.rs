@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was said here, by mailing, and who is trusted how much: for the administrator.
+//! The user reports of this mail server by mailing, and the reporters' trust, for the administrator.
 
 use crate::state::roles::State;
 use crate::state::words::VoiceKey;
@@ -7,87 +7,87 @@ use bulkmark_types::{ReporterId, ReporterKind, Signature};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Mailings that are told at most, and reporters.
+/// The most mailings, and the most reporters, of an overview.
 const MOST: usize = 1000;
 
-/// What is asked for.
+/// The filter of an overview.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    /// Of which something was said since this time, in seconds since 1970.
+    /// Only mailings with reports since this time, in seconds since 1970.
     pub since: u64,
-    /// Only what this reporter said.
+    /// Only reports of this reporter.
     pub reporter: Option<ReporterId>,
     /// The time, in seconds since 1970.
     pub now: u64,
 }
 
-/// What was said here.
+/// The user reports of this mail server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Overview {
-    /// Those last that were spoken of last.
+    /// The mailings, sorted by their last report.
     pub mailings: Vec<SaidOf>,
-    /// Mailings beyond those.
+    /// The number of further mailings.
     pub more_mailings: usize,
-    /// Those first whose word weighs most.
+    /// The reporters, the most trusted first.
     pub reporters: Vec<SaidBy>,
-    /// Reporters beyond those.
+    /// The number of further reporters.
     pub more_reporters: usize,
 }
 
-/// What was said of one mailing.
+/// The user reports on one mailing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SaidOf {
-    /// What tells it from others: the nomination of the first message's body, if it has one.
+    /// Identifies the mailing: the nomination of the first message's body, if it has one.
     pub mailing: String,
-    /// The first message's subject, where that may be kept.
+    /// The first message's subject, if it may be stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// When it was first spoken of, in seconds since 1970.
+    /// The time of its first report, in seconds since 1970.
     pub first: u64,
-    /// When it last was.
+    /// The time of its last report.
     pub last: u64,
-    /// Reporters here who call it spam.
+    /// The number of reporters here who report it as spam.
     pub spam: usize,
-    /// Those who say that it is none.
+    /// The number of those who report it as not spam.
     pub not_spam: usize,
-    /// Nominations less revocations of its signature with the most, others' included; 1 is the whole word of one.
+    /// Nominations less revocations of its signature with the most, including others'; 1 is the weight of one fully trusted user.
     pub weight: f64,
 }
 
-/// What one reporter said.
+/// The reports of one reporter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SaidBy {
     /// A hash of the name.
     pub reporter: String,
-    /// What kind of reporter it is.
+    /// The kind of reporter.
     pub kind: ReporterKind,
-    /// How far it is trusted, 0 to 1.
+    /// Its trust, 0 to 1.
     pub trust: f64,
-    /// What its word weighs, 0 to 1.
+    /// The weight of its reports, 0 to 1.
     pub weight: f64,
-    /// Mailings that it calls spam.
+    /// Mailings that it reports as spam.
     pub spam: usize,
-    /// Those of which it says that they are none.
+    /// Mailings that it reports as not spam.
     pub not_spam: usize,
 }
 
-/// What stands of one mailing, by reporter: above zero for spam.
+/// The net units in effect on one mailing, by reporter: above zero for spam.
 type Words = BTreeMap<ReporterId, i32>;
 
-/// How often a reporter says of a mailing that it is spam, and that it is none.
+/// The numbers of mailings reported as spam and as not spam, or of their reporters.
 type Sides = (usize, usize);
 
-/// All words and all that they are of, as they are kept. No mail is counted while they are taken out, and the rest can be found without.
+/// Copies of all reports and their signatures. Mail has to wait while they are copied, but not while they are sorted.
 pub struct Gathered {
-    /// What stands of each row.
+    /// The net units in effect of each row.
     words: Vec<(VoiceKey, i32)>,
     of: Vec<Spoken>,
 }
 
-/// A signature that was spoken of.
+/// A signature with user reports.
 struct Spoken {
     nomination: Signature,
     mailing: Signature,
@@ -95,7 +95,7 @@ struct Spoken {
     last: u64,
 }
 
-/// What is to be told, but for what only the ledger knows.
+/// The sorted reports, without the data that only the ledger has.
 pub struct Sorted {
     mailings: Vec<Mailing>,
     more_mailings: usize,
@@ -112,7 +112,7 @@ struct Mailing {
 }
 
 impl Gathered {
-    /// Sorts it by mailing: those that are asked for, as many as are told.
+    /// Sorts the reports by mailing, and selects the mailings of the overview.
     pub fn sort(self, asked: &Asked) -> Sorted {
         let mailing_of: HashMap<Signature, Signature> =
             self.of.iter().map(|spoken| (spoken.nomination, spoken.mailing)).collect();
@@ -155,7 +155,7 @@ impl Gathered {
 }
 
 impl State {
-    /// All that was said here.
+    /// Copies all user reports.
     pub fn gather(&self, now: u64) -> Gathered {
         let counts = self.counts();
         let words = counts.voices.iter().map(|(&key, words)| (key, counts.voices.stands(words, now)));
@@ -168,7 +168,7 @@ impl State {
         Gathered { words: words.collect(), of: of.collect() }
     }
 
-    /// What was said here, and by whom.
+    /// Builds the overview.
     pub fn overview(&self, sorted: &Sorted, asked: &Asked) -> Overview {
         let mailings = sorted.mailings.iter().map(|mailing| self.said_of(mailing, asked.now)).collect();
         let (reporters, more_reporters) = self.said_by(&sorted.said, asked);
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// Units as whole words.
+/// Converts units to reports of full weight.
 fn whole(units: i64) -> f64 {
     units as f64 / f64::from(bulkmark_types::UNIT)
 }

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody says of a message, how it is weighed, and what became of it.
+//! Submissions of user reports, the rules for their weight, and their result.
 
 pub use bulkmark_trust::Side;
 use bulkmark_types::{ReporterId, Signature};
 
-/// What somebody says of the signatures of one message.
+/// A reporter's report on the signatures of one message.
 #[derive(Debug, Clone)]
 pub struct Saying {
-    /// Who.
+    /// The reporter.
     pub reporter: ReporterId,
-    /// What.
+    /// Spam or not spam.
     pub side: Side,
-    /// Of what.
+    /// The signatures.
     pub nominations: Vec<Nominated>,
-    /// Of a trap, what its word weighs, 1 to [`UNIT`](bulkmark_types::UNIT), where it is trusted; none of a user. What is taken back weighs what it weighed.
+    /// The weight of a fully trusted trap, 1 to [`UNIT`](bulkmark_types::UNIT); `None` for a user. A withdrawal has the weight of the
+    /// withdrawn report.
     pub trap: Option<u32>,
-    /// By which rules it is weighed.
+    /// The rules for its weight.
     pub weighing: Weighing,
-    /// The message's subject, where that may be kept; else nothing.
+    /// The message's subject if it may be stored, else empty.
     pub subject: String,
-    /// Whether they only take back what they said before.
+    /// Whether the reporter only withdraws previous reports.
     pub only_back: bool,
-    /// Whether what they say counts only where it takes back the opposite.
+    /// Whether the report counts only for signatures where it withdraws the opposite one.
     pub nothing_new: bool,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
 }
 
 impl Default for Saying {
-    /// Of nothing.
+    /// Without signatures.
     fn default() -> Self {
         Self {
             reporter: ReporterId::from_bytes([0; 16]),
@@ -51,38 +52,38 @@ pub struct Nominated {
     pub of: Signature,
     /// Its [nomination](bulkmark_types::nomination).
     pub nomination: Signature,
-    /// Whether other servers are told.
+    /// Whether it is shared with other servers.
     pub shared: bool,
 }
 
-/// How words are weighed.
+/// The rules for weighing reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Weighing {
-    /// What newcomers weigh, and from which weight on it is spam.
+    /// The weight of newcomers, and the weight from which on a message is spam.
     pub settings: bulkmark_trust::Settings,
-    /// The weight of what others' users say, in thousandths.
+    /// The weight of reports from other servers' users, in thousandths.
     pub thousandths: u32,
-    /// What the word of a trap weighs that is trusted.
+    /// The weight of a fully trusted trap.
     pub trap: u32,
 }
 
-/// What became of it, by the number of signatures.
+/// The result of a submission, as numbers of signatures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Said {
-    /// Their word was counted.
+    /// The report was counted.
     pub counted: usize,
-    /// What they said before was taken back.
+    /// The previous report was withdrawn.
     pub taken_back: usize,
-    /// They had said so before.
+    /// The report was a repetition.
     pub known: usize,
-    /// They changed their mind too often.
+    /// The reporter changed their mind too often.
     pub too_often: usize,
-    /// There is no room to remember who said it.
+    /// There is no room to remember the reporter.
     pub no_room: usize,
-    /// Their word weighs nothing: nobody nominated what they revoke, newcomers said as much as they may, or they lost all trust.
+    /// The report has no weight: it revokes no nomination, newcomers have reached their bound, or the reporter lost all trust.
     pub weightless: usize,
-    /// It would be new, and nothing new is heard of them.
+    /// The report would be new, but only changes are accepted.
     pub left_out: usize,
-    /// What all that was counted weighs together, in units.
+    /// The sum of the weights of all counted reports, in units.
     pub units: u32,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A signature server: what its clients report, and the history that it makes of it.
+//! A signature server: its clients' reports, and the history that it makes from them.
 
 use crate::history::refusal::Refusal;
 use crate::history::update::{Scope, Update};
@@ -19,7 +19,7 @@ use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::sync::Arc;
 
-/// How many reports of a batch before its turn the cells of a signature are fetched from memory.
+/// The distance in a batch at which the cells of later signatures are prefetched.
 const AHEAD: usize = 8;
 
 /// The state of a signature server.
@@ -28,28 +28,28 @@ pub struct Server {
     pub counts: Counts,
     /// The number of the first local report that is in no update.
     pub cut_at: u64,
-    /// The last batches of each reporter, by which none counts twice.
+    /// The last batch of each reporter, so that none counts twice.
     pub receipts: Receipts,
-    /// What limited clients reported, each for itself.
+    /// The reports of limited clients, each client separately.
     pub limited: Limited,
-    /// What is to be told of bulk.
+    /// The queue for the list of bulk.
     pub teller: Teller,
-    /// What is not known since the start: whether the file is an old copy.
+    /// The check since the start whether the file is an old copy.
     pub unheard: Unheard,
-    /// Whether the local counts begin anew under another origin, and the file still has the old ones.
+    /// Whether the local counts have a new origin, and the file still has the old ones.
     pub renewed: bool,
 }
 
-/// Changed cells of limited clients after which updates are cut before their time, so that what waits takes little memory.
+/// Changed cells of limited clients after which updates are cut early, so that they take little memory.
 const CUT_CELLS: usize = 1 << 18;
 
-/// Why a batch is not counted.
+/// The reason why a batch is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotCounted {
-    /// Its number is below that of one that was counted.
+    /// Its number is below that of a counted batch.
     #[error(transparent)]
     Backwards(#[from] Backwards),
-    /// Its client may bring no more signatures in this window.
+    /// Its client may report no more new signatures in this window.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
     /// It is not known yet whether this ledger is an old copy.
@@ -60,26 +60,26 @@ pub enum NotCounted {
 }
 
 impl Server {
-    /// Of all that was counted here or by others.
+    /// The count over all local and others' reports.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
         counted.saturating_add(held)
     }
 
-    /// At least [`count`](Self::count), by one look at all that limited clients brought.
+    /// An upper bound of [`count`](Self::count), with one lookup for all limited clients.
     fn bound(&self, signature: Signature, now: u64) -> u32 {
         let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.bound(signature, now).saturating_add(self.limited.bound(signature, now));
         counted.saturating_add(held)
     }
 
-    /// Whether the count of a signature is so high. That most are far below takes no exact count to know.
+    /// Whether the count of a signature is at least `least`. Most are far below, which the bound shows.
     pub(crate) fn reaches(&self, signature: Signature, least: u32, now: u64) -> bool {
         self.bound(signature, now) >= least && self.count(signature, now) >= least
     }
 
-    /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
+    /// Counts a client's batch once, within the client's limits if there are any. `new` is a random number for a new origin.
     ///
     /// # Errors
     /// [`NotCounted`]; nothing is counted then.
@@ -114,7 +114,7 @@ impl Server {
         Ok(receipt)
     }
 
-    /// Counts what a client without limits reports, with what all of these report.
+    /// Counts a batch of a client without limits, in the common counts.
     fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
         let local = &self.counts.local;
         if reports.is_empty() {
@@ -131,7 +131,7 @@ impl Server {
         receipt
     }
 
-    /// Counts what a limited client reports, apart from all others.
+    /// Counts a batch of a limited client, separate from all others.
     fn count_limited(
         &mut self,
         client: &str,
@@ -161,27 +161,27 @@ impl Server {
         Ok(if version > 0 { receipt } else { self.waits_for_nothing() })
     }
 
-    /// The receipt of a batch of which nothing is counted: it is in all updates that there are. The next one may never be made.
+    /// The receipt of a batch of which nothing is counted: all existing updates include it. The next one may never be made.
     fn waits_for_nothing(&self) -> Receipt {
         let local = &self.counts.local;
         Receipt { origin: local.origin(), version: local.mark().version }
     }
 
-    /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
+    /// Withdraws all counts of a limited client, here and everywhere. Returns false if there is no such client.
     pub fn withdraw(&mut self, client: &str, now: u64) -> bool {
         if self.unheard.waits() {
             return false;
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
-        // Nobody writes this history any more, but it is still to be told.
+        // This history is finished, but others still need it.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
         self.begin_bulk_anew();
         true
     }
 
-    /// Makes updates of what was added since the last ones.
+    /// Makes updates of the growth since the last ones.
     pub fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
             self.counts.keep(&update, bytes.into(), now);
@@ -189,13 +189,13 @@ impl Server {
         }
         self.cut_limited(now);
         if !self.unheard.waits() {
-            // Else the journal has what is held back, and the next start is to find it there as what is in no update.
+            // Otherwise the journal has the held reports, which must be in no update at the next start.
             self.cut_at = self.counts.next;
         }
         self.cut_bulk(now);
     }
 
-    /// How far each origin is counted here, the own ones included.
+    /// The version up to which each origin is counted here, including own ones.
     pub fn vector(&self) -> Vector {
         let mut vector = self.counts.merged.vector().clone();
         vector.set(self.counts.local.origin(), self.counts.local.mark());
@@ -213,7 +213,7 @@ impl Server {
         }
     }
 
-    /// The history that this server alone writes, if it is one of its own.
+    /// The mark of an origin that only this server writes; `None` for others.
     pub fn own_mark(&self, origin: Origin) -> Option<Mark> {
         if origin == self.counts.local.origin() {
             return Some(self.counts.local.mark());
@@ -221,7 +221,7 @@ impl Server {
         self.limited.of_origin(origin).map(|member| member.mark)
     }
 
-    /// Applies an update of another origin. `new` is a random name for what needs one.
+    /// Applies an update of another origin. `new` is a random number for a new origin.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -241,8 +241,8 @@ impl Server {
             if version != ours.version + 1 || update.before() != ours.chain {
                 return Err(Refusal::Fork { origin, version });
             }
-            // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
-            // we would tell another story than the one that they heard.
+            // Others know more of our own history: this ledger was restored from an old copy. Under the old origin we would continue a
+            // different history than theirs.
             self.say_restored(origin);
             let mut known = Vector::new();
             known.set(origin, Mark { version, ..Mark::default() });
@@ -269,7 +269,7 @@ impl Server {
         );
     }
 
-    /// Goes on under other origins. What was counted so far becomes others' counts, but for what is in no update yet, which is the
+    /// Continues under new origins. The previous counts become others' counts, except for growth that is in no update yet: that is the
     /// first update of the new origins.
     pub fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
         let Counts { local, merged, settings, .. } = &mut self.counts;
@@ -287,14 +287,14 @@ impl Server {
             self.counts.keep(&update, bytes.into(), now);
         }
         self.renewed = true;
-        // Notes that were made since that copy have numbers that would be given again.
+        // Notes after that copy have numbers that would be used again.
         self.begin_bulk_anew();
         self.renew_limited(now, new)
     }
 
-    /// The same of the limited clients.
+    /// Likewise for the limited clients.
     fn renew_limited(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
-        // As different from one another as the numbers that they are made of.
+        // The new origins are random because `new` is.
         let mut next = new.0;
         let names = || {
             next = next.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
@@ -315,10 +315,10 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a snapshot of what others counted.
+    /// Adopts a snapshot of others' counts.
     ///
     /// # Errors
-    /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
+    /// If it has counts of this server itself, which would count twice; otherwise see [`Counts::adopt`].
     pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
         self.may_adopt(snapshot.vector())?;
         self.teller.has_moved = true;
@@ -326,7 +326,7 @@ impl Server {
     }
 }
 
-/// Adds as many reports of each signature as a client may bring.
+/// Adds the reports that are within the limits of a client.
 fn add_limited(
     counts: &mut Counts,
     unheard: &Unheard,

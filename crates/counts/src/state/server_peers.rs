@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server hears of other servers: how far they know what it counted itself, and what counts nowhere any more.
+//! A server's exchange with other servers: their knowledge of its own counts, and histories that have expired.
 
 use crate::history::past::Past;
 use crate::history::refusal::Refusal;
@@ -14,15 +14,15 @@ use crate::state::server::Server;
 use crate::state::unheard::HeldBack;
 use bulkmark_filter::ParameterError;
 
-/// Seconds by which the clocks of two servers may differ, and more.
+/// A bound of the difference between the clocks of two servers, in seconds.
 const CLOCKS: u64 = 600;
 
 impl Server {
-    /// A peer says how far it knows each origin. If it knows more of this server's own than the server itself, the file is an old
-    /// copy: all goes on under the name `new`.
+    /// Applies a peer's version vector. If the peer knows more of this server's origins than the server itself, the file is an old copy:
+    /// the server continues under the origin `new`.
     ///
     /// # Errors
-    /// When there is no memory; then memory and file do not agree any more.
+    /// If there is not enough memory; then memory and file do not agree any more.
     pub fn hear(&mut self, peer: &str, theirs: &Vector, now: u64, new: Origin) -> Result<(), ParameterError> {
         self.unheard.hear(peer, theirs);
         if self.unheard.waits()
@@ -35,7 +35,7 @@ impl Server {
         self.release()
     }
 
-    /// An own origin of which somebody knows more updates than there are here.
+    /// An own origin of which the vector has more updates than there are here.
     fn first_known_better(&self, theirs: &Vector) -> Option<Origin> {
         let members = self.limited.iter().map(|(_, member)| (member.origin, member.mark));
         let local = (self.counts.local.origin(), self.counts.local.mark());
@@ -43,11 +43,11 @@ impl Server {
         [local].into_iter().chain(members).find(better).map(|(origin, _)| origin)
     }
 
-    /// Does not wait for peers any longer: all goes on under the name `new`, whatever they know. Returns those that said nothing; none
-    /// when nothing waits.
+    /// Ends the wait for peers: the server continues under the origin `new`. Returns the peers that have not answered; `None` if it was not
+    /// waiting.
     ///
     /// # Errors
-    /// As [`hear`](Self::hear).
+    /// As [`receive`](Self::receive).
     pub fn go_on(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
         if !self.unheard.waits() {
             return Ok(None);
@@ -57,11 +57,11 @@ impl Server {
         Ok(Some(self.unheard.peers().map(str::to_owned).collect()))
     }
 
-    /// Counts what was held back and nobody knows, once all peers were heard: where it was acknowledged, which is in the next update
-    /// of its origin.
+    /// Counts held reports that no peer knows, once all peers have answered. They count where they were acknowledged, in the next update of
+    /// their origin.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn release(&mut self) -> Result<(), ParameterError> {
         for (origin, held) in self.unheard.release() {
             if self.own_mark(origin).is_some() {
@@ -90,8 +90,8 @@ impl Server {
         Ok(())
     }
 
-    /// Makes the last update of a history that this server wrote before it went on under another name. It is of a filter of its own:
-    /// such can be added to whatever there is.
+    /// Makes the last update of a history that this server wrote before it continued under a new origin. It is made from a separate filter:
+    /// such updates can be added to any counts.
     fn finish(&mut self, origin: Origin, held: &HeldBack) -> Result<(), ParameterError> {
         let mark = self.counts.merged.vector().get(origin);
         let of_client = held.entries.iter().any(|entry| entry.client.is_some());
@@ -101,7 +101,7 @@ impl Server {
             for entry in held.entries.iter().filter(|_| capacity.is_some()) {
                 member.add(&mut Bounds::default(), entry.window, entry.signature, entry.times, true)?;
             }
-            // Of a client whose counts were taken back meanwhile, these are, too.
+            // If the client's counts were withdrawn meanwhile, these are withdrawn too.
             if capacity.is_some() { member.cut() } else { Some(member.withdraw()) }
         } else {
             let mut local = Local::recording(Generations::new(&self.counts.settings), origin, mark);
@@ -116,14 +116,14 @@ impl Server {
             Ok(_) => Ok(()),
             Err(Refusal::Parameter { error, .. }) => Err(error),
             Err(refusal) => {
-                // It is of windows that are over, or in which nobody counts.
+                // Its windows are over, or nobody counts in them.
                 log::error!("what was held back cannot be counted: {refusal}");
                 Ok(())
             }
         }
     }
 
-    /// Takes over that the beginnings of others' histories count nowhere any more: what is missing of them here is not missed.
+    /// Accepts that the beginnings of others' histories have expired: their missing updates are not needed any more.
     pub fn pass_over(&mut self, past: &[Past], now: u64) {
         self.counts.clock = now;
         for &past in past {
@@ -133,7 +133,7 @@ impl Server {
                 continue;
             }
             if known.version == 0 && self.counts.merged.vector().len() >= MAX_ORIGINS {
-                // Nothing of it counts, and there is no room to know that.
+                // Nothing of it counts, and there is no room to remember it.
                 continue;
             }
             log::warn!(
@@ -143,7 +143,7 @@ impl Server {
             );
             self.counts.merged.vector_mut().set(past.origin, past.mark);
             self.counts.changes.past.push(past);
-            // The vector goes to disk with a checkpoint.
+            // A checkpoint writes the vector.
             self.counts.unwritten.part();
         }
         if self.counts.unwritten.is_apart() {
@@ -151,7 +151,7 @@ impl Server {
         }
     }
 
-    /// Forgets all windows that are over: here they are not what they are elsewhere. Two clocks agree in the time.
+    /// Drops all windows that are over, as they differ from those elsewhere. Two clocks agree on the time.
     fn forget_over(&mut self, now: u64) {
         self.cut(now);
         let calendar = Calendar::new(&self.counts.settings);
@@ -161,10 +161,10 @@ impl Server {
         self.counts.changes.over.extend(local.into_iter().chain(merged));
     }
 
-    /// Whether a snapshot of what `theirs` says could be taken.
+    /// Checks whether a snapshot with the vector `theirs` could be adopted.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason if not.
     pub fn may_adopt(&self, theirs: &Vector) -> Result<(), Refusal> {
         let own = [self.counts.local.origin()];
         let own = own.into_iter().chain(self.limited.iter().map(|(_, member)| member.origin));

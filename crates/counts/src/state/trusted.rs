@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody's word weighs: from what the ledger knows to the rules of trust.
+//! The weight of user reports: applies the rules of trust to the ledger's data.
 
 use crate::state::cases::MAX_VOICES;
 use crate::state::saying::{Saying, Side, Weighing};
 use bulkmark_trust::{Heard, Standings, Voice};
 use bulkmark_types::UNIT;
 
-/// Traps' voices of a signature that are kept to be judged: they leave room for users'.
+/// The most votes of traps for a signature, so that there is room for users' votes.
 const MAX_TRAPS: usize = 32;
 
-/// Whom to believe, and by which rules.
+/// The reporters' standings, and the rules for weights.
 #[derive(Default)]
 pub struct Trust {
-    /// What is known of each reporter.
+    /// The standing of each reporter.
     pub standings: Standings,
-    /// As somebody spoke last.
+    /// The rules of the last submission.
     pub weighing: Weighing,
-    /// The day on which it was last swept.
+    /// The day of the last sweep.
     pub swept: u64,
 }
 
-/// What is known of a signature before somebody speaks of it.
+/// The facts about a signature before a report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
-    /// How often it was counted, as mail.
+    /// Its count of mail.
     pub seen: u32,
     /// Nominations less revocations, as they weigh here.
     pub net: i64,
 }
 
 impl Known {
-    /// As a case of trust: whatever its voices did not say was said elsewhere.
+    /// Makes a case of trust: weight that is not from the votes comes from other sites.
     pub fn case(self, voices: &[Voice]) -> bulkmark_trust::Case<'_> {
         let alone = bulkmark_trust::Case { voices, elsewhere: 0, seen: self.seen };
         bulkmark_trust::Case { elsewhere: self.net - alone.net(), ..alone }
     }
 }
 
-/// What a new word weighs, and how it is remembered.
+/// Returns the weight of a new report, and the vote to store.
 pub fn weigh_new(
     trust: &Trust,
     known: Known,
@@ -49,7 +49,7 @@ pub fn weigh_new(
         return weigh_trap(trust, known, voices, (saying, full), (side, most));
     }
     let who = saying.reporter;
-    // What it said before is over, or came to nothing.
+    // An earlier vote of the reporter has expired or was withdrawn.
     let others: Vec<Voice> = voices.iter().filter(|voice| voice.who != who).copied().collect();
     let standing = trust.standings.of(&who);
     let rules = (&saying.weighing.settings, trust.standings.established());
@@ -64,7 +64,7 @@ pub fn weigh_new(
     (if voice.newcomer { 0 } else { units }, None)
 }
 
-/// The same for a trap, whose word weighs `full` where it is trusted.
+/// Likewise for a trap, which weighs `full` units if it is fully trusted.
 fn weigh_trap(
     trust: &Trust,
     known: Known,
@@ -79,7 +79,7 @@ fn weigh_trap(
     let was_spam = known.net >= threshold;
     let mut net = known.net + i64::from(units);
     if side == Side::NotSpam {
-        // What nobody nominated cannot be revoked, in advance least of all.
+        // A revocation only takes back nominations: it has no effect in advance.
         units = units.min(u32::try_from(known.net.max(0)).unwrap_or(UNIT));
         net = known.net - i64::from(units);
     }
@@ -98,7 +98,7 @@ fn weigh_trap(
     (units, (units > 0 && all < MAX_VOICES && traps < MAX_TRAPS).then_some(voice))
 }
 
-/// How it is remembered that somebody took so much back.
+/// Returns the vote to store after a withdrawal of so many units.
 pub fn taken_back(known: Known, voices: &[Voice], saying: &Saying, units: u32) -> Option<Voice> {
     let voice = voices.iter().find(|voice| voice.who == saying.reporter)?;
     let signed = if voice.side? == Side::Spam { -i64::from(units) } else { i64::from(units) };

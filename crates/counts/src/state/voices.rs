@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who said what here: so that each reporter counts once for a signature, and takes back what it said and no more.
+//! The user reports of this mail server, by reporter and signature: each reporter counts once for a signature, and withdraws exactly its
+//! own reports.
 //!
-//! What a reporter said of a signature is a row of words, each in the window in which it was counted. It leaves with that window, as
-//! the count does: the sum of the words that are left is what the counts hold of this reporter.
+//! The reports of one reporter on one signature are a row, each with the window in which it was counted. A report expires with that window,
+//! as the count does: the sum of the remaining reports is the reporter's part of the counts.
 
 use crate::history::window::{Calendar, Window};
 use crate::settings::Settings;
@@ -14,14 +15,14 @@ use crate::state::words::{Own, Told, VoiceKey, Word, ends, own_of, units};
 use bulkmark_types::{ReporterId, Signature, UNIT, revocation};
 use std::collections::{BTreeSet, HashMap};
 
-/// Words of a row at most: who goes on changing their mind is not heard any more until one of the words is over.
+/// The most reports of a row: a reporter who changes their mind repeatedly is ignored until one of the reports expires.
 const MAX_WORDS: usize = 8;
 
-/// A word that is about to be counted.
+/// A report that is about to be counted.
 pub enum Wanted {
-    /// A new one, that may weigh so many units at most.
+    /// A new report, with the most units that it may weigh.
     New(Side, u32),
-    /// It takes back so many units.
+    /// A withdrawal of so many units.
     Back(u32),
 }
 
@@ -29,38 +30,38 @@ pub enum Wanted {
 pub struct Voices {
     calendar: Calendar,
     rows: HashMap<VoiceKey, Vec<Word>>,
-    /// By tagged signature, what all reporters here said together.
+    /// The sums of all local reports, by tagged signature.
     own: HashMap<Signature, Own>,
     room: Room,
-    /// Traps' rows that made place for others since this was last asked.
+    /// Rows of traps that were evicted since the last [`take_evicted`](Self::take_evicted).
     evicted: Vec<VoiceKey>,
 }
 
 impl Voices {
-    /// Of nobody yet.
+    /// Without any reports.
     pub fn new(settings: &Settings) -> Self {
         let (rows, own) = (HashMap::new(), HashMap::new());
         Self { calendar: Calendar::new(settings), rows, own, room: Room::default(), evicted: Vec::new() }
     }
 
-    /// Puts a row back that was read from disk.
+    /// Restores a row that was read from disk.
     pub fn restore(&mut self, key: VoiceKey, words: Vec<Word>, is_trap: bool) {
         self.add_row(key.1, &words);
         self.room.take(key, is_trap, words.first().map_or(0, |word| word.window));
         self.rows.insert(key, words);
     }
 
-    /// Whether what is known of this reporter is that it is a trap.
+    /// Whether the rows of this reporter are those of a trap.
     pub fn is_trap(&self, reporter: ReporterId) -> bool {
         self.room.is_trap(reporter)
     }
 
-    /// How many rows there are, and whose.
+    /// The number of rows, by kind of reporter.
     pub const fn taken(&self) -> Rows {
         self.room.rows()
     }
 
-    /// The words of one reporter on one signature, oldest first.
+    /// The reports of one reporter on one signature, oldest first.
     pub fn row(&self, key: &VoiceKey) -> Option<&[Word]> {
         self.rows.get(key).map(Vec::as_slice)
     }
@@ -69,13 +70,13 @@ impl Voices {
         self.rows.len()
     }
 
-    /// What reporters here said by a tagged signature.
+    /// The sum of the local reports of a tagged signature.
     pub fn own(&self, signature: Signature) -> Own {
         self.own.get(&signature).copied().unwrap_or_default()
     }
 
-    /// What the counts must be raised by for what somebody says: tagged signatures, by how much, and whether others are told. Rows that
-    /// changed are added to `changed`.
+    /// Applies a submission. Returns its tally, and the tagged signatures to raise in the counts, each with the number of times and whether
+    /// it is shared with other servers. Adds the keys of changed rows to `changed`.
     pub fn say(
         &mut self,
         saying: &Saying,
@@ -94,7 +95,7 @@ impl Voices {
             let next = self.next_word(&key, saying, |wanted| weigh(at, wanted));
             let outcome = match next {
                 Ok((units, is_back)) => {
-                    // As it was told, so it is taken back.
+                    // A report that was not shared must not be withdrawn at other servers, nor the other way round.
                     let told = self.row(&key).and_then(<[Word]>::last).filter(|_| is_back);
                     let shared = told.map_or(shared, |word| word.told != Told::Here);
                     said.units += u32::from(units.unsigned_abs());
@@ -104,7 +105,7 @@ impl Voices {
                     if !self.rows.contains_key(&key) {
                         self.room.take(key, saying.trap.is_some(), window);
                     }
-                    // Most rows never have a second word.
+                    // Most rows have one report.
                     let row = self.rows.entry(key).or_insert_with(|| Vec::with_capacity(1));
                     let is_first = !row.iter().any(|word| word.units.signum() == units.signum());
                     row.push(Word { window, units, told: if shared { Told::All } else { Told::Here } });
@@ -124,7 +125,7 @@ impl Voices {
         (said, raise)
     }
 
-    /// What is counted when a reporter says that, and whether it takes back what was said before.
+    /// Returns the units of the reporter's next report (negative against spam), and whether it is a withdrawal.
     fn next_word(
         &self,
         key: &VoiceKey,
@@ -141,15 +142,15 @@ impl Voices {
         if stands == 0 && saying.nothing_new {
             return Err(NoWord::NotNew);
         }
-        // What is said can be taken back in any case.
+        // A withdrawal is always possible.
         if words.len() >= MAX_WORDS && !saying.only_back {
             return Err(NoWord::TooOften);
         }
         if words.is_empty() && !self.room.admits(key.0, saying.trap.is_some()) {
             return Err(NoWord::NoRoom);
         }
-        // The oldest words leave first, with their windows, so what is left later is the end of the row: that must not weigh more than one
-        // word, either.
+        // The oldest reports expire first, with their windows, so what remains later is an end of the row: no end may weigh more than one
+        // report either.
         let window = self.calendar.of_user_reports(saying.now).start;
         let most = ends(live, window).map(|end| wanted * end).max().unwrap_or(0).max(0);
         let most = u32::try_from(i32::try_from(UNIT).unwrap_or(0) - most).unwrap_or(0);
@@ -204,20 +205,20 @@ impl Voices {
         self.rows = rows;
     }
 
-    /// What this reporter said something of that stands.
+    /// The nominations for which this reporter has reports in effect.
     pub fn of_reporter(&self, reporter: ReporterId, now: u64) -> Vec<Signature> {
         let rows = self.rows.iter().filter(|((who, _), _)| *who == reporter);
         let stand = rows.filter(|(_, words)| self.stands(words, now) != 0);
         stand.map(|((_, nomination), _)| *nomination).collect()
     }
 
-    /// What stands of these words: above zero for spam, below for none.
+    /// The net units of these reports that are in effect: above zero for spam, below for not spam.
     pub fn stands(&self, words: &[Word], now: u64) -> i32 {
         let live = words.iter().filter(|word| !self.is_over(word, now) && word.told != Told::Void);
         live.map(|word| i32::from(word.units)).sum()
     }
 
-    /// Takes back what may have been counted or not, if that is all that stands: nothing is counted for it.
+    /// Withdraws reports of which it is unknown whether they were counted, if no others are in effect: nothing is counted for this.
     fn make_void(&mut self, key: &VoiceKey, saying: &Saying) -> bool {
         let Some(words) = self.row(key) else { return false };
         let stands = self.stands(words, saying.now);
@@ -233,11 +234,11 @@ impl Voices {
         for word in self.rows.get_mut(key).into_iter().flatten().filter(|word| word.told == Told::Unknown) {
             word.told = Told::Void;
         }
-        // What is known to count besides is taken back by the opposite word.
+        // Reports that are known to count are withdrawn by an opposite report.
         known.signum() != -wanted
     }
 
-    /// Traps that say much forget what they said first.
+    /// Evicts the oldest rows of traps that have too many.
     fn make_place(&mut self, changed: &mut BTreeSet<VoiceKey>) {
         while let Some(key) = self.room.too_many() {
             if let Some(words) = self.rows.remove(&key) {
@@ -249,17 +250,17 @@ impl Voices {
         }
     }
 
-    /// Traps' rows that made place for others since this was last asked.
+    /// Takes the rows of traps that were evicted since the last call.
     pub fn take_evicted(&mut self) -> Vec<VoiceKey> {
         std::mem::take(&mut self.evicted)
     }
 
-    /// Of these reports, which nobody will ever answer, it is not known whether they count. The rows that changed are returned.
+    /// Marks these reports as unknown: no server will ever answer whether they were counted. Returns the changed rows.
     pub fn doubt(&mut self, reports: &[Waiting]) -> BTreeSet<VoiceKey> {
         self.change(reports, |word| word.told = Told::Unknown)
     }
 
-    /// These reports were counted in the window of `now`, and leave with that.
+    /// Moves these reports into the window of `now`, in which a server counted them and with which they expire. Returns the changed rows.
     pub fn counted(&mut self, reports: &[Waiting], now: u64) -> BTreeSet<VoiceKey> {
         let window = self.calendar.of_user_reports(now).start;
         let late: Vec<Waiting> = (reports.iter().copied())
@@ -268,7 +269,7 @@ impl Voices {
         self.change(&late, |word| word.window = window)
     }
 
-    /// Changes a word for each of these reports: one like it. Who of several said it makes no difference to the counts.
+    /// Changes one report like each of these. If several reporters have such a report, any of them is correct for the counts.
     fn change(&mut self, reports: &[Waiting], change: impl Fn(&mut Word)) -> BTreeSet<VoiceKey> {
         let mut wanted: HashMap<(Signature, u64, u32), usize> = HashMap::new();
         for report in reports.iter().filter(|report| report.signature.is_user_report()) {
@@ -305,12 +306,12 @@ impl Voices {
         self.rows.iter().map(|(key, words)| (key, &**words))
     }
 
-    /// Whether anybody's word of this nomination is left.
+    /// Whether there are reports for or against this nomination.
     pub fn is_spoken_of(&self, nomination: Signature) -> bool {
         [nomination, revocation(nomination)].iter().any(|signature| self.own.contains_key(signature))
     }
 
-    /// Takes out words whose windows are over. The rows that changed are returned.
+    /// Removes expired reports. Returns the changed rows.
     pub fn take_expired(&mut self, now: u64) -> BTreeSet<VoiceKey> {
         let mut changed = BTreeSet::new();
         let over: Vec<VoiceKey> = self
@@ -338,7 +339,7 @@ impl Voices {
     }
 }
 
-/// Which way the next word is to go where so much stands: 1 for spam, -1 for none, 0 for no word.
+/// The sign of the next report, given the net units in effect: 1 for spam, -1 for not spam, 0 for none.
 fn wanted(saying: &Saying, stands: i32) -> i32 {
     match saying.side {
         _ if saying.only_back => -stands.signum(),
@@ -347,7 +348,7 @@ fn wanted(saying: &Saying, stands: i32) -> i32 {
     }
 }
 
-/// Why a word is not counted.
+/// The reason why a report is not counted.
 enum NoWord {
     Known,
     TooOften,

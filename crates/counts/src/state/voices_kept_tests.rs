@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! That no word is lost or counts twice while servers are away, that nobody's words take the room of others', and whom traps convince.
+//! User reports are neither lost nor counted twice while servers are away, no reporter uses up the room of others, and bounds of traps.
 
 use super::cache::Cache;
 use super::hearing::Forgotten;
@@ -34,7 +34,7 @@ impl Ledger {
     }
 }
 
-/// A user's word, which weighs a quarter.
+/// A report of a user, who weighs a quarter.
 fn word(reporter: u8, n: u8, side: Side, now: u64) -> Saying {
     Saying { trap: None, ..saying(reporter, n, side, UNIT, now) }
 }
@@ -47,7 +47,7 @@ fn taken_back(said: Said) -> bool {
     said == Said { taken_back: 1, ..Said::default() }
 }
 
-/// The server takes all that the milter has for it.
+/// Sends all batches of the milter to the server.
 fn send_all(milter: &mut Ledger, to: &mut Server, now: u64) {
     while let Some((spool, Outgoing { number, reports })) = milter.cache().next_batch(SERVER, true) {
         let reporter = Reporter { client: "mx1".to_owned(), spool };
@@ -56,8 +56,8 @@ fn send_all(milter: &mut Ledger, to: &mut Server, now: u64) {
     }
 }
 
-/// A server is away for a week, from the moment on at which it was sent something. Mail is dropped; user reports and took back
-/// holds here, and is counted once when the server is back, whether it had counted the first batch or not.
+/// A server is away for a week, from the moment on at which a batch was sent to it. Mail is dropped; user reports and withdrawals are kept,
+/// and count once when the server is back, whether it had counted the first batch or not.
 #[test]
 fn no_word_is_lost_while_a_server_is_away() {
     for was_counted in [false, true] {
@@ -85,7 +85,7 @@ fn no_word_is_lost_while_a_server_is_away() {
     }
 }
 
-/// A word leaves with the window in which the server counted it: said again before that it would count twice.
+/// A report expires with the window in which the server counted it: repeated before that, it would count twice.
 #[test]
 fn what_is_counted_late_leaves_late() {
     let settings = small();
@@ -102,13 +102,13 @@ fn what_is_counted_late_leaves_late() {
     assert_eq!(milter.counts().voices.len(), 1);
     milter.0.take_expired(begin + 50 * DAY);
     assert_eq!((milter.counts().voices.len(), to.count(of(1), begin + 50 * DAY)), (0, 0));
-    // What nobody took leaves with its own.
+    // Reports that no server took expire with their own window.
     milter.say(&word(1, 1, Side::Spam, late));
     assert_eq!(milter.cache().trim_spool(late + 29 * DAY), 0);
     assert_eq!((milter.cache().trim_spool(late + 30 * DAY), milter.cache().spool.held()), (1, 0));
 }
 
-/// A server will never say whether it counted a word: it cannot be said again, and taking it back takes nothing from what others said.
+/// It will never be known whether a server counted a report: it cannot be repeated, and a withdrawal takes nothing from others' reports.
 #[test]
 fn what_may_be_lost_takes_nothing_from_others() {
     let settings = small();
@@ -136,7 +136,7 @@ fn what_may_be_lost_takes_nothing_from_others() {
         assert!(taken_back(milter.say(&forget)));
         assert_eq!(milter.say(&forget), Said { known: 1, ..Said::default() });
         assert_eq!([of(1), revocation(of(1))].map(|signature| milter.shown(signature, NOW)), [2, 0]);
-        // Who says it again weighs no more than one, whatever became of the first.
+        // A repeated report weighs no more than one, whatever happened to the first.
         let row = |milter: &Ledger, who: u8| {
             let row = milter.counts().voices.row(&(user(who), of(1)));
             row.unwrap().iter().map(|word| (word.units, word.told)).collect::<Vec<_>>()
@@ -162,8 +162,8 @@ fn a_word(units: i8, window: u64) -> Word {
     Word { window, units, told: Told::All }
 }
 
-/// Whoever knows a trap can write to it, as often as they like: users are heard all the same, and so is the trap, whose oldest words make
-/// place. They are forgotten, and stay counted.
+/// Anyone who knows a trap can write to it repeatedly: users' reports still count, and so do the trap's, whose oldest rows are evicted.
+/// They are forgotten, but stay counted.
 #[test]
 fn traps_take_no_room_from_users() {
     let mut site = site(&small());
@@ -185,8 +185,7 @@ fn traps_take_no_room_from_users() {
     assert!(site.counts().changes.voices.contains(&(user(1), of(1))));
 }
 
-/// One user may take a half of the room, and each other one has a part of the rest. When all is taken, who spoke before is heard all the
-/// same.
+/// One user can take half of the room, and each other one has a part of the rest. When it is full, reporters with rows can still withdraw.
 #[test]
 fn one_user_takes_no_room_from_others() {
     let mut site = site(&small());
@@ -212,18 +211,18 @@ fn one_user_takes_no_room_from_others() {
     fill(&mut site, 20, left);
     assert_eq!(site.say(&says(21, 1)), no_room);
     assert!(taken_back(site.say(&Saying { side: Side::NotSpam, ..says(2, 1) })));
-    // As they leave, so does what they took.
+    // Expired rows free their room.
     site.0.take_expired(NOW + 40 * DAY);
     assert_eq!(site.counts().voices.taken(), Rows::default());
     assert!(counted(site.say(&Saying { now: NOW + 40 * DAY, ..says(1, 1) })));
 }
 
-/// Names that somebody makes up at an interface fill the room of interfaces. Users are heard all the same, and the other way round.
+/// Names that somebody makes up at an interface fill the room of interfaces. Users' reports still count, and the other way round.
 #[test]
 fn names_at_interfaces_take_no_room_from_users() {
     let mut site = site(&small());
     let window = Calendar::new(&small()).of_user_reports(NOW).start;
-    // The two bits of an identifier's last byte that tell the kind: an interface's.
+    // The two bits of an identifier's last byte for the kind: an interface's.
     let interface = |n: u128| ReporterId::from_bytes((n << 8 | 3 << 120).to_le_bytes());
     let fill = |site: &mut Ledger, who: ReporterId, rows: usize| {
         for n in 0..rows as u128 {
@@ -247,19 +246,19 @@ fn names_at_interfaces_take_no_room_from_users() {
     assert!(counted(site.say(&Saying { now: NOW + 40 * DAY, ..says(interface(20), 1) })));
 }
 
-/// What cannot be taken back is passed over, and all else is, however much it is.
+/// Reports that cannot be withdrawn are skipped, and all others are withdrawn, however many they are.
 #[test]
 fn all_is_forgotten_that_can_be() {
     let mut site = site(&small());
     let window = Calendar::new(&small()).of_user_reports(NOW).start;
     let (who, many) = (user(1), 6000u16);
-    // In the order of their numbers.
+    // In numerical order.
     let nomination = |n: u16| {
         let [low, high] = n.to_le_bytes();
         Signature::from_bytes([1, high, low, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     };
     for n in 0..many {
-        // A later word that took back two at once, as no program says it, leaves nothing to be said.
+        // A later report that withdrew two at once, which no program makes, leaves nothing to withdraw.
         let odd = vec![a_word(8, window - 5 * DAY), a_word(8, window - 5 * DAY), a_word(-8, window)];
         let row = if n < 5500 { odd } else { vec![a_word(8, window)] };
         site.counts_mut().voices.restore((who, nomination(n)), row, false);
@@ -276,12 +275,12 @@ fn all_is_forgotten_that_can_be() {
     assert_eq!(all, Forgotten { taken_back: 500, left: 5500, next: None });
 }
 
-/// Traps weigh what is configured until users whom one trusts revoke what they nominated; and never more.
+/// Traps have the configured weight until trusted users revoke their nominations; and never more.
 #[test]
 fn a_trap_that_errs_weighs_less() {
     let mut site = site(&small());
     let mut now = NOW;
-    // Twelve users who are trusted, as each of them said what a trap and others said, too.
+    // Twelve trusted users, each of whom agreed with a trap and with others.
     for (n, day) in [(200, 0), (201, 3), (202, 6)] {
         now = NOW + day * DAY;
         _ = site.say(&saying(60, n, Side::Spam, 1, now));
@@ -300,14 +299,14 @@ fn a_trap_that_errs_weighs_less() {
         weights.push(trap_says(&mut site, n, now).0);
         (2..7).for_each(|other| _ = site.say(&saying(other, n, Side::Spam, UNIT, now)));
         site.counts_mut().add(Signature::from_bytes([n; 16]), 50, now);
-        // They come to the folder of spam, and some object.
+        // Copies are delivered as spam, and some users object.
         (20..28).for_each(|who| _ = site.say(&word(who, n, Side::NotSpam, now)));
         now += 2 * DAY;
     }
     assert_eq!(weights[0], UNIT);
-    // Until all traps together make no spam of it.
+    // Until all traps together do not make it spam.
     assert!(weights[..4].is_sorted_by(|a, b| a >= b) && weights[4] <= 4, "{weights:?}");
-    // Others bear it out, which raises nothing; time does.
+    // Agreement of others does not raise the trap's trust; time does.
     for n in 10..16 {
         trap_says(&mut site, n, now);
         (20..32).for_each(|who| _ = site.say(&word(who, n, Side::Spam, now)));
@@ -320,7 +319,7 @@ fn a_trap_that_errs_weighs_less() {
     assert!(later > trust && after > units && after <= UNIT, "{after} {later}");
 }
 
-/// Where nobody is trusted, nobody takes anything from a trap.
+/// If no user is trusted, none lowers the trust of a trap.
 #[test]
 fn newcomers_take_no_trust_from_a_trap() {
     let mut site = site(&small());

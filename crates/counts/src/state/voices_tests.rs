@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users and other servers rely on, of user reports.
+//! The effects of user reports that users and other servers rely on.
 
 use super::counts::Counts;
 use super::generations::Generations;
@@ -40,7 +40,7 @@ pub(super) fn site(settings: &Settings) -> Ledger {
     Ledger(State::Site(site))
 }
 
-/// A ledger as the writer has it.
+/// A ledger, as the writer has it.
 pub(super) struct Ledger(pub(super) State);
 
 impl Ledger {
@@ -75,7 +75,7 @@ pub(super) fn saying(reporter: u8, n: u8, side: Side, units: u32, now: u64) -> S
     Saying { reporter, side, nominations, trap: Some(units), weighing, now, ..Saying::default() }
 }
 
-/// What stands by a signature: nominations less revocations.
+/// The net weight for a signature: nominations less revocations.
 pub(super) fn net(site: &Ledger, n: u8, now: u64) -> i64 {
     let count = |signature| i64::from(site.counts().count(signature, now));
     count(of(n)) - count(revocation(of(n)))
@@ -91,11 +91,11 @@ fn one_reporter_counts_once_and_takes_back_what_it_weighed() {
         assert_eq!(site.say(&saying(1, 1, Side::Spam, 5, NOW + later)), known);
         assert_eq!(net(&site, 1, NOW + later), 5);
     }
-    // Meanwhile it is trusted more; what it takes back is what it brought.
+    // Its trust has grown since; a withdrawal has the weight of the report.
     let taken_back = Said { taken_back: 1, ..Said::default() };
     assert_eq!(site.say(&saying(1, 1, Side::NotSpam, UNIT, NOW + 20 * DAY)), taken_back);
     assert_eq!(net(&site, 1, NOW + 20 * DAY), 0);
-    // What nobody calls spam cannot be revoked.
+    // A revocation without nominations has no weight.
     let weightless = Said { weightless: 1, ..Said::default() };
     assert_eq!(site.say(&saying(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), weightless);
     assert_eq!(site.say(&saying(3, 1, Side::Spam, UNIT, NOW + 20 * DAY)), counted);
@@ -119,7 +119,7 @@ fn who_takes_back_says_nothing_else() {
     assert_eq!(net(&site, 1, NOW), 0);
 }
 
-/// Who goes on changing their mind is not heard any more until a word is over; others are.
+/// A reporter who changes their mind repeatedly is ignored until a report expires; others are not.
 #[test]
 fn who_changes_their_mind_too_often_is_not_heard() {
     let mut site = site(&Settings::default());
@@ -134,7 +134,7 @@ fn who_changes_their_mind_too_often_is_not_heard() {
     assert_eq!(net(&site, 1, NOW), 8);
 }
 
-/// What was kept here is taken back here, whatever is shared by then; what others were told, they are told is taken back.
+/// A local report is withdrawn locally, even if reports are shared by then; a shared one is withdrawn at the other servers too.
 #[test]
 fn what_was_told_to_whom_is_taken_back_there() {
     let settings = Settings::default();
@@ -153,7 +153,7 @@ fn what_was_told_to_whom_is_taken_back_there() {
     }
 }
 
-/// Of a mailing one signature has the subject of the first message, and no more of it than is shown.
+/// One signature of a mailing has the subject of the first message, and only the part of it that is shown.
 #[test]
 fn a_subject_is_kept_once() {
     let mut site = site(&Settings::default());
@@ -168,8 +168,8 @@ fn a_subject_is_kept_once() {
     assert_eq!(site.counts().cases.get(of(1)).unwrap().subject, "x".repeat(120));
 }
 
-/// After so many voices no more are remembered to be judged. Who is trusted weighs all the same; newcomers do not, whose bound is reckoned
-/// on what is remembered.
+/// Votes of a signature beyond a bound are not stored. Trusted reporters still weigh; newcomers do not, as their bound is computed from the
+/// stored votes.
 #[test]
 fn voices_beyond_the_bound_are_not_kept() {
     let mut site = site(&Settings::default());
@@ -178,7 +178,7 @@ fn voices_beyond_the_bound_are_not_kept() {
         Saying { reporter, trap: None, ..saying(0, n, Side::Spam, UNIT, now) }
     };
     let (trusted, later) = (1000, NOW + 2 * DAY);
-    // A trap, by which they are borne out.
+    // A trap, which agrees with them.
     site.say(&saying(60, 1, Side::Spam, 1, NOW));
     for who in trusted..trusted + 12 {
         site.say(&word(who, 1, NOW));
@@ -195,7 +195,7 @@ fn voices_beyond_the_bound_are_not_kept() {
     assert_eq!(site.counts().cases.get(of(2)).unwrap().voices.len(), 256);
 }
 
-/// It counts for 30 days, in windows of five, whatever bulk does; and not for what is asked of bulk.
+/// User reports count for 30 days, in windows of five, independently of bulk; and they do not add to counts of bulk.
 #[test]
 fn user_reports_count_for_their_own_retention() {
     let mut site = site(&Settings::default());
@@ -214,8 +214,8 @@ fn user_reports_count_for_their_own_retention() {
     assert_eq!((site.counts().voices.len(), site.counts().voices.own(of(1))), (0, Own::default()));
 }
 
-/// Users of whom nothing is known weigh a quarter, and the more the more others bear them out, which is looked at two days after the
-/// first word, and of whom one is known; who is forgotten weighs a quarter again, and nothing is left of all that it said.
+/// New users weigh a quarter, and more as others agree with them, which is checked two days after the first report, if one of the others is
+/// known; forgotten users weigh a quarter again, and all their reports are withdrawn.
 #[test]
 fn trust_grows_as_others_say_the_same() {
     let mut site = site(&Settings::default());
@@ -233,7 +233,7 @@ fn trust_grows_as_others_say_the_same() {
     assert_eq!(net(&site, 2, NOW + 2 * DAY), 7);
     assert_eq!(site.counts().trust.standings.established(), 12);
     assert_eq!(site.counts().changes.standings.len(), 12, "all of them are written");
-    // Now that there are trusted users, newcomers have their bound.
+    // As there are trusted users now, newcomers are bounded.
     for who in 100..112 {
         site.say(&word(who, 3, NOW + 2 * DAY));
     }
@@ -246,7 +246,7 @@ fn trust_grows_as_others_say_the_same() {
     assert_eq!(site.0.forget(user(99), None, NOW), Ok(Forgotten::default()));
 }
 
-/// The user for whom the administrator vouches weighs whole from then on, and it is written.
+/// A user for whom the administrator vouches has full weight from then on, and this is written.
 #[test]
 fn whoever_is_vouched_for_is_trusted() {
     let mut site = site(&Settings::default());
@@ -259,7 +259,7 @@ fn whoever_is_vouched_for_is_trusted() {
     assert_eq!(site.counts().trust.standings.established(), 0);
 }
 
-/// What is known of a mailing leaves with the last word on it.
+/// The data about a mailing is dropped with its last report.
 #[test]
 fn nothing_is_known_of_what_nobody_speaks_of() {
     let mut site = site(&Settings::default());
@@ -274,7 +274,7 @@ fn nothing_is_known_of_what_nobody_speaks_of() {
     assert_eq!(site.counts().cases.due(u64::MAX, 10), []);
 }
 
-/// Memory is taken for people only once somebody said something, and less of it.
+/// Memory for user reports is taken only with the first report, and less of it.
 #[test]
 fn a_window_of_user_reports_is_smaller() {
     let mut site = site(&Settings::default());
@@ -298,14 +298,14 @@ pub(super) fn server(settings: &Settings) -> Server {
     }
 }
 
-/// Of little memory.
+/// With small filters.
 pub(super) fn small() -> Settings {
     Settings { capacity: NonZeroU32::new(8000).unwrap(), ..Settings::default() }
 }
 
 proptest! {
-    /// Whoever says whatever when, and as often as they like: what is counted of each reporter is the last thing that it said and did
-    /// not take back, or nothing, and never weighs more than its word. What is read from the disk anew goes on in the same way.
+    /// Reporters report anything, at any time and repeatedly: the counts contain each reporter's last report that it did not withdraw, or
+    /// nothing, and never more than one report's weight. Rows that were read from disk behave the same.
     #[test]
     fn of_each_reporter_one_word_stands(
         words in prop::collection::vec((0u64..45, 0u8..4, 0u8..3, any::<bool>(), any::<bool>(), 1u32..=UNIT, any::<bool>()), 1..120)
@@ -343,7 +343,7 @@ proptest! {
                 let mut sum = 0;
                 for reporter in 0..4 {
                     sum += live((reporter, n)).iter().sum::<i64>();
-                    // Now, and when what it said first has left.
+                    // Now, and after the first reports have expired.
                     for later in (0..35).step_by(5).map(|days| now + days * DAY) {
                         let row = model.get(&(reporter, n)).into_iter().flatten();
                         let left = row.filter(|(w, _)| !calendar.is_over(*w, later)).map(|(_, u)| u);
@@ -375,8 +375,8 @@ proptest! {
         }
     }
 
-    /// Whatever a limited client says of whatever, over a month: no signature's weight rises by more than its limit through it, for or
-    /// against, here or at whoever hears of it; and what it says of people takes nothing from what it may say of bulk.
+    /// A limited client reports anything, for a month: no signature's weight rises by more than the client's limit, for or against, here or
+    /// at other holders; and its user reports use up nothing of its limit for bulk.
     #[test]
     fn a_limited_client_weighs_no_more_than_its_limit(
         reports in prop::collection::vec((0u64..40, 0u8..12, 1u32..30), 1..150)

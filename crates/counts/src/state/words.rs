@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The words of one reporter on one signature, and what they come to.
+//! The reports of one reporter on one signature, and their sums.
 
 use bulkmark_types::{ReporterId, Signature, revocation};
 
-/// Whose words, and of which nomination.
+/// A reporter and a nomination.
 pub type VoiceKey = (ReporterId, Signature);
 
-/// What the reporters of this mail server said by one tagged signature.
+/// The sum of this mail server's reports of one tagged signature.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Own {
-    /// By how much its count is higher for it.
+    /// Their part of its count.
     pub units: u32,
-    /// How many of them there are.
+    /// The number of reporters.
     pub reporters: u32,
 }
 
-/// What one reporter said of one signature at a time.
+/// One report of one reporter on one signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
     /// The beginning of the window in which it is counted.
     pub window: u64,
-    /// Above zero for spam, below for none.
+    /// Above zero for spam, below for not spam.
     pub units: i8,
-    /// Where it is counted.
+    /// The place where it is counted.
     pub told: Told,
 }
 
-/// Where a word is counted.
+/// The place where a report is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// Here alone.
+    /// Only here.
     Here,
-    /// Everywhere: others are told.
+    /// Everywhere: it was shared with other servers.
     All,
-    /// It was sent, and nobody will ever say whether it was counted. It cannot be said again, which might count twice; and taking it back
-    /// subtracts nothing, which might be of what others said.
+    /// It was sent, but it will never be known whether it was counted. It cannot be repeated, as it might count twice; and a withdrawal
+    /// subtracts nothing, as that might come off others' reports.
     Unknown,
-    /// The same, and it was taken back.
+    /// Likewise, and it was withdrawn.
     Void,
 }
 
@@ -47,12 +47,12 @@ impl Told {
     }
 }
 
-/// What a word adds to what stands.
+/// The signed units of a report.
 pub(super) fn units(word: &Word) -> i32 {
     word.units.into()
 }
 
-/// What one reporter's words add to what is known to count of them, for the nomination and against it.
+/// Sums the reports that are known to count, for and against the nomination.
 pub(super) fn own_of(nomination: Signature, words: &[Word]) -> impl Iterator<Item = (Signature, Own)> {
     let sides = [(nomination, 1), (revocation(nomination), -1)];
     sides.into_iter().filter_map(|(signature, side)| {
@@ -62,7 +62,7 @@ pub(super) fn own_of(nomination: Signature, words: &[Word]) -> impl Iterator<Ite
     })
 }
 
-/// What would stand of these words, and of one in `window`, if only the windows from each of theirs on were left.
+/// The net units of each end of a row, if one more report in `window` is appended: the reports from each window on.
 pub(super) fn ends<'a, I: Iterator<Item = &'a Word>>(
     words: impl Fn() -> I,
     window: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The next step of a fleet's chain, as this aggregator would make it. Nothing is changed by it: it counts when the log has it, and
-//! delivers it to everybody, its maker included.
+//! A draft of the next step of a fleet's chain. It changes nothing here: it counts once the log has it and delivers it to all members,
+//! including the aggregator that made it.
 
 use crate::history::carried::{Carried, why_not};
 use crate::history::fleet_mark::{is_name, origin_of_client};
@@ -27,85 +27,84 @@ use std::collections::BTreeMap;
 /// A batch as the log delivered it to an aggregator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batched {
-    /// Where it is.
+    /// Its place in the log.
     pub place: u64,
-    /// When it came, by the log's clock, in seconds since 1970.
+    /// The time of its arrival by the log's clock, in seconds since 1970.
     pub at: u64,
-    /// Who appended it, as the log proves.
+    /// The client that appended it, as proven by the log.
     pub client: String,
-    /// What this client may bring; none for one of one's own.
+    /// The client's limits; `None` for an own client.
     pub limits: Option<Limits>,
-    /// How often what this client brought was taken back.
+    /// The number of withdrawals of this client's counts.
     pub withdrawn: u32,
-    /// What was appended.
+    /// The appended bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a step is to say beside its batches.
+/// The content of a step beside its batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The number of the epoch: that of [`FleetMark`](crate::FleetMark), or the next one when the place for batches is another
-    /// one or has lost its end.
+    /// The epoch: that of [`FleetMark`](crate::FleetMark), or the next one if the place for batches is another one or has lost its end.
     pub epoch: u64,
-    /// Which place for batches it counts on.
+    /// The place for batches that it counts on.
     pub made: u64,
-    /// Batches up to this place are not kept any more: whoever waits for them to be counted waits no longer.
+    /// Batches up to this place are deleted: milters wait no longer for them to be counted.
     pub gone: u64,
-    /// Clients whose counts were taken back, and how often.
+    /// Clients whose counts were withdrawn, each with the number of withdrawals.
     pub withdrawn: Vec<(String, u32)>,
-    /// Bytes of the step at most.
+    /// The most bytes of the step.
     pub most_bytes: usize,
 }
 
-/// A step that was made, and of what.
+/// A draft with its statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drafted {
-    /// The step that it would be.
+    /// The version after the step.
     pub version: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// How many of the batches, from the first on, it covers.
+    /// The number of covered batches, from the first on.
     pub batches: usize,
-    /// Signatures that are in it.
+    /// The number of its signatures.
     pub signatures: usize,
-    /// Batches of these that cannot be read.
+    /// The number of covered batches that cannot be read.
     pub junk: u64,
-    /// The first of these: whose it is, where it is, and why.
+    /// The first of these: its client, its place, and the reason.
     pub unread: Option<String>,
-    /// Those that were counted before.
+    /// The number of batches that were counted before.
     pub repeated: u64,
-    /// Those whose number is too far ahead of what is open of their spool. They are passed over, and come again.
+    /// The number of batches too far ahead of their spool's open ones. They are skipped, and come again.
     pub early: u64,
 }
 
-/// Bytes that a signature takes in a step, about: when filters are as empty as they get (crates/study/docs/delta.md).
+/// The approximate bytes of a signature in a step, in the emptiest filters (crates/study/docs/delta.md).
 const BYTES_PER_SIGNATURE: usize = 10;
 
-/// Bytes of what else a batch adds: the mark of its spool, the head of its update.
+/// Further bytes of a batch: the mark of its spool, and the head of its update.
 const BYTES_PER_BATCH: usize = 256;
 
-/// Signatures of a step at most.
+/// The most signatures of a step.
 const MAX_SIGNATURES: usize = MAX_STEP_CELLS / CELLS_PER_ELEMENT;
 
-/// Times that what a client brought was taken back, for which it is looked whether anything is left of it. A step that was made by
-/// an aggregator that did not know yet brings something of before; nobody is so far behind.
+/// The number of past withdrawals of a client whose origins are checked for rests. A step of an aggregator that did not know a withdrawal
+/// yet adds to the origin before; no aggregator is so far behind.
 const WITHDRAWALS: u32 = 64;
 
-/// A draft whose updates have no bytes yet: to make them takes a while, and nobody need wait for it.
+/// A draft without the bytes of its updates: coding them takes a while, and can be done outside the writer.
 pub struct Outline {
     step: Step,
     drafted: Drafted,
 }
 
 impl Outline {
-    /// The step, and its bytes.
+    /// Codes the step. Returns it with its draft.
     pub fn finish(mut self) -> (Step, Drafted) {
         for (update, bytes) in &mut self.step.updates {
             *bytes = update.encode();
         }
         let mut bytes = self.step.encode();
         while bytes.len() > MAX_STEP && self.drafted.batches <= 1 && !self.step.bulk.is_empty() {
-            // One batch of which all is bulk in many windows.
+            // A single batch may be all bulk, in many windows.
             halve(&mut self.step.bulk);
             bytes = self.step.encode();
         }
@@ -113,7 +112,7 @@ impl Outline {
     }
 }
 
-/// A draft on its way.
+/// A draft in progress.
 struct Drafting<'a> {
     fleet: &'a Fleet,
     merged: &'a MergedCounts,
@@ -129,11 +128,11 @@ struct Drafting<'a> {
     time: u64,
 }
 
-/// The step that covers as many of these batches as it has room for, `most` of them; none when there is nothing to tell. `new` names
-/// a fleet that begins.
+/// Drafts the step that covers as many of these batches as fit, at most `most`; `None` if there is nothing new. `new` is the origin of a
+/// new fleet.
 ///
 /// # Errors
-/// When there can be no filter of the configured size.
+/// If a filter of the configured size is impossible.
 pub fn draft(
     counts: &Counts,
     batches: &[Batched],
@@ -206,7 +205,7 @@ impl Drafting<'_> {
         Ok(())
     }
 
-    /// What a batch says, or why it is passed over.
+    /// Decodes a batch, or returns the reason for skipping it.
     fn read(&self, batch: &Batched) -> Result<Carried, String> {
         if batch.bytes.is_empty() {
             return Err("it is empty, or of nobody that the log knows".to_owned());
@@ -238,7 +237,7 @@ impl Drafting<'_> {
         self.drafted.signatures += carried.reports.len();
         let window = |signature| self.calendar.of(signature, batch.at);
         let Some(limits) = batch.limits else {
-            // Partners hear what is told, but have nothing begun: a list takes memory of all who make steps.
+            // Partners get the list, but cannot start one: it takes memory of all aggregators.
             if carried.bulk_from > 0 {
                 self.reported.ask(carried.bulk_from.max(LEAST_BOUND));
             }
@@ -264,7 +263,7 @@ impl Drafting<'_> {
         Ok(())
     }
 
-    /// The origins of which something is to be taken back.
+    /// The origins that must be withdrawn.
     fn withdrawn(&self, terms: &Terms) -> Vec<Origin> {
         let all = terms.withdrawn.iter().flat_map(|(name, times)| {
             let before = times.saturating_sub(WITHDRAWALS)..*times;
@@ -276,7 +275,7 @@ impl Drafting<'_> {
         all
     }
 
-    /// What a signature's counts will be.
+    /// The counts of a signature after the step.
     fn by_window(&self, signature: Signature) -> Vec<Share> {
         let before = counts_before(self.merged, self.calendar, signature, self.time);
         let by_clients = self.clients.values().flat_map(|client| client.growth(signature));
@@ -289,7 +288,7 @@ impl Drafting<'_> {
         {
             return None;
         }
-        // What is taken back is in any count: the list begins anew, and tells what is reported from then on.
+        // Withdrawn counts are part of any count: the list starts over, and announces signatures with their next report.
         let bulk = if withdrawn.is_empty() {
             self.reported.sections(held, self.calendar, |signature| self.by_window(signature))
         } else {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What leaves a spool without having been counted: mail that waited for too long, or is too much. User reports stays for as long as
-//! it counts, under the number under which it was sent, if it was: so whichever server may have it still says whether it counted.
+//! Dropping uncounted mail from a spool that has waited too long, or is too much. User reports stay as long as they count, under the number
+//! under which they were sent: so any server that may have them can still answer whether it counted them.
 
 use super::{Batch, Spool, Waiting};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is kept is written anew each time, so that is not done for less than a part of it.
+/// Kept reports are rewritten each time, so a trim must drop at least one for so many of them.
 const WORTH_WRITING: usize = 8;
 
-/// What became of the oldest reports.
+/// The result of a trim.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// Reports that are gone, and that no server has acknowledged.
+    /// Dropped reports that no server has acknowledged.
     pub lost: u64,
     /// Batches that have fewer reports than before.
     pub batches: Vec<u64>,
-    /// The number below which reports have other numbers than before, if any have.
+    /// Reports below this number have other numbers than before; `None` if there are none.
     pub renumbered: Option<u64>,
 }
 
-/// Reports at the front: those of a batch, or that are in none.
+/// Reports at the front: those of a batch, or in no batch.
 struct Stretch {
     reports: Range<u64>,
     is_batch: bool,
 }
 
 impl Spool {
-    /// Drops the oldest reports while there are more than `most` or they were made before `since`, but for those that it `keeps`. Of a batch
-    /// all go that do. What is kept moves up to what follows.
+    /// Drops the oldest reports as long as there are more than `most` or they are from before `since`, except those that `keeps` selects. A
+    /// batch is trimmed as a whole. Kept reports move up to the following ones.
     pub fn trim(&mut self, most: usize, since: u64, keeps: impl Fn(&Waiting) -> bool) -> Trimmed {
         let (parts, end, kept) = self.oldest_parts(most, since, &keeps);
         let dropped = self.places(&(self.first..end)).len() - kept;
@@ -73,7 +73,7 @@ impl Spool {
         trimmed
     }
 
-    /// The parts that are too old, or too much, from the first on; the number behind them; and how many of their reports are kept.
+    /// The parts that are too old or too many, from the first on; the number after them; and the number of their reports that are kept.
     fn oldest_parts(
         &self,
         most: usize,
@@ -132,7 +132,7 @@ mod tests {
         spool.reports.iter().map(|report| report.signature).collect()
     }
 
-    /// In a batch without an answer, and in none: mail goes, and user reports stays, the former under its number.
+    /// In an unanswered batch and in none, mail is dropped and user reports stay, those of the batch under its number.
     #[test]
     fn user_reports_stay() {
         let mut spool = Spool::new(1);
@@ -153,7 +153,7 @@ mod tests {
         let mut batch = vec![(word(2), 3), (word(4), 3)];
         batch.sort_unstable();
         assert_eq!((open.number, open.reports), (1, batch));
-        // Beyond the bound of what waits, as well.
+        // Likewise beyond the bound of waiting reports.
         assert_eq!(trim(&mut spool, 2, 0).lost, 1);
         assert_eq!(all(&spool), [word(2), word(4), word(6)]);
         let receipt = Receipt { origin: Origin(1), version: 1 };
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(all(&spool), [word(6)]);
     }
 
-    /// What was there at the start stays apart from what came since, wherever it moves.
+    /// Reports from before the start stay separate from later ones when they move.
     #[test]
     fn what_was_there_at_the_start_waits_for_all_servers() {
         let mut spool = Spool::new(1);
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!((lost, spool.pending(word(2)), spool.pending(word(5))), (1, 0, 3));
     }
 
-    /// Batches that counts already show go; what is behind them does not move.
+    /// Batches that the counts include are dropped; later reports do not move.
     #[test]
     fn batches_that_are_counted_go() {
         let mut spool = Spool::new(1);
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(spool.open("c").map(|batch| batch.reports), Some(vec![(word(3), 3)]));
     }
 
-    /// What is kept is not written anew for each report that goes.
+    /// Kept reports are not rewritten for each dropped one.
     #[test]
     fn little_is_not_worth_writing_much() {
         let mut spool = Spool::new(1);
