@@ -3,7 +3,7 @@
 
 use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
 use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
-use bulkmark_counts::{Said, Side};
+use bulkmark_counts::{Side, Tally};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ fn word(report: &Report) -> Word {
 }
 
 /// What the word weighs for a signature, on average of those for which it was counted.
-fn weight(said: Said) -> f64 {
-    let counted = said.counted + said.taken_back;
+fn weight(said: Tally) -> f64 {
+    let counted = said.counted + said.withdrawn;
     if counted == 0 { 0.0 } else { f64::from(said.units) / f64::from(UNIT) / counted as f64 }
 }
 
@@ -53,7 +53,7 @@ fn told(taken: Result<Taken, Refused>) -> Reported {
         Ok(Taken { said, signatures, is_shared }) => Reported {
             signatures,
             counted: said.counted,
-            taken_back: said.taken_back,
+            taken_back: said.withdrawn,
             known: said.known,
             too_often: said.too_often,
             no_room: said.no_room,

@@ -7,7 +7,7 @@ use super::question::{Answer, Question};
 use super::report::exchange;
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
-use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
+use bulkmark_counts::{MailingReports, Overview, Shares, Withdrawal};
 use bulkmark_types::Signature;
 use std::io;
 use std::path::Path;
@@ -73,7 +73,7 @@ pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
 ///
 /// # Errors
 /// As [`reports`].
-pub async fn spoken_of(path: &Path, mailing: String) -> io::Result<SpokenOf> {
+pub async fn spoken_of(path: &Path, mailing: String) -> io::Result<MailingReports> {
     match ask(path, &Question::Mailing(mailing)).await? {
         Answer::Spoken(spoken) => Ok(*spoken),
         _ => Err(unexpected()),
@@ -84,7 +84,7 @@ pub async fn spoken_of(path: &Path, mailing: String) -> io::Result<SpokenOf> {
 ///
 /// # Errors
 /// As [`reports`]. Some of it may be taken back then.
-pub async fn forget_reports(path: &Path, whose: Whose) -> io::Result<TakenBack> {
+pub async fn forget_reports(path: &Path, whose: Whose) -> io::Result<Withdrawal> {
     match ask(path, &Question::Forget(whose)).await? {
         Answer::Forgotten(taken_back) => Ok(taken_back),
         _ => Err(unexpected()),

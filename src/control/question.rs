@@ -5,7 +5,7 @@ use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
-use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
+use bulkmark_counts::{MailingReports, Overview, Shares, Withdrawal};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -45,8 +45,8 @@ pub(super) enum Answer {
     Reported(Reported),
     Correspondents(Vec<bool>),
     Reports(Box<Overview>),
-    Spoken(Box<SpokenOf>),
-    Forgotten(TakenBack),
+    Spoken(Box<MailingReports>),
+    Forgotten(Withdrawal),
     Vouched(bool),
     Ordered(Box<Ordered>),
     /// It cannot be told who or what is meant.

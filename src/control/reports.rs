@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the administrator asks of what was said, and has taken back.
 
-use bulkmark_counts::{Asked, Overview, SpokenOf, TakenBack, Unclear};
+use bulkmark_counts::{MailingReports, Overview, OverviewFilter, Unclear, Withdrawal};
 use bulkmark_ledger::{Ledger, LedgerError, now};
 use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
@@ -67,11 +67,11 @@ pub(super) async fn overview(
     };
     let now = now();
     let since = now.saturating_sub(u64::from(asked.days) * DAY);
-    Ok(ledger.overview(Asked { since, reporter, now }).await?)
+    Ok(ledger.overview(OverviewFilter { since, reporter, now }).await?)
 }
 
 /// Who spoke of the mailing whose name begins so.
-pub(super) async fn spoken_of(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
+pub(super) async fn spoken_of(ledger: &Ledger, prefix: String) -> Result<MailingReports, Failure> {
     Ok(ledger.spoken_of(prefix, now()).await??)
 }
 
@@ -85,7 +85,11 @@ pub(super) async fn vouch(ledger: &Ledger, name: &NameReporter, whose: Whose) ->
 }
 
 /// Takes all back that somebody said.
-pub(super) async fn forget(ledger: &Ledger, name: &NameReporter, whose: Whose) -> Result<TakenBack, Failure> {
+pub(super) async fn forget(
+    ledger: &Ledger,
+    name: &NameReporter,
+    whose: Whose,
+) -> Result<Withdrawal, Failure> {
     let reporter = find(ledger, name, whose).await?;
     ledger.forget(reporter, now()).await.map_err(Failure::Forgetting)
 }

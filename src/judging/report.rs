@@ -5,7 +5,7 @@ use super::correspondents::{Reported, Traces, ended, forget};
 use super::daily::{Admitted, MOST_A_DAY};
 use super::service::Service;
 use crate::activity::Became;
-use bulkmark_counts::{Nominated, Said, Saying, Shared, Side, Weighing};
+use bulkmark_counts::{Nominated, Shared, Side, Submission, Tally, Weighing};
 use bulkmark_ledger::LedgerError;
 use bulkmark_mail::{RawMessage, Stored, TooLarge};
 use bulkmark_policy::Fraction;
@@ -68,7 +68,7 @@ pub enum Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// By signatures.
-    pub said: Said,
+    pub said: Tally,
     /// Of these, in the message.
     pub signatures: usize,
     /// Whether other servers are told.
@@ -122,11 +122,11 @@ pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature
 
 /// What became of a word, which is counted once for each message: if it counts by one of its signatures, it is counted. What the ledger
 /// was not told, or did not take, was refused.
-pub(super) fn became(said: Option<&Said>) -> Became {
+pub(super) fn became(said: Option<&Tally>) -> Became {
     let Some(said) = said else { return Became::Refused };
     let results = [
         (said.counted, Became::Counted),
-        (said.taken_back, Became::TakenBack),
+        (said.withdrawn, Became::TakenBack),
         (said.known, Became::Known),
         (said.too_often, Became::TooOften),
         (said.no_room, Became::NoRoom),
@@ -202,9 +202,19 @@ async fn say(
     let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
     let nothing_new = !is_heard;
-    let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
+    let said = Submission {
+        reporter,
+        side,
+        nominations,
+        trap,
+        weighing,
+        subject,
+        only_withdraws: only_back,
+        nothing_new,
+        now,
+    };
     let said = service.ledger.say(said).await?;
-    if said.left_out > 0 && said.taken_back == 0 {
+    if said.left_out > 0 && said.withdrawn == 0 {
         return Err(Refused::TooMany);
     }
     forget(service, &correspondence).await;
@@ -212,7 +222,7 @@ async fn say(
     log::info!(
         "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}{}",
         said.counted,
-        said.taken_back,
+        said.withdrawn,
         said.known,
         said.too_often,
         said.no_room,

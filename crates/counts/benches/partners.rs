@@ -12,10 +12,10 @@ use bulkmark_counts::state::generations::Generations;
 use bulkmark_counts::state::limited::{Limited, Limits};
 use bulkmark_counts::state::local::Local;
 use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::note_queue::NoteQueue;
+use bulkmark_counts::state::peer_check::PeerCheck;
 use bulkmark_counts::state::receipts::{Receipts, Reporter};
 use bulkmark_counts::state::server::Server;
-use bulkmark_counts::state::teller::Teller;
-use bulkmark_counts::state::unheard::Unheard;
 use bulkmark_counts::{Mark, Origin, Settings};
 use bulkmark_types::Signature;
 use std::hint::black_box;
@@ -61,12 +61,12 @@ impl Bench {
             cut_at: 0,
             receipts: Receipts::default(),
             limited: Limited::new(&settings),
-            teller: Teller::default(),
-            unheard: Unheard::default(),
+            note_queue: NoteQueue::default(),
+            peer_check: PeerCheck::default(),
             renewed: false,
         };
         let mut bench = Self { server, number: 0 };
-        bench.server.tell_bulk(10, 7);
+        bench.server.list_bulk(10, 7);
         let limits = Limits { influence: 5, quota: 62_500 };
         for now in (0..7).map(|day| NOW - day * DAY) {
             for partner in 0..partners {

@@ -295,7 +295,7 @@ impl Writer {
 
     fn fail(&mut self, reason: &str) {
         if let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
-            && matches!(&loaded.state, State::Server(server) if server.unheard.knows_all())
+            && matches!(&loaded.state, State::Server(server) if server.peer_check.is_complete())
         {
             // Whoever was heard once need not be again because of a disk.
             self.opening.settings.federation.peers.clear();

@@ -3,14 +3,14 @@
 
 use super::settings::Settings;
 use super::standing::Standing;
-use super::voice::{Side, Voice};
+use super::vote::{Side, Vote};
 use bulkmark_types::ReporterId;
 
 /// The reports on one signature, and its count.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// The votes of this window, at most one for each reporter, in any order. Votes without weight may be left out.
-    pub voices: &'a [Voice],
+    pub votes: &'a [Vote],
     /// The net weight of reports at other sites of the federation, in units: spam less not spam.
     pub elsewhere: i64,
     /// Its count of mail.
@@ -19,36 +19,36 @@ pub struct Case<'a> {
 
 /// The effect of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum Effect {
     /// The report counts: the caller stores the vote and adds its units, maybe none, on its side.
-    Counts(Voice),
+    Counts(Vote),
     /// The report withdraws the reporter's previous one: the caller stores the vote, and subtracts these units, or adds them on the other
     /// side.
-    TakesBack(Voice, u8),
+    Withdraws(Vote, u8),
     /// The reporter repeats its report: nothing changes.
-    Again,
+    Repeats,
 }
 
 impl Case<'_> {
-    /// Weighs a report of a reporter with this standing, on a site with `established` such reporters; `now` is in seconds since 1970.
+    /// Weighs a report of a reporter with this standing, on a site with so many established reporters; `now` is in seconds since 1970.
     #[must_use]
-    pub fn hear(
+    pub fn weigh(
         &self,
-        (who, side): (ReporterId, Side),
+        (reporter, side): (ReporterId, Side),
         standing: &Standing,
         (settings, established): (&Settings, u32),
         now: u64,
-    ) -> Heard {
+    ) -> Effect {
         let net = self.net();
         let threshold = i64::from(settings.threshold());
-        let before = self.voices.iter().find(|voice| voice.who == who);
-        if let Some((voice, said)) = before.and_then(|voice| Some((voice, voice.side?))) {
-            if said == side {
-                return Heard::Again;
+        let before = self.votes.iter().find(|vote| vote.reporter == reporter);
+        if let Some((vote, reported)) = before.and_then(|vote| Some((vote, vote.side?))) {
+            if reported == side {
+                return Effect::Repeats;
             }
-            let spam_after = net - signed(said, voice.units) >= threshold;
-            let voice = Voice { side: None, units: 0, seen: self.seen, spam_after, ..*voice };
-            return Heard::TakesBack(voice, before.map_or(0, |voice| voice.units));
+            let spam_after = net - signed(reported, vote.units) >= threshold;
+            let vote = Vote { side: None, units: 0, seen: self.seen, spam_after, ..*vote };
+            return Effect::Withdraws(vote, before.map_or(0, |vote| vote.units));
         }
         let newcomer = !standing.is_established(settings, now);
         let mut units = standing.units(settings, now);
@@ -60,11 +60,11 @@ impl Case<'_> {
             // A revocation only takes back nominations: it has no effect in advance.
             units = at_most(units, net);
         }
-        Heard::Counts(Voice {
-            who,
+        Effect::Counts(Vote {
+            reporter,
             side: Some(side),
             units,
-            told: (net >= threshold) == (side == Side::NotSpam),
+            informative: (net >= threshold) == (side == Side::NotSpam),
             newcomer,
             trap: false,
             seen: self.seen,
@@ -75,8 +75,8 @@ impl Case<'_> {
     /// The weight for spam less the weight against it, in units.
     #[must_use]
     pub fn net(&self) -> i64 {
-        let units = |voice: &Voice| voice.side.map_or(0, |side| signed(side, voice.units));
-        self.voices.iter().map(units).sum::<i64>() + self.elsewhere
+        let units = |vote: &Vote| vote.side.map_or(0, |side| signed(side, vote.units));
+        self.votes.iter().map(units).sum::<i64>() + self.elsewhere
     }
 
     /// The most that newcomers can weigh together on a side. They can revoke the nominations of newcomers and of other sites on a young
@@ -94,8 +94,8 @@ impl Case<'_> {
 
     /// The summed weight of newcomers on a side.
     fn newcomers(&self, side: Side) -> u32 {
-        let them = self.voices.iter().filter(|voice| voice.newcomer && voice.side == Some(side));
-        them.map(|voice| u32::from(voice.units)).sum()
+        let them = self.votes.iter().filter(|vote| vote.newcomer && vote.side == Some(side));
+        them.map(|vote| u32::from(vote.units)).sum()
     }
 }
 

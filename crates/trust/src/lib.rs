@@ -17,11 +17,11 @@ mod properties;
 mod settings;
 mod standing;
 mod standings;
-mod voice;
+mod vote;
 
-pub use case::{Case, Heard};
+pub use case::{Case, Effect};
 pub use outcome::{JUDGED_AFTER, Judgement, Outcome};
 pub use settings::{Settings, SettingsError};
 pub use standing::Standing;
 pub use standings::{MAX_STANDINGS, Standings};
-pub use voice::{Side, Voice};
+pub use vote::{Side, Vote};

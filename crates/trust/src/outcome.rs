@@ -3,7 +3,7 @@
 
 use super::case::Case;
 use super::standing::{EVIDENCE, Standing};
-use super::voice::{Side, Voice};
+use super::vote::{Side, Vote};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 
 /// The time from the first user report on a signature to its judgement, in seconds: most people have read their mail by then.
@@ -30,7 +30,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judgement {
     /// The reporter.
-    pub who: ReporterId,
+    pub reporter: ReporterId,
     /// True if others agreed with the reporter, false if they contradicted it.
     pub agreed: bool,
     /// In parts of [`EVIDENCE`].
@@ -75,15 +75,19 @@ impl Case<'_> {
         };
         let seen_by_others = self.seen_by_others(side, copies);
         let weights = self.weights(side, u64::try_from(beyond).unwrap_or(0));
-        let judged = self.voices.iter().filter_map(|voice| {
-            let agreed = voice.side? == side;
-            if voice.units == 0 {
+        let judged = self.votes.iter().filter_map(|vote| {
+            let agreed = vote.side? == side;
+            if vote.units == 0 {
                 return None;
             }
-            let others = if agreed { weights.others_with(voice)? } else { weights.against(voice)? };
+            let others = if agreed { weights.others_with(vote)? } else { weights.against(vote)? };
             let evidence = u64::from(EVIDENCE) * others / (others + u64::from(UNIT));
             let evidence = evidence * seen_by_others / (seen_by_others + EXPOSED);
-            Some(Judgement { who: voice.who, agreed, evidence: u32::try_from(evidence).unwrap_or(EVIDENCE) })
+            Some(Judgement {
+                reporter: vote.reporter,
+                agreed,
+                evidence: u32::try_from(evidence).unwrap_or(EVIDENCE),
+            })
         });
         (outcome, judged.collect())
     }
@@ -92,18 +96,18 @@ impl Case<'_> {
     /// this side.
     fn weights(&self, side: Side, beyond: u64) -> Weights {
         let mut weights = Weights { all: beyond, known: beyond, trusted: 0 };
-        for voice in self.voices.iter().filter(|v| (v.told || v.trap) && v.side == Some(side)) {
-            let units = u64::from(voice.units);
+        for vote in self.votes.iter().filter(|v| (v.informative || v.trap) && v.side == Some(side)) {
+            let units = u64::from(vote.units);
             weights.all += units;
-            weights.known += if voice.newcomer { 0 } else { units };
-            weights.trusted += if voice.newcomer || voice.trap { 0 } else { units };
+            weights.known += if vote.newcomer { 0 } else { units };
+            weights.trusted += if vote.newcomer || vote.trap { 0 } else { units };
         }
         weights
     }
 
     /// The copies for others than the reporters, who got one each. For spam, only copies that were shown as spam.
     fn seen_by_others(&self, side: Side, copies: Copies) -> u64 {
-        let reporters = self.voices.iter().filter(|voice| !voice.trap).count();
+        let reporters = self.votes.iter().filter(|vote| !vote.trap).count();
         let all = copies.as_mail.saturating_add(copies.as_spam);
         let others = all.saturating_sub(u64::try_from(reporters).unwrap_or(u64::MAX));
         if side == Side::Spam { others.min(copies.as_spam) } else { others }
@@ -116,8 +120,8 @@ impl Case<'_> {
             return Outcome::Open;
         }
         let rate = |side, copies: u64| {
-            let told = self.voices.iter().filter(|v| v.told && !v.trap && v.side == Some(side));
-            let units: u64 = told.map(|voice| u64::from(voice.units)).sum();
+            let informative = self.votes.iter().filter(|v| v.informative && !v.trap && v.side == Some(side));
+            let units: u64 = informative.map(|vote| u64::from(vote.units)).sum();
             // There cannot be more objections than copies.
             (units.min(copies * u64::from(UNIT)) << 20) / (copies + FEW)
         };
@@ -133,12 +137,12 @@ impl Case<'_> {
 
     /// Counts the copies by verdict: between one vote and the next, all had the same.
     fn copies(&self) -> Copies {
-        let mut voices: Vec<&Voice> = self.voices.iter().collect();
-        voices.sort_by_key(|voice| voice.seen);
+        let mut votes: Vec<&Vote> = self.votes.iter().collect();
+        votes.sort_by_key(|vote| vote.seen);
         let mut copies = Copies::default();
         let (mut from, mut spam) = (0, false);
         for (to, spam_after) in
-            voices.iter().map(|voice| (voice.seen, voice.spam_after)).chain([(self.seen, false)])
+            votes.iter().map(|vote| (vote.seen, vote.spam_after)).chain([(self.seen, false)])
         {
             let came = u64::from(to.saturating_sub(from));
             if spam {
@@ -163,18 +167,18 @@ struct Weights {
 
 impl Weights {
     /// The weight of all others on this side; `None` if the reporter earns nothing.
-    fn others_with(&self, voice: &Voice) -> Option<u64> {
-        let units = u64::from(voice.units);
-        if !voice.told || voice.trap || voice.who.kind() == ReporterKind::Interface {
+    fn others_with(&self, vote: &Vote) -> Option<u64> {
+        let units = u64::from(vote.units);
+        if !vote.informative || vote.trap || vote.reporter.kind() == ReporterKind::Interface {
             return None;
         }
-        let others_known = self.known - if voice.newcomer { 0 } else { units };
+        let others_known = self.known - if vote.newcomer { 0 } else { units };
         (others_known > 0).then(|| self.all - units)
     }
 
     /// The weight of this side against a reporter on the other one; `None` if it does not affect the reporter.
-    const fn against(&self, voice: &Voice) -> Option<u64> {
-        match (voice.trap, self.trusted) {
+    const fn against(&self, vote: &Vote) -> Option<u64> {
+        match (vote.trap, self.trusted) {
             (true, 0) => None,
             (true, trusted) => Some(trusted),
             (false, _) => Some(self.all),

@@ -24,7 +24,7 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingsError {
     /// The weight of a newcomer.
-    #[error("new-reporter is {0}, expected 0.125 to 1: the weight of who reports for the first time")]
+    #[error("new-reporter is {0}, expected 0.125 to 1: the weight of reporter reports for the first time")]
     NewReporter(f64),
     /// The weight of all newcomers together.
     #[error("max-newcomers is {0}, expected 0.125 to 1000: what newcomers together weigh for one signature")]

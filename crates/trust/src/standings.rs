@@ -32,8 +32,8 @@ impl Standings {
 
     /// Returns the standing of a reporter; an unknown one has a newcomer's.
     #[must_use]
-    pub fn of(&self, who: &ReporterId) -> Standing {
-        self.known.get(who).copied().unwrap_or_default()
+    pub fn of(&self, reporter: &ReporterId) -> Standing {
+        self.known.get(reporter).copied().unwrap_or_default()
     }
 
     /// All remembered standings.
@@ -58,33 +58,33 @@ impl Standings {
     ) -> Vec<(ReporterId, Standing)> {
         let mut changed = Vec::with_capacity(judgements.len());
         for judgement in judgements {
-            if self.known.len() >= MAX_STANDINGS && !self.known.contains_key(&judgement.who) {
+            if self.known.len() >= MAX_STANDINGS && !self.known.contains_key(&judgement.reporter) {
                 continue;
             }
-            let before = self.of(&judgement.who);
+            let before = self.of(&judgement.reporter);
             let after = judgement.apply(before, parts, now);
             let [was, is] = [before, after].map(|standing| standing.is_established(settings, now));
             self.established = (self.established + u32::from(is)).saturating_sub(u32::from(was));
-            self.known.insert(judgement.who, after);
-            changed.push((judgement.who, after));
+            self.known.insert(judgement.reporter, after);
+            changed.push((judgement.reporter, after));
         }
         changed
     }
 
     /// The administrator vouches for a reporter: [`Standing::vouched`]. Returns false if there is no place for it.
-    pub fn vouch(&mut self, who: ReporterId, settings: &Settings, now: u64) -> bool {
-        let has_place = self.known.len() < MAX_STANDINGS || self.known.contains_key(&who);
+    pub fn vouch(&mut self, reporter: ReporterId, settings: &Settings, now: u64) -> bool {
+        let has_place = self.known.len() < MAX_STANDINGS || self.known.contains_key(&reporter);
         if has_place {
-            let was = self.of(&who).is_established(settings, now);
-            self.known.insert(who, Standing::vouched(now));
+            let was = self.of(&reporter).is_established(settings, now);
+            self.known.insert(reporter, Standing::vouched(now));
             self.established += u32::from(!was);
         }
         has_place
     }
 
     /// Drops a reporter's standing: it is a newcomer again.
-    pub fn forget(&mut self, who: &ReporterId, settings: &Settings, now: u64) -> bool {
-        let known = self.known.remove(who);
+    pub fn forget(&mut self, reporter: &ReporterId, settings: &Settings, now: u64) -> bool {
+        let known = self.known.remove(reporter);
         let counted = known.is_some_and(|standing| standing.is_established(settings, now));
         self.established = self.established.saturating_sub(u32::from(counted));
         known.is_some()
@@ -92,8 +92,11 @@ impl Standings {
 
     /// Drops standings without evidence, and counts established reporters. Called once a day. Returns the dropped reporters.
     pub fn sweep(&mut self, settings: &Settings, now: u64) -> Vec<ReporterId> {
-        let gone =
-            self.known.extract_if(.., |_, standing| standing.is_forgotten(now)).map(|(who, _)| who).collect();
+        let gone = self
+            .known
+            .extract_if(.., |_, standing| standing.is_forgotten(now))
+            .map(|(reporter, _)| reporter)
+            .collect();
         let established = self.known.values().filter(|standing| standing.is_established(settings, now));
         self.established = u32::try_from(established.count()).unwrap_or(u32::MAX);
         gone

@@ -7,7 +7,7 @@ use crate::command::output::output;
 use crate::command::to::{To, unanswered};
 use crate::control;
 use anyhow::bail;
-use bulkmark_counts::TakenBack;
+use bulkmark_counts::Withdrawal;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
     };
     let socket = to.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, whose)) {
+    let Withdrawal { signatures, left } = match runtime.block_on(control::forget_reports(&socket, whose)) {
         Ok(taken_back) => taken_back,
         Err(e) => return Ok(unanswered(&socket, e)),
     };

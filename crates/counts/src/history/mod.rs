@@ -7,7 +7,6 @@
 
 pub mod bits;
 pub mod bulk;
-pub mod carried;
 pub mod chunks;
 pub mod fields;
 pub mod fleet_mark;
@@ -15,6 +14,7 @@ pub mod past;
 pub mod refusal;
 pub mod row;
 pub mod sealed;
+pub mod spool_batch;
 pub mod spool_mark;
 pub mod step;
 pub mod update;

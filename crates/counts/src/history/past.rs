@@ -74,7 +74,7 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn what_is_encoded_is_decoded_and_nothing_else() {
+    fn only_encoded_entries_are_decoded() {
         let mark = Mark { version: 7, chain: Chain([3; 16]) };
         let all =
             vec![Past { origin: Origin(1), mark, over_at: 9 }, Past { origin: Origin(2), mark, over_at: 8 }];

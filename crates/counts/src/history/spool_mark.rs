@@ -19,7 +19,7 @@ pub struct SpoolMark {
 
 /// The result of marking a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum BatchStatus {
     /// The caller must count it now.
     New,
     /// It was counted before.
@@ -56,19 +56,19 @@ impl SpoolMark {
     }
 
     /// Marks a batch of a spool as counted. `lowest` is the spool's lowest open number.
-    pub fn take(&mut self, number: u64, lowest: u64) -> Taken {
+    pub fn take(&mut self, number: u64, lowest: u64) -> BatchStatus {
         self.lowest = self.lowest.max(lowest);
         self.tidy();
         if self.has(number) {
-            return Taken::Repeated;
+            return BatchStatus::Repeated;
         }
         // After the last number none could be open. No spool reaches it.
         if number - self.lowest >= REACH || number == u64::MAX {
-            return Taken::TooFar;
+            return BatchStatus::TooFar;
         }
         self.above.insert(number);
         self.tidy();
-        Taken::New
+        BatchStatus::New
     }
 
     /// Raises the lowest open number as far as possible.
@@ -121,10 +121,10 @@ mod tests {
     #[test]
     fn the_last_number_is_no_batch() {
         let mut mark = SpoolMark::default();
-        assert_eq!(mark.take(5, 5), Taken::New);
+        assert_eq!(mark.take(5, 5), BatchStatus::New);
         let before = mark.clone();
-        assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), Taken::New);
-        assert_eq!(mark.take(u64::MAX, u64::MAX), Taken::TooFar);
+        assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), BatchStatus::New);
+        assert_eq!(mark.take(u64::MAX, u64::MAX), BatchStatus::TooFar);
         assert!(mark.follows(&before) && mark.has(6) && mark.has(u64::MAX - 1));
     }
 
@@ -137,8 +137,8 @@ mod tests {
                 let before = mark.clone();
                 let open = (1..).find(|number| !counted.contains(number)).unwrap();
                 let taken = mark.take(number, open.min(number));
-                prop_assert_eq!(taken == Taken::New, counted.insert(number));
-                prop_assert!(mark.follows(&before) && (taken == Taken::Repeated || !before.follows(&mark)));
+                prop_assert_eq!(taken == BatchStatus::New, counted.insert(number));
+                prop_assert!(mark.follows(&before) && (taken == BatchStatus::Repeated || !before.follows(&mark)));
                 let mut bytes = Vec::new();
                 mark.encode(&mut bytes);
                 let mut fields = Fields(&bytes);
@@ -153,11 +153,11 @@ mod tests {
     #[test]
     fn those_too_far_ahead_wait() {
         let mut mark = SpoolMark::default();
-        assert_eq!(mark.take(1 + REACH, 1), Taken::TooFar);
-        assert_eq!(mark.take(REACH, 1), Taken::New);
-        assert_eq!(mark.take(1, 1), Taken::New);
-        assert_eq!(mark.take(1 + REACH, 1), Taken::New);
-        assert_eq!(mark.take(3, 3), Taken::New);
-        assert_eq!(mark.take(2, 2), Taken::Repeated, "it was given up");
+        assert_eq!(mark.take(1 + REACH, 1), BatchStatus::TooFar);
+        assert_eq!(mark.take(REACH, 1), BatchStatus::New);
+        assert_eq!(mark.take(1, 1), BatchStatus::New);
+        assert_eq!(mark.take(1 + REACH, 1), BatchStatus::New);
+        assert_eq!(mark.take(3, 3), BatchStatus::New);
+        assert_eq!(mark.take(2, 2), BatchStatus::Repeated, "it was given up");
     }
 }

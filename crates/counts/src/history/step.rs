@@ -115,7 +115,7 @@ impl Step {
         if bytes.len() > MAX_STEP {
             return Err(fault("it has more than 983,040 bytes"));
         }
-        let (content, tells_bulk) =
+        let (content, has_bulk) =
             content(bytes).ok_or_else(|| fault("its kind or its checksum is not right"))?;
         let mut fields = Fields(content);
         let mut head = StepHead::take(&mut fields)?;
@@ -123,7 +123,7 @@ impl Step {
             return Err(fault("its version is 0"));
         }
         let (marks, mut bulk) = (decode_marks(&mut fields)?, Vec::new());
-        if tells_bulk {
+        if has_bulk {
             head.bound = fields.u32()?;
             bulk = decode_sections(&mut fields.0)
                 .filter(|_| head.bound > 0)
@@ -244,14 +244,14 @@ fn decode_updates(fields: &mut Fields<'_>, community: Origin) -> Result<Vec<(Upd
 mod tests {
     use super::*;
     use crate::history::bulk::Print;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
     use crate::history::update::Part;
     use crate::history::window::Window;
     use bulkmark_filter::{Delta, Refined, Scaling};
 
     fn step() -> Step {
         let mut mark = SpoolMark::default();
-        [1, 2, 5, 9].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        [1, 2, 5, 9].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         let (_, blocks) = Scaling::<Refined>::shape(100, 0);
         let update = |origin, scope| {
             let delta = Delta::from_changes(blocks, [(3, 1), (200, 7)]).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read() {
+    fn a_step_is_read_back() {
         let step = step();
         assert_eq!(Step::decode(&step.encode()), Ok(step.clone()));
         assert_eq!(changed(|_| ()), Ok(step.clone()));

@@ -190,7 +190,7 @@ mod tests {
 
         /// A vector that follows the moved marks becomes equal.
         #[test]
-        fn what_moved_leads_from_one_to_the_other(
+        fn moved_marks_lead_from_one_vector_to_the_other(
             before in prop::collection::vec((0u64..9, 1u64..3), 0..9),
             after in prop::collection::vec((0u64..9, 1u64..3), 0..9),
         ) {

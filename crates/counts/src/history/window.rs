@@ -54,7 +54,7 @@ impl fmt::Display for Window {
 }
 
 /// The most windows in the future: wrong clocks elsewhere cause them.
-pub const STRAY_WINDOWS: usize = 4;
+pub const FUTURE_WINDOWS: usize = 4;
 
 /// The most filter sizes in a window: servers change their capacity one after another.
 pub const MAX_SIZES: usize = 4;
@@ -64,7 +64,7 @@ const OTHER_WINDOWS: usize = 64;
 
 /// The reason why there is no filter for a part of an update.
 #[derive(Debug)]
-pub enum NoPlace {
+pub enum NotAdmitted {
     /// A clock must be wrong.
     Clock(&'static str),
     /// The size of the filter is not admitted, or there is not enough memory.
@@ -179,7 +179,7 @@ impl Calendar {
         }
         let ahead = known.filter(|known| known.length == length && known.start > now);
         // A window that counts is always admitted, however many are in the future.
-        if window.start > now && ahead.count() >= STRAY_WINDOWS {
+        if window.start > now && ahead.count() >= FUTURE_WINDOWS {
             return Err("which is in the future, like others");
         }
         Ok(())

@@ -199,7 +199,7 @@ mod tests {
     /// Invented clients with filters of many sizes cost a lookup only a few sums: a window accepts four sizes, in one step or several, and
     /// one signature takes some hundred bytes of memory per window.
     #[test]
-    fn made_up_clients_are_few_sizes() {
+    fn made_up_clients_have_few_sizes() {
         let settings = Settings::default();
         let window = Calendar::new(&settings).at(NOW);
         let update = |n: u64, capacity: u32| {
@@ -227,7 +227,7 @@ mod tests {
     /// Signatures that no partner reported cost no lookup in any of a thousand layers, and those of one partner a lookup in an eighth of
     /// them, here and at other holders. The filters are so small that the sums of all partners are full.
     #[test]
-    fn a_thousand_partners_cost_one_look() {
+    fn a_thousand_partners_cost_one_lookup() {
         let settings = Settings { capacity: 1000.try_into().unwrap(), ..Settings::default() };
         let (mut limited, mut layers) = (Limited::new(&settings), Layers::new(&settings));
         let (calendar, capacity) = (Calendar::new(&settings), settings.capacity.get());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A milter whose counts come from upstream servers, and whose reports are sent to them.
 
-use crate::history::carried::Carried;
 use crate::history::refusal::{Refusal, StepRefusal};
+use crate::history::spool_batch::SpoolBatch;
 use crate::history::step::Step;
 use crate::history::update::Update;
 use crate::history::vector::Vector;
@@ -117,11 +117,11 @@ impl Cache {
 
     /// Drops a batch that this server will never accept.
     pub fn drop_batch(&mut self, upstream: &str, number: u64) {
-        let words = self.spool.words_of(&[number]);
+        let user_reports = self.spool.user_reports_of(&[number]);
         if self.spool.drop_batch(upstream, number) {
             self.counts.changes.spool.batches.insert(number);
             self.counts.changes.spool.settled = true;
-            self.counts.doubt(&words);
+            self.counts.mark_unknown(&user_reports);
         }
     }
 
@@ -133,20 +133,20 @@ impl Cache {
             self.counts.changes.spool.settled = true;
             return None;
         }
-        let Dropped { batches, lost, words } = self.spool.renew(upstream, known, new);
+        let Dropped { batches, lost, user_reports } = self.spool.renew(upstream, known, new);
         self.counts.changes.spool.batches.extend(batches);
         self.counts.changes.spool.settled = true;
-        self.counts.doubt(&words);
+        self.counts.mark_unknown(&user_reports);
         Some(lost)
     }
 
     /// Records that a server counted a batch.
     pub fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
-        let words = self.spool.words_of(&[number]);
+        let user_reports = self.spool.user_reports_of(&[number]);
         if self.spool.acknowledge(upstream, number, receipt) {
             self.counts.changes.spool.batches.insert(number);
             self.settle();
-            self.counts.counted(&words, self.counts.clock);
+            self.counts.mark_counted(&user_reports, self.counts.clock);
         }
     }
 
@@ -169,7 +169,7 @@ impl Cache {
                     self.counts.keep(update, bytes.as_slice().into(), now);
                 }
             }
-            self.hear(new);
+            self.apply_marks(new);
         }
         Ok(applied)
     }
@@ -190,36 +190,36 @@ impl Cache {
             return Ok(Applied::Known);
         }
         self.counts.replace_fleet(merged, held, fleet);
-        self.hear(new);
+        self.apply_marks(new);
         self.settle();
         Ok(Applied::New)
     }
 
     /// Drops the reports that are counted according to the fleet's marks.
-    fn hear(&mut self, new: u64) {
+    fn apply_marks(&mut self, new: u64) {
         let Counts { fleet, settings, changes, .. } = &mut self.counts;
         let Some(client) = &settings.federation.fleet_client else { return };
-        let heard = self.spool.hear(client, |spool| fleet.marks.get(client, spool), new);
-        if let Some(dropped) = heard.renewed {
+        let applied = self.spool.apply_marks(client, |spool| fleet.marks.get(client, spool), new);
+        if let Some(dropped) = applied.renewed {
             log::warn!(
                 "this ledger is an old copy: the fleet counted batches of it that it has yet to send. {dropped} reports that waited in \
                  it are dropped, since they may be counted; those made since are sent"
             );
         }
-        changes.spool.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
-        changes.spool.batches.extend(heard.settled);
-        self.counts.counted(&heard.counted, self.counts.clock);
-        self.counts.doubt(&heard.doubtful);
+        changes.spool.settled |= applied.renewed.is_some() || !applied.settled.is_empty();
+        changes.spool.batches.extend(applied.settled);
+        self.counts.mark_counted(&applied.counted, self.counts.clock);
+        self.counts.mark_unknown(&applied.unknown);
     }
 
     /// Returns the open batches for a fleet's log with numbers above `after`, and then, with `begin`, new ones; `most` in all. With
     /// `bulk_from` they ask for the list of bulk from that count on.
-    pub fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<Carried> {
+    pub fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<SpoolBatch> {
         let federation = &self.counts.settings.federation;
         let Some(client) = &federation.fleet_client else { return Vec::new() };
         let (sent, new) = self.spool.for_fleet(client, after, most, begin);
         self.counts.changes.spool.batches.extend(new);
-        let carried = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| Carried {
+        let batch = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| SpoolBatch {
             key_id: federation.key_id,
             spool,
             number,
@@ -227,7 +227,7 @@ impl Cache {
             bulk_from,
             reports,
         };
-        sent.into_iter().map(carried).collect()
+        sent.into_iter().map(batch).collect()
     }
 
     /// Drops reports that waited too long or are too many. User reports stay as long as they count. Returns the number of lost reports.

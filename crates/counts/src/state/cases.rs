@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signatures with user reports: their votes, the time of their judgement, and their mailing.
 
-use bulkmark_trust::{JUDGED_AFTER, Voice};
+use bulkmark_trust::{JUDGED_AFTER, Vote};
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 
 /// The most votes of a signature. Later reporters only repeat, and later newcomers have no weight.
-pub const MAX_VOICES: usize = 256;
+pub const MAX_VOTES: usize = 256;
 
 /// The most characters of a stored subject.
 const MAX_SUBJECT: usize = 120;
@@ -29,7 +29,7 @@ pub struct Case {
     /// The subject of the first message, if it may be stored; only one case of a mailing has it.
     pub subject: String,
     /// The votes, oldest first, up to [`MAX_VOTES`].
-    pub voices: Vec<Voice>,
+    pub votes: Vec<Vote>,
 }
 
 impl Case {
@@ -93,13 +93,13 @@ impl Cases {
     }
 
     /// Removes this reporter's vote; if `is_last`, the whole case.
-    pub fn leave(&mut self, who: ReporterId, nomination: Signature, is_last: bool) {
+    pub fn leave(&mut self, reporter: ReporterId, nomination: Signature, is_last: bool) {
         if is_last {
             if let Some(case) = self.all.remove(&nomination) {
                 self.open.remove(&(case.first, nomination));
             }
         } else if let Some(case) = self.all.get_mut(&nomination) {
-            case.voices.retain(|voice| voice.who != who);
+            case.votes.retain(|vote| vote.reporter != reporter);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::state::kept::{KeptNote, KeptStep, KeptUpdate};
 use crate::state::receipts::{Receipt, Reporter};
 use crate::state::report::RetryKey;
 use crate::state::spool::SpoolChanges;
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +62,7 @@ pub struct Changes {
     /// Others' histories with updates that were skipped, since their reports have expired.
     pub past: Vec<Past>,
     /// Rows of user reports that are new, changed or gone.
-    pub voices: BTreeSet<VoiceKey>,
+    pub user_reports: BTreeSet<ReportKey>,
     /// Cases that are new, changed or gone, by their nominations.
     pub cases: BTreeSet<Signature>,
     /// Reporters whose standings changed.
@@ -86,7 +86,7 @@ impl Changes {
             steps,
             clients,
             past,
-            voices,
+            user_reports,
             cases,
             standings,
             over,
@@ -101,7 +101,7 @@ impl Changes {
             && steps.is_empty()
             && clients.is_empty()
             && past.is_empty()
-            && voices.is_empty()
+            && user_reports.is_empty()
             && cases.is_empty()
             && standings.is_empty()
             && over.is_empty()
@@ -109,7 +109,7 @@ impl Changes {
 
     /// Whether any change must be on disk when its request is answered, even with relaxed durability.
     pub fn is_promised(&self) -> bool {
-        !(self.voices.is_empty() && self.cases.is_empty() && self.standings.is_empty())
+        !(self.user_reports.is_empty() && self.cases.is_empty() && self.standings.is_empty())
     }
 
     /// The number of waiting rows.
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_changed_is_to_be_written() {
+    fn any_change_is_written() {
         assert!(Changes::default().is_empty());
         let over = vec![Window { start: 0, length: 60 }];
         assert!(!Changes { over, ..Changes::default() }.is_empty());

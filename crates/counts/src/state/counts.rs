@@ -17,9 +17,9 @@ use crate::state::kept::{KeptStep, KeptUpdate};
 use crate::state::local::Local;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::shares::Share;
-use crate::state::trusted::Trust;
+use crate::state::trust::Trust;
 use crate::state::unwritten::{Merged, Unwritten};
-use crate::state::voices::Voices;
+use crate::state::user_reports::UserReports;
 use bulkmark_types::Signature;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Counts {
     /// The state of that list.
     pub bulk: BulkMark,
     /// The user reports of this mail server.
-    pub voices: Voices,
+    pub user_reports: UserReports,
     /// The signatures with user reports.
     pub cases: Cases,
     /// The standings of the reporters.
@@ -65,7 +65,7 @@ impl Counts {
             local,
             merged,
             held: Held::new(settings),
-            voices: Voices::new(settings),
+            user_reports: UserReports::new(settings),
             cases: Cases::default(),
             trust: Trust::default(),
             bulk: BulkMark::default(),
@@ -93,13 +93,13 @@ impl Counts {
     }
 
     /// The count at a milter, where others' counts may be only those of bulk. Both sources count the same reports, so the higher is taken.
-    pub fn count_told(&self, signature: Signature, now: u64) -> u32 {
+    pub fn count_at_milter(&self, signature: Signature, now: u64) -> u32 {
         let others = self.merged.count(signature, now).max(self.held.count(signature, now));
         self.local.generations.count(signature, now).saturating_add(others)
     }
 
     /// Others' counts by window, at a milter.
-    pub fn told_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+    pub fn others_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let merged = self.merged.count_by_window(signature, now);
         let of_bulk: Vec<Share> = self.held.by_window(signature, now).collect();
         let sum = |shares: &[Share]| shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
@@ -120,7 +120,7 @@ impl Counts {
 
     /// Whether there are user reports that may still count.
     pub fn has_user_reports(&self) -> bool {
-        self.voices.len() > 0
+        self.user_reports.len() > 0
             || self.local.generations.has_user_reports()
             || self.merged.has_user_reports()
             || self.held.has_user_reports()

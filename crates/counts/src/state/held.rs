@@ -166,7 +166,7 @@ impl Held {
     }
 
     /// Whether this count of a signature in a window must be announced to holders of the same list, which has this bound.
-    pub fn is_told(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
+    pub fn must_announce(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
         let known = self.windows.get(&window).map_or(0, |held| held.count(print));
         // User reports count in parts of a report, and thresholds are a handful of reports.
         let bound = if window.is_user_report() { bound.max(UNIT) } else { bound };
@@ -283,10 +283,10 @@ mod tests {
         /// Sections in any order, some of them twice: each count is the highest that was announced, window by window.
         #[test]
         fn the_maximum_in_any_order(
-            told in prop::collection::vec((0u64..3, prop::collection::vec((0u16..40, 1u32..100_000), 0..20)), 0..20),
+            announced in prop::collection::vec((0u64..3, prop::collection::vec((0u16..40, 1u32..100_000), 0..20)), 0..20),
             seed in any::<prop::sample::Index>(),
         ) {
-            let sections: Vec<_> = told.iter().map(|(day, counts)| section(*day, counts)).collect();
+            let sections: Vec<_> = announced.iter().map(|(day, counts)| section(*day, counts)).collect();
             let mut other = sections.clone();
             other.reverse();
             if !other.is_empty() {
@@ -327,18 +327,18 @@ mod tests {
     /// Each rise is announced up to sixteen times the bound, so no lower threshold is passed unnoticed. Beyond it, the held count is less
     /// than a sixteenth too low, in whatever steps it grew.
     #[test]
-    fn counts_are_told_exactly_where_thresholds_lie() {
+    fn counts_are_exact_up_to_the_highest_threshold() {
         for step in [1, 7, 150, 1000] {
-            let (mut held, mut told) = (held(&[]), 0);
+            let (mut held, mut announced) = (held(&[]), 0);
             let of = |count| section(0, &[(1, count)]);
             for count in (10..20_000).step_by(step) {
-                if held.is_told(of(0).window, Print::of(signature(1)), count, 10) {
-                    held.raise(&of(count), NOW, |_, _, _| told += 1);
+                if held.must_announce(of(0).window, Print::of(signature(1)), count, 10) {
+                    held.raise(&of(count), NOW, |_, _, _| announced += 1);
                 }
                 let known = held.count(signature(1), NOW);
                 assert!(known == count || known >= 160 && count - known <= known / 16, "{known} of {count}");
             }
-            assert!(told < 260, "{told} of {}", 20_000 / step);
+            assert!(announced < 260, "{announced} of {}", 20_000 / step);
         }
     }
 

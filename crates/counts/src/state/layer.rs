@@ -4,7 +4,7 @@
 use crate::history::chunks::{LAYER_BLOCKS, layer_blocks_of, layer_parts};
 use crate::history::update::MAX_CELLS;
 use crate::history::window::{Calendar, Window};
-use crate::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
+use crate::state::anomaly::{Anomaly, LEAST_SIGNATURES, anomaly};
 use crate::state::shares::Share;
 use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse, varint};
 use bulkmark_types::Signature;
@@ -52,14 +52,14 @@ impl LayerWindow {
     }
 
     /// The deviation of its cells from those of hashes, if its signatures were counted here.
-    pub fn oddity(&self) -> Option<Oddity> {
+    pub fn anomaly(&self) -> Option<Anomaly> {
         if self.distinct < LEAST_SIGNATURES {
             return None;
         }
         let cells = self.filter.delta(0..self.filter.blocks());
         let mut blocks: Vec<usize> = cells.changes().map(|(cell, _)| cell / CELLS_PER_BLOCK).collect();
         blocks.dedup();
-        oddity(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
+        anomaly(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
     }
 
     /// One coded part of the filter; `None` if it is empty.

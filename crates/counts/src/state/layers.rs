@@ -9,7 +9,7 @@ use crate::history::refusal::Refusal;
 use crate::history::row::Row;
 use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
-use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::bounds::{Bounds, origins_of};
@@ -132,10 +132,10 @@ impl Layers {
         let (origin, version) = (update.origin, update.version);
         for part in &update.parts {
             self.admit(origin, part.window, part.capacity, now).map_err(|why| match why {
-                NoPlace::Clock(why) => {
+                NotAdmitted::Clock(why) => {
                     Refusal::Clock { origin, version, window: part.window.to_string(), why }
                 }
-                NoPlace::Parameter(error) => Refusal::Parameter { origin, error },
+                NotAdmitted::Parameter(error) => Refusal::Parameter { origin, error },
             })?;
         }
         Ok(())
@@ -170,8 +170,8 @@ impl Layers {
     }
 
     /// Whether there may be a filter of this size.
-    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NoPlace> {
-        let parameter = NoPlace::Parameter;
+    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NotAdmitted> {
+        let parameter = NotAdmitted::Parameter;
         self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
@@ -189,7 +189,7 @@ impl Layers {
         }
         let (windows, most) = (layer.windows.len() as u64 + 1, self.calendar.most() as u64);
         ParameterError::check("the number of windows", windows, 0, most).map_err(parameter)?;
-        self.calendar.admit(window, layer.windows.keys().copied(), now).map_err(NoPlace::Clock)
+        self.calendar.admit(window, layer.windows.keys().copied(), now).map_err(NotAdmitted::Clock)
     }
 
     /// Removes all counts of a client.
@@ -209,8 +209,8 @@ impl Layers {
         allowance: &mut Allowance,
     ) -> Result<bool, ParameterError> {
         match self.admit(origin, row.window, row.capacity, row.window.start) {
-            Err(NoPlace::Parameter(error)) => return Err(error),
-            Err(NoPlace::Clock(_)) => return Ok(false),
+            Err(NotAdmitted::Parameter(error)) => return Err(error),
+            Err(NotAdmitted::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
         let parts = layer_parts(LayerWindow::blocks(row.capacity)).end;

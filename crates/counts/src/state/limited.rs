@@ -209,9 +209,9 @@ impl Limited {
     /// Makes an update for each client with reports since the last one.
     pub fn cut(&mut self) -> Vec<ClientUpdate> {
         let cut = |(name, member): (&String, &mut Member)| {
-            if let Some(odd) = member.look() {
+            if let Some(anomaly) = member.look() {
                 log::error!(
-                    "the client {name} reports signatures that are made up: {odd}. Its limits hold; bulkmark client remove \
+                    "the client {name} reports signatures that are made up: {anomaly}. Its limits hold; bulkmark client remove \
                      --with-counts {name} takes back what it reported"
                 );
             }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::history::update::CELLS_PER_BYTE;
     use crate::settings::Settings;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use bulkmark_filter::CELLS_PER_BLOCK;
     use bulkmark_types::Signature;
 

@@ -4,9 +4,9 @@
 use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, Window};
+use crate::state::anomaly::Anomaly;
 use crate::state::bounds::Bounds;
 use crate::state::layer::{Layer, LayerWindow};
-use crate::state::oddity::Oddity;
 use bulkmark_filter::{Delta, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Look {
     window: Window,
     /// The window's number of signatures then.
     distinct: u64,
-    odd: Option<Oddity>,
+    anomaly: Option<Anomaly>,
 }
 
 /// The time of a check is proportional to the cells. So the next one is due when there are a quarter more signatures.
@@ -55,7 +55,7 @@ impl Member {
     /// A client with an empty layer.
     pub const fn new(origin: Origin, mark: Mark, former: Vec<Origin>, capacity: u32) -> Self {
         let layer = Layer { windows: BTreeMap::new() };
-        let looked_at = Look { window: Window { start: 0, length: 0 }, distinct: 0, odd: None };
+        let looked_at = Look { window: Window { start: 0, length: 0 }, distinct: 0, anomaly: None };
         Self { origin, mark, former, capacity, layer, growth: BTreeMap::new(), since: Vec::new(), looked_at }
     }
 
@@ -129,21 +129,21 @@ impl Member {
     }
 
     /// The deviation of its signatures in the newest window.
-    pub const fn odd(&self) -> Option<Oddity> {
-        self.looked_at.odd
+    pub const fn anomaly(&self) -> Option<Anomaly> {
+        self.looked_at.anomaly
     }
 
     /// Checks its counts in the newest window. Returns a deviation once.
-    pub(super) fn look(&mut self) -> Option<Oddity> {
+    pub(super) fn look(&mut self) -> Option<Anomaly> {
         let mut newest = self.layer.windows.iter().rev();
         let (&window, held) = newest.find(|(window, _)| !window.is_user_report())?;
         let before = &self.looked_at;
         if window == before.window && held.distinct < before.distinct + before.distinct.div_ceil(LOOK_AGAIN) {
             return None;
         }
-        let (odd, was_odd) = (held.oddity(), before.odd.is_some());
-        self.looked_at = Look { window, distinct: held.distinct, odd };
-        odd.filter(|_| !was_odd)
+        let (anomaly, had_anomaly) = (held.anomaly(), before.anomaly.is_some());
+        self.looked_at = Look { window, distinct: held.distinct, anomaly };
+        anomaly.filter(|_| !had_anomaly)
     }
 
     /// Makes the next update with its bytes; `None` if nothing was added since the last one.
@@ -174,12 +174,12 @@ impl Member {
     }
 
     /// Returns its layer as others know it, without the growth since the last update, and the reports that caused the growth.
-    pub fn into_told(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
+    pub fn into_published(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
         for (window, grown) in &self.growth {
             let Some(held) = self.layer.windows.remove(window) else { continue };
-            let told = self.layer.window_mut(*window, self.capacity)?;
+            let published = self.layer.window_mut(*window, self.capacity)?;
             for (cell, value) in held.filter.delta(0..held.filter.blocks()).changes() {
-                told.raise(cell, value.saturating_sub(grown.get(&cell).copied().unwrap_or(0)));
+                published.raise(cell, value.saturating_sub(grown.get(&cell).copied().unwrap_or(0)));
             }
         }
         Ok((self.layer, self.since))
@@ -244,7 +244,7 @@ mod tests {
 
         /// Within its limit a client's reports all count, and the count is never lower.
         #[test]
-        fn what_is_allowed_is_counted(
+        fn reports_within_the_limit_count(
             reports in prop::collection::vec((0u8..6, 1u32..4, 0u64..7), 0..30),
         ) {
             let (mut member, mut brought) = (member(), BTreeMap::<u8, u32>::new());
@@ -262,7 +262,7 @@ mod tests {
 
         /// Others get the same layer from the updates.
         #[test]
-        fn updates_tell_all(rounds in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9), 0..20), 0..6)) {
+        fn updates_contain_all_reports(rounds in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9), 0..20), 0..6)) {
             let (mut member, mut held) = (member(), Layer::default());
             for round in rounds {
                 for (bytes, times) in round {

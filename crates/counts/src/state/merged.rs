@@ -5,7 +5,7 @@ use crate::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::history::refusal::Refusal;
 use crate::history::update::{Part, Scope, Update, most_capacity};
 use crate::history::vector::{MAX_ORIGINS, Vector};
-use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::generations::Generation;
 use crate::state::layer::Layer;
@@ -204,10 +204,10 @@ impl MergedCounts {
         let parameter = |error| Refusal::Parameter { origin, error };
         for part in &update.parts {
             let at = self.window_for(part, now).map_err(|why| match why {
-                NoPlace::Clock(why) => {
+                NotAdmitted::Clock(why) => {
                     Refusal::Clock { origin, version, window: part.window.to_string(), why }
                 }
-                NoPlace::Parameter(error) => parameter(error),
+                NotAdmitted::Parameter(error) => parameter(error),
             })?;
             if let Some(at) = at {
                 self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
@@ -218,8 +218,8 @@ impl MergedCounts {
     }
 
     /// The index of a part's window, made if it is missing; `None` if the window is over.
-    fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
-        self.calendar.check_length(part.window.length).map_err(NoPlace::Parameter)?;
+    fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NotAdmitted> {
+        self.calendar.check_length(part.window.length).map_err(NotAdmitted::Parameter)?;
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
@@ -228,9 +228,9 @@ impl MergedCounts {
         }
         let known: BTreeSet<Window> = self.windows.iter().map(|w| w.window).collect();
         if !known.contains(&part.window) {
-            self.calendar.admit(part.window, known.into_iter(), now).map_err(NoPlace::Clock)?;
+            self.calendar.admit(part.window, known.into_iter(), now).map_err(NotAdmitted::Clock)?;
         }
-        self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
+        self.admit(part.window, part.capacity, part.slice).map_err(NotAdmitted::Parameter)?;
         Ok(Some(self.begin(part.window, part.capacity)))
     }
 
@@ -380,7 +380,7 @@ impl MergedCounts {
 mod tests {
     use super::*;
     use crate::history::vector::{Mark, Origin};
-    use crate::history::window::STRAY_WINDOWS;
+    use crate::history::window::FUTURE_WINDOWS;
     use crate::state::generations::Generations;
     use crate::state::local::Local;
 
@@ -412,7 +412,7 @@ mod tests {
         let mut merged = MergedCounts::new(&Settings::default());
         let strays = history(1, &days(2..7));
         let taken = strays.iter().filter(|(update, bytes)| merged.apply(update, bytes, NOW).is_ok()).count();
-        assert_eq!(taken, STRAY_WINDOWS);
+        assert_eq!(taken, FUTURE_WINDOWS);
         for (update, bytes) in history(2, &days(0..1)) {
             assert_eq!(merged.apply(&update, &bytes, NOW), Ok(Applied::New));
         }

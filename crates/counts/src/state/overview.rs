@@ -2,7 +2,7 @@
 //! The user reports of this mail server by mailing, and the reporters' trust, for the administrator.
 
 use crate::state::roles::State;
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, ReporterKind, Signature};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,7 +12,7 @@ const MOST: usize = 1000;
 
 /// The filter of an overview.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct OverviewFilter {
     /// Only mailings with reports since this time, in seconds since 1970.
     pub since: u64,
     /// Only reports of this reporter.
@@ -26,11 +26,11 @@ pub struct Asked {
 #[serde(rename_all = "kebab-case")]
 pub struct Overview {
     /// The mailings, sorted by their last report.
-    pub mailings: Vec<SaidOf>,
+    pub mailings: Vec<MailingSummary>,
     /// The number of further mailings.
     pub more_mailings: usize,
     /// The reporters, the most trusted first.
-    pub reporters: Vec<SaidBy>,
+    pub reporters: Vec<ReporterSummary>,
     /// The number of further reporters.
     pub more_reporters: usize,
 }
@@ -38,7 +38,7 @@ pub struct Overview {
 /// The user reports on one mailing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SaidOf {
+pub struct MailingSummary {
     /// Identifies the mailing: the nomination of the first message's body, if it has one.
     pub mailing: String,
     /// The first message's subject, if it may be stored.
@@ -59,7 +59,7 @@ pub struct SaidOf {
 /// The reports of one reporter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SaidBy {
+pub struct ReporterSummary {
     /// A hash of the name.
     pub reporter: String,
     /// The kind of reporter.
@@ -75,7 +75,7 @@ pub struct SaidBy {
 }
 
 /// The net units in effect on one mailing, by reporter: above zero for spam.
-type Words = BTreeMap<ReporterId, i32>;
+type UnitsByReporter = BTreeMap<ReporterId, i32>;
 
 /// The numbers of mailings reported as spam and as not spam, or of their reporters.
 type Sides = (usize, usize);
@@ -83,12 +83,12 @@ type Sides = (usize, usize);
 /// Copies of all reports and their signatures. Mail has to wait while they are copied, but not while they are sorted.
 pub struct Gathered {
     /// The net units in effect of each row.
-    words: Vec<(VoiceKey, i32)>,
-    of: Vec<Spoken>,
+    rows: Vec<(ReportKey, i32)>,
+    of: Vec<CaseCopy>,
 }
 
 /// A signature with user reports.
-struct Spoken {
+struct CaseCopy {
     nomination: Signature,
     mailing: Signature,
     first: u64,
@@ -99,7 +99,7 @@ struct Spoken {
 pub struct Sorted {
     mailings: Vec<Mailing>,
     more_mailings: usize,
-    said: HashMap<ReporterId, Sides>,
+    by_reporter: HashMap<ReporterId, Sides>,
 }
 
 /// One mailing with its signatures.
@@ -108,49 +108,51 @@ struct Mailing {
     nominations: Vec<Signature>,
     first: u64,
     last: u64,
-    said: Sides,
+    sides: Sides,
 }
 
 impl Gathered {
     /// Sorts the reports by mailing, and selects the mailings of the overview.
-    pub fn sort(self, asked: &Asked) -> Sorted {
+    pub fn sort(self, asked: &OverviewFilter) -> Sorted {
         let mailing_of: HashMap<Signature, Signature> =
-            self.of.iter().map(|spoken| (spoken.nomination, spoken.mailing)).collect();
-        let mut words: HashMap<Signature, Words> = HashMap::new();
-        for ((who, nomination), stands) in self.words {
+            self.of.iter().map(|case| (case.nomination, case.mailing)).collect();
+        let mut units_of: HashMap<Signature, UnitsByReporter> = HashMap::new();
+        for ((reporter, nomination), units) in self.rows {
             let Some(mailing) = mailing_of.get(&nomination) else { continue };
-            let said = words.entry(*mailing).or_default().entry(who).or_default();
-            if stands.abs() > said.abs() {
-                *said = stands;
+            let known = units_of.entry(*mailing).or_default().entry(reporter).or_default();
+            if units.abs() > known.abs() {
+                *known = units;
             }
         }
-        let mut said: HashMap<ReporterId, Sides> = HashMap::new();
-        for (who, units) in words.values().flatten() {
-            let (spam, not_spam) = said.entry(*who).or_default();
+        let mut by_reporter: HashMap<ReporterId, Sides> = HashMap::new();
+        for (reporter, units) in units_of.values().flatten() {
+            let (spam, not_spam) = by_reporter.entry(*reporter).or_default();
             *spam += usize::from(*units > 0);
             *not_spam += usize::from(*units < 0);
         }
-        words.retain(|_, words| asked.reporter.is_none_or(|who| words.get(&who).is_some_and(|&u| u != 0)));
+        units_of.retain(|_, units| {
+            asked.reporter.is_none_or(|reporter| units.get(&reporter).is_some_and(|&u| u != 0))
+        });
         let mut mailings: HashMap<Signature, Mailing> = HashMap::new();
-        for spoken in self.of {
-            let Some(words) = words.get(&spoken.mailing) else { continue };
-            let mailing = mailings.entry(spoken.mailing).or_insert_with(|| Mailing {
-                name: spoken.mailing,
+        for case in self.of {
+            let Some(units) = units_of.get(&case.mailing) else { continue };
+            let mailing = mailings.entry(case.mailing).or_insert_with(|| Mailing {
+                name: case.mailing,
                 nominations: Vec::new(),
-                first: spoken.first,
-                last: spoken.last,
-                said: [1, -1]
-                    .map(|side| words.values().filter(|units| units.signum() == side).count())
+                first: case.first,
+                last: case.last,
+                sides: [1, -1]
+                    .map(|side| units.values().filter(|units| units.signum() == side).count())
                     .into(),
             });
-            mailing.nominations.push(spoken.nomination);
-            (mailing.first, mailing.last) = (mailing.first.min(spoken.first), mailing.last.max(spoken.last));
+            mailing.nominations.push(case.nomination);
+            (mailing.first, mailing.last) = (mailing.first.min(case.first), mailing.last.max(case.last));
         }
         let mut mailings: Vec<Mailing> =
             mailings.into_values().filter(|mailing| mailing.last >= asked.since).collect();
         mailings.sort_unstable_by_key(|mailing| (mailing.last, mailing.name));
         let more_mailings = mailings.len().saturating_sub(MOST);
-        Sorted { mailings: mailings.split_off(more_mailings), more_mailings, said }
+        Sorted { mailings: mailings.split_off(more_mailings), more_mailings, by_reporter }
     }
 }
 
@@ -158,31 +160,33 @@ impl State {
     /// Copies all user reports.
     pub fn gather(&self, now: u64) -> Gathered {
         let counts = self.counts();
-        let words = counts.voices.iter().map(|(&key, words)| (key, counts.voices.stands(words, now)));
-        let of = counts.cases.iter().map(|(&nomination, case)| Spoken {
+        let rows =
+            counts.user_reports.iter().map(|(&key, reports)| (key, counts.user_reports.net_of(reports, now)));
+        let of = counts.cases.iter().map(|(&nomination, case)| CaseCopy {
             nomination,
             mailing: case.mailing,
             first: case.first,
             last: case.last,
         });
-        Gathered { words: words.collect(), of: of.collect() }
+        Gathered { rows: rows.collect(), of: of.collect() }
     }
 
     /// Builds the overview.
-    pub fn overview(&self, sorted: &Sorted, asked: &Asked) -> Overview {
-        let mailings = sorted.mailings.iter().map(|mailing| self.said_of(mailing, asked.now)).collect();
-        let (reporters, more_reporters) = self.said_by(&sorted.said, asked);
+    pub fn overview(&self, sorted: &Sorted, asked: &OverviewFilter) -> Overview {
+        let mailings =
+            sorted.mailings.iter().map(|mailing| self.mailing_summary(mailing, asked.now)).collect();
+        let (reporters, more_reporters) = self.reporter_summaries(&sorted.by_reporter, asked);
         Overview { mailings, more_mailings: sorted.more_mailings, reporters, more_reporters }
     }
 
-    fn said_of(&self, mailing: &Mailing, now: u64) -> SaidOf {
+    fn mailing_summary(&self, mailing: &Mailing, now: u64) -> MailingSummary {
         let counts = self.counts();
         let net = |&nomination: &Signature| {
             let case = counts.cases.get(nomination)?;
             Some(self.known(case.of, nomination, counts.trust.weighing.thousandths, now).net)
         };
-        let (spam, not_spam) = mailing.said;
-        SaidOf {
+        let (spam, not_spam) = mailing.sides;
+        MailingSummary {
             mailing: mailing.name.to_string(),
             subject: counts.cases.get(mailing.name).map(|case| case.subject.clone()).unwrap_or_default(),
             first: mailing.first,
@@ -193,31 +197,36 @@ impl State {
         }
     }
 
-    fn said_by(&self, said: &HashMap<ReporterId, Sides>, asked: &Asked) -> (Vec<SaidBy>, usize) {
+    fn reporter_summaries(
+        &self,
+        by_reporter: &HashMap<ReporterId, Sides>,
+        asked: &OverviewFilter,
+    ) -> (Vec<ReporterSummary>, usize) {
         let trust = &self.counts().trust;
         let settings = &trust.weighing.settings;
         let of_traps = u8::try_from(trust.weighing.trap).unwrap_or(u8::MAX);
-        let known = trust.standings.iter().map(|(who, _)| *who);
-        let all: BTreeSet<ReporterId> = said.keys().copied().chain(known).chain(asked.reporter).collect();
-        let of = |who: &ReporterId| {
-            let standing = trust.standings.of(who);
-            let (spam, not_spam) = said.get(who).copied().unwrap_or_default();
-            let (trust, units) = if who.kind() == ReporterKind::Trap {
+        let known = trust.standings.iter().map(|(reporter, _)| *reporter);
+        let all: BTreeSet<ReporterId> =
+            by_reporter.keys().copied().chain(known).chain(asked.reporter).collect();
+        let of = |reporter: &ReporterId| {
+            let standing = trust.standings.of(reporter);
+            let (spam, not_spam) = by_reporter.get(reporter).copied().unwrap_or_default();
+            let (trust, units) = if reporter.kind() == ReporterKind::Trap {
                 (standing.trap_trust(asked.now), standing.trap_units(of_traps, asked.now))
             } else {
                 (standing.trust(settings, asked.now), standing.units(settings, asked.now))
             };
-            SaidBy {
-                reporter: who.to_string(),
-                kind: who.kind(),
+            ReporterSummary {
+                reporter: reporter.to_string(),
+                kind: reporter.kind(),
                 trust: f64::from(trust) / 65_536.0,
                 weight: whole(units.into()),
                 spam,
                 not_spam,
             }
         };
-        let asked_for = all.iter().filter(|who| asked.reporter.is_none_or(|only| only == **who));
-        let mut list: Vec<SaidBy> = asked_for.map(of).collect();
+        let asked_for = all.iter().filter(|reporter| asked.reporter.is_none_or(|only| only == **reporter));
+        let mut list: Vec<ReporterSummary> = asked_for.map(of).collect();
         list.sort_by(|a, b| {
             b.trust.total_cmp(&a.trust).then_with(|| (b.spam + b.not_spam).cmp(&(a.spam + a.not_spam)))
         });

@@ -112,7 +112,7 @@ mod tests {
 
     /// Signatures that reveal an exact signature are shared only if that one is.
     #[test]
-    fn what_follows_from_an_exact_signature_is_shared_like_it() {
+    fn signatures_that_reveal_an_exact_one_are_shared_like_it() {
         let signature = |n| Signature::from_bytes([n; 16]);
         let shared = |shared, also_exact| {
             let report = Report {

@@ -12,7 +12,7 @@ const MOST: usize = 1000;
 /// The user reports on one mailing, by reporter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SpokenOf {
+pub struct MailingReports {
     /// Identifies the mailing.
     pub mailing: String,
     /// The first message's subject, if it may be stored.
@@ -23,7 +23,7 @@ pub struct SpokenOf {
     /// The time of its last report.
     pub last: u64,
     /// The reporters, those with the greatest weight first.
-    pub reporters: Vec<SpokenBy>,
+    pub reporters: Vec<MailingReport>,
     /// The number of further reporters.
     pub more_reporters: usize,
 }
@@ -31,7 +31,7 @@ pub struct SpokenOf {
 /// One reporter's report on a mailing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SpokenBy {
+pub struct MailingReport {
     /// A hash of the name.
     pub reporter: String,
     /// The kind of reporter.
@@ -93,10 +93,10 @@ pub fn only<T: Ord + ToString>(all: Vec<T>, of: &'static str, prefix: &str) -> R
 
 impl State {
     /// All reporters with user reports or standings; they may be repeated.
-    pub fn speakers(&self) -> Vec<ReporterId> {
+    pub fn reporters(&self) -> Vec<ReporterId> {
         let counts = self.counts();
-        let speakers = counts.voices.iter().map(|((who, _), _)| *who);
-        speakers.chain(counts.trust.standings.iter().map(|(who, _)| *who)).collect()
+        let reporters = counts.user_reports.iter().map(|((reporter, _), _)| *reporter);
+        reporters.chain(counts.trust.standings.iter().map(|(reporter, _)| *reporter)).collect()
     }
 
     /// The mailing of each signature with user reports.
@@ -105,35 +105,35 @@ impl State {
     }
 
     /// The reports on a mailing, by reporter.
-    pub fn spoken_of(&self, mailing: Signature, now: u64) -> SpokenOf {
+    pub fn mailing_reports(&self, mailing: Signature, now: u64) -> MailingReports {
         let counts = self.counts();
         let cases = || counts.cases.iter().filter(|(_, case)| case.mailing == mailing);
         let of: BTreeSet<Signature> = cases().map(|(nomination, _)| *nomination).collect();
-        let mut said: BTreeMap<ReporterId, (i32, u64)> = BTreeMap::new();
-        for ((who, nomination), words) in counts.voices.iter() {
-            let stands = counts.voices.stands(words, now);
-            if stands != 0 && of.contains(nomination) {
-                let (most, last) = said.entry(*who).or_default();
-                *most = if stands.abs() > most.abs() { stands } else { *most };
-                *last = words.iter().map(|word| word.window).max().unwrap_or_default().max(*last);
+        let mut found: BTreeMap<ReporterId, (i32, u64)> = BTreeMap::new();
+        for ((reporter, nomination), reports) in counts.user_reports.iter() {
+            let units = counts.user_reports.net_of(reports, now);
+            if units != 0 && of.contains(nomination) {
+                let (most, last) = found.entry(*reporter).or_default();
+                *most = if units.abs() > most.abs() { units } else { *most };
+                *last = reports.iter().map(|report| report.window).max().unwrap_or_default().max(*last);
             }
         }
-        let mut said: Vec<_> = said.into_iter().collect();
-        said.sort_by_key(|(who, (units, _))| (-units.abs(), *who));
-        let more_reporters = said.len().saturating_sub(MOST);
-        let by = |(who, (units, window)): &(ReporterId, (i32, u64))| SpokenBy {
-            reporter: who.to_string(),
-            kind: who.kind(),
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by_key(|(reporter, (units, _))| (-units.abs(), *reporter));
+        let more_reporters = found.len().saturating_sub(MOST);
+        let by = |(reporter, (units, window)): &(ReporterId, (i32, u64))| MailingReport {
+            reporter: reporter.to_string(),
+            kind: reporter.kind(),
             spam: *units > 0,
             weight: f64::from(units.abs()) / f64::from(UNIT),
             window: *window,
         };
-        SpokenOf {
+        MailingReports {
             mailing: mailing.to_string(),
             subject: counts.cases.get(mailing).map(|case| case.subject.clone()).unwrap_or_default(),
             first: cases().map(|(_, case)| case.first).min().unwrap_or_default(),
             last: cases().map(|(_, case)| case.last).max().unwrap_or_default(),
-            reporters: said.iter().take(MOST).map(by).collect(),
+            reporters: found.iter().take(MOST).map(by).collect(),
             more_reporters,
         }
     }
@@ -145,19 +145,19 @@ mod tests {
 
     /// An ambiguous beginning finds nothing, and an unknown one is reported as such.
     #[test]
-    fn a_beginning_means_one_or_nobody() {
+    fn a_beginning_finds_one_or_none() {
         let of = |first: u8| ReporterId::from_bytes([first, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         let find = |prefix: &str| only(vec![of(0xab), of(0xac), of(0x10), of(0xac)], "reporter", prefix);
         assert_eq!([find("AB"), find("1")], [Ok(of(0xab)), Ok(of(0x10))]);
         assert_eq!(find(&of(0xac).to_string()), Ok(of(0xac)));
-        let told = |prefix: &str| find(prefix).unwrap_err().to_string();
+        let error = |prefix: &str| find(prefix).unwrap_err().to_string();
         assert_eq!(
-            told("a"),
+            error("a"),
             format!("2 reporters begin with a, among them {} and {}: give more digits", of(0xab), of(0xac))
         );
-        assert_eq!(told("ff"), "no reporter that is known here begins with ff");
+        assert_eq!(error("ff"), "no reporter that is known here begins with ff");
         for bad in ["", "anna", "ab ", &"a".repeat(33)] {
-            assert!(told(bad).ends_with("as `bulkmark report list` shows them"), "{bad}");
+            assert!(error(bad).ends_with("as `bulkmark report list` shows them"), "{bad}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::state::retries::Retries;
 use crate::state::server::Server;
 use crate::state::shares::{Shares, add_up};
 use crate::state::spool::Spool;
-use crate::state::words::Own;
+use crate::state::user_report::Own;
 use bulkmark_types::{Signature, weigh};
 
 /// The state of a milter that counts alone.
@@ -113,13 +113,13 @@ impl State {
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         match self {
             Self::Server(server) => server.count(signature, now),
-            _ => self.counts().count_told(signature, now).saturating_add(self.pending(signature)),
+            _ => self.counts().count_at_milter(signature, now).saturating_add(self.pending(signature)),
         }
     }
 
     /// The count of user reports by a tagged signature, where a report of others' users weighs `thousandths` of a local one.
     pub fn weighed(&self, signature: Signature, thousandths: u32, now: u64) -> u32 {
-        weigh(self.count(signature, now), self.counts().voices.own(signature).units, thousandths)
+        weigh(self.count(signature, now), self.counts().user_reports.own(signature).units, thousandths)
     }
 
     fn pending(&self, signature: Signature) -> u32 {
@@ -134,9 +134,9 @@ impl State {
                 add_up(own.into_iter().chain(server.limited.count_by_window(signature, now))),
                 self.counts().merged.count_by_window(signature, now),
             ),
-            _ => (own, self.counts().told_by_window(signature, now)),
+            _ => (own, self.counts().others_by_window(signature, now)),
         };
-        let Own { units: said, reporters } = self.counts().voices.own(signature);
+        let Own { units: said, reporters } = self.counts().user_reports.own(signature);
         Shares { own, others, waiting: self.pending(signature), said, reporters, asked: None }
     }
 
@@ -190,7 +190,7 @@ impl State {
 
     /// The origins whose history only this ledger writes.
     pub fn own_origins(&self) -> Vec<Origin> {
-        if matches!(self, Self::Server(server) if server.unheard.waits()) {
+        if matches!(self, Self::Server(server) if server.peer_check.waits()) {
             // Others may know more of them.
             return Vec::new();
         }
@@ -217,7 +217,7 @@ impl State {
     pub const fn needs_checkpoint(&self) -> bool {
         self.counts().unwritten.is_apart()
             || self.counts().unwritten.asked
-            || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
+            || matches!(self, Self::Server(server) if server.renewed || server.peer_check.changed)
     }
 
     /// Removes expired state from memory, and returns it.
@@ -226,7 +226,7 @@ impl State {
         let keep_updates = counts.settings.federation.keep_updates.as_secs();
         let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
         let held = counts.held.take_expired(now);
-        counts.take_expired_words(now);
+        counts.take_expired_reports(now);
         self.judge(now);
         let retries = match self {
             Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {

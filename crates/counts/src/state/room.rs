@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The number of rows of user reports, by kind of reporter: one busy reporter must not keep out others.
 
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -37,7 +37,7 @@ pub struct Room {
     traps: usize,
     interfaces: usize,
     /// The rows of traps, including some that are gone, by their first window.
-    oldest: BTreeSet<(u64, VoiceKey)>,
+    oldest: BTreeSet<(u64, ReportKey)>,
 }
 
 /// The number of rows.
@@ -90,7 +90,7 @@ impl Room {
     }
 
     /// Adds a row that begins in this window.
-    pub fn take(&mut self, key: VoiceKey, is_trap: bool, window: u64) {
+    pub fn take(&mut self, key: ReportKey, is_trap: bool, window: u64) {
         let of = self.of.entry(key.0).or_default();
         of.rows += 1;
         of.is_trap = is_trap;
@@ -124,7 +124,7 @@ impl Room {
     }
 
     /// Returns a candidate for eviction if traps have too many rows: the oldest first, perhaps one that is gone.
-    pub fn too_many(&mut self) -> Option<VoiceKey> {
+    pub fn too_many(&mut self) -> Option<ReportKey> {
         if self.traps <= MAX_OF_TRAPS {
             return None;
         }
@@ -132,7 +132,7 @@ impl Room {
     }
 
     /// Forgets rows that are gone.
-    pub fn sweep(&mut self, is_there: impl Fn(&VoiceKey) -> bool) {
+    pub fn sweep(&mut self, is_there: impl Fn(&ReportKey) -> bool) {
         self.oldest.retain(|(_, key)| is_there(key));
     }
 }

@@ -12,9 +12,9 @@ use crate::state::generations::Generations;
 use crate::state::limited::{ClientUpdate, Limited, Limits, OverQuota};
 use crate::state::member::{Member, Reported};
 use crate::state::merged::{Applied, MergedCounts};
+use crate::state::note_queue::NoteQueue;
+use crate::state::peer_check::PeerCheck;
 use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
-use crate::state::teller::Teller;
-use crate::state::unheard::Unheard;
 use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub struct Server {
     /// The reports of limited clients, each client separately.
     pub limited: Limited,
     /// The queue for the list of bulk.
-    pub teller: Teller,
+    pub note_queue: NoteQueue,
     /// The check since the start whether the file is an old copy.
-    pub unheard: Unheard,
+    pub peer_check: PeerCheck,
     /// Whether the local counts have a new origin, and the file still has the old ones.
     pub renewed: bool,
 }
@@ -62,14 +62,14 @@ pub enum NotCounted {
 impl Server {
     /// The count over all local and others' reports.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
-        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let held = self.peer_check.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
         counted.saturating_add(held)
     }
 
     /// An upper bound of [`count`](Self::count), with one lookup for all limited clients.
     fn bound(&self, signature: Signature, now: u64) -> u32 {
-        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let held = self.peer_check.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.bound(signature, now).saturating_add(self.limited.bound(signature, now));
         counted.saturating_add(held)
     }
@@ -96,7 +96,7 @@ impl Server {
         if let Some(receipt) = self.receipts.find(&reporter, number)? {
             return Ok(receipt);
         }
-        if self.unheard.waits() {
+        if self.peer_check.waits() {
             return Err(NotCounted::Waits);
         }
         let receipt = match limits {
@@ -107,8 +107,9 @@ impl Server {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        reports.iter().for_each(|&(signature, _)| self.look_for_bulk(signature, now));
-        if self.counts.local.is_full() || self.teller.is_full() || self.limited.grown_cells() >= CUT_CELLS {
+        reports.iter().for_each(|&(signature, _)| self.queue_if_bulk(signature, now));
+        if self.counts.local.is_full() || self.note_queue.is_full() || self.limited.grown_cells() >= CUT_CELLS
+        {
             self.cut(now);
         }
         Ok(receipt)
@@ -152,7 +153,7 @@ impl Server {
         }
         let (member, bounds) = self.limited.member(client, new);
         let raised = (&mut *member, bounds);
-        let added = add_limited(&mut self.counts, &self.unheard, raised, reports, limits.influence, now);
+        let added = add_limited(&mut self.counts, &self.peer_check, raised, reports, limits.influence, now);
         if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
@@ -169,7 +170,7 @@ impl Server {
 
     /// Withdraws all counts of a limited client, here and everywhere. Returns false if there is no such client.
     pub fn withdraw(&mut self, client: &str, now: u64) -> bool {
-        if self.unheard.waits() {
+        if self.peer_check.waits() {
             return false;
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
@@ -177,7 +178,7 @@ impl Server {
         // This history is finished, but others still need it.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
-        self.begin_bulk_anew();
+        self.restart_bulk();
         true
     }
 
@@ -185,10 +186,10 @@ impl Server {
     pub fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
             self.counts.keep(&update, bytes.into(), now);
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         }
         self.cut_limited(now);
-        if !self.unheard.waits() {
+        if !self.peer_check.waits() {
             // Otherwise the journal has the held reports, which must be in no update at the next start.
             self.cut_at = self.counts.next;
         }
@@ -209,7 +210,7 @@ impl Server {
         for ClientUpdate { client, update, bytes } in self.limited.cut() {
             self.counts.changes.clients.insert(client);
             self.counts.keep(&update, bytes.into(), now);
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         }
     }
 
@@ -243,25 +244,25 @@ impl Server {
             }
             // Others know more of our own history: this ledger was restored from an old copy. Under the old origin we would continue a
             // different history than theirs.
-            self.say_restored(origin);
+            self.log_restored(origin);
             let mut known = Vector::new();
             known.set(origin, Mark { version, ..Mark::default() });
-            self.unheard.hear("", &known);
-            self.unheard.go_on();
+            self.peer_check.receive("", &known);
+            self.peer_check.stop_waiting();
             if let Err(error) = self.renew(now, new) {
                 self.counts.broken = Some(format!("a new origin could not begin: {error}"));
                 return Err(Refusal::Parameter { origin, error });
             }
         }
         let applied = self.counts.apply(update, bytes, now)?;
-        self.teller.has_moved |= applied == Applied::New;
+        self.note_queue.has_moved |= applied == Applied::New;
         if applied == Applied::New && update.scope == Scope::Withdrawn {
-            self.begin_bulk_anew();
+            self.restart_bulk();
         }
         Ok(applied)
     }
 
-    pub(crate) fn say_restored(&self, known: Origin) {
+    pub(crate) fn log_restored(&self, known: Origin) {
         log::error!(
             "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on \
              under a new origin and takes over what they know",
@@ -288,7 +289,7 @@ impl Server {
         }
         self.renewed = true;
         // Notes after that copy have numbers that would be used again.
-        self.begin_bulk_anew();
+        self.restart_bulk();
         self.renew_limited(now, new)
     }
 
@@ -302,7 +303,7 @@ impl Server {
         };
         for (client, member) in self.limited.renew(names) {
             let (origin, mark) = (member.origin, member.mark);
-            let (layer, since) = member.into_told()?;
+            let (layer, since) = member.into_published()?;
             let merged = &mut self.counts.merged;
             merged.layers_mut().insert(origin, layer)?;
             merged.vector_mut().set(origin, mark);
@@ -321,7 +322,7 @@ impl Server {
     /// If it has counts of this server itself, which would count twice; otherwise see [`Counts::adopt`].
     pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
         self.may_adopt(snapshot.vector())?;
-        self.teller.has_moved = true;
+        self.note_queue.has_moved = true;
         self.counts.adopt(snapshot)
     }
 }
@@ -329,7 +330,7 @@ impl Server {
 /// Adds the reports that are within the limits of a client.
 fn add_limited(
     counts: &mut Counts,
-    unheard: &Unheard,
+    peer_check: &PeerCheck,
     (member, bounds): (&mut Member, &mut Bounds),
     reports: &[(Signature, u32)],
     most: u32,
@@ -342,7 +343,7 @@ fn add_limited(
         let elsewhere = |cell| {
             let former = member.former.iter().filter_map(|&origin| layers.get(origin));
             let held =
-                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(unheard.cell(of, cell)));
+                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(peer_check.cell(of, cell)));
             former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, window, cell, now)))
         };
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;

@@ -10,8 +10,8 @@ use crate::state::changes::{Begun, JournalEntry};
 use crate::state::generations::Generations;
 use crate::state::local::Local;
 use crate::state::member::Member;
+use crate::state::peer_check::HeldBack;
 use crate::state::server::Server;
-use crate::state::unheard::HeldBack;
 use bulkmark_filter::ParameterError;
 
 /// A bound of the difference between the clocks of two servers, in seconds.
@@ -23,14 +23,20 @@ impl Server {
     ///
     /// # Errors
     /// If there is not enough memory; then memory and file do not agree any more.
-    pub fn hear(&mut self, peer: &str, theirs: &Vector, now: u64, new: Origin) -> Result<(), ParameterError> {
-        self.unheard.hear(peer, theirs);
-        if self.unheard.waits()
+    pub fn receive(
+        &mut self,
+        peer: &str,
+        theirs: &Vector,
+        now: u64,
+        new: Origin,
+    ) -> Result<(), ParameterError> {
+        self.peer_check.receive(peer, theirs);
+        if self.peer_check.waits()
             && let Some(known) = self.first_known_better(theirs)
         {
-            self.say_restored(known);
+            self.log_restored(known);
             self.renew(now, new)?;
-            self.unheard.go_on();
+            self.peer_check.stop_waiting();
         }
         self.release()
     }
@@ -48,13 +54,13 @@ impl Server {
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
-    pub fn go_on(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
-        if !self.unheard.waits() {
+    pub fn stop_waiting(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
+        if !self.peer_check.waits() {
             return Ok(None);
         }
         self.renew(now, new)?;
-        self.unheard.go_on();
-        Ok(Some(self.unheard.peers().map(str::to_owned).collect()))
+        self.peer_check.stop_waiting();
+        Ok(Some(self.peer_check.peers().map(str::to_owned).collect()))
     }
 
     /// Counts held reports that no peer knows, once all peers have answered. They count where they were acknowledged, in the next update of
@@ -63,7 +69,7 @@ impl Server {
     /// # Errors
     /// If there is not enough memory.
     pub fn release(&mut self) -> Result<(), ParameterError> {
-        for (origin, held) in self.unheard.release() {
+        for (origin, held) in self.peer_check.release() {
             if self.own_mark(origin).is_some() {
                 held.entries.iter().try_for_each(|entry| self.count_again(entry))?;
             } else if self.counts.merged.vector().get(origin).version == held.version {
@@ -86,7 +92,7 @@ impl Server {
             self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         }
         self.counts.journal(entry.clone());
-        self.look_for_bulk(signature, window.start);
+        self.queue_if_bulk(signature, window.start);
         Ok(())
     }
 
@@ -124,7 +130,7 @@ impl Server {
     }
 
     /// Accepts that the beginnings of others' histories have expired: their missing updates are not needed any more.
-    pub fn pass_over(&mut self, past: &[Past], now: u64) {
+    pub fn skip_past(&mut self, past: &[Past], now: u64) {
         self.counts.clock = now;
         for &past in past {
             let known = self.counts.merged.vector().get(past.origin);
@@ -147,12 +153,12 @@ impl Server {
             self.counts.unwritten.part();
         }
         if self.counts.unwritten.is_apart() {
-            self.forget_over(now);
+            self.drop_over(now);
         }
     }
 
     /// Drops all windows that are over, as they differ from those elsewhere. Two clocks agree on the time.
-    fn forget_over(&mut self, now: u64) {
+    fn drop_over(&mut self, now: u64) {
         self.cut(now);
         let calendar = Calendar::new(&self.counts.settings);
         self.limited.iter_mut().for_each(|member| member.layer.take_over(calendar, now));

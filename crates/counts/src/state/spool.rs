@@ -386,7 +386,7 @@ mod tests {
     /// An old copy was restored: it has an open batch for one server, and more waiting reports than fit one batch. The other server is
     /// active, and knows nothing. None of these is sent, but later reports are.
     #[test]
-    fn an_old_copy_sends_nothing_that_it_found() {
+    fn an_old_copy_sends_none_of_its_reports() {
         let mut spool = Spool::new(OLD);
         push(&mut spool, 0..10);
         assert_eq!(spool.begin("a").unwrap().number, 1);
@@ -417,7 +417,7 @@ mod tests {
 
     /// Reports that waited at the start are sent once all servers have been asked, and not mixed with later ones.
     #[test]
-    fn what_waited_goes_out_when_all_agree() {
+    fn waiting_reports_are_sent_when_all_agree() {
         let mut spool = Spool::new(OLD);
         push(&mut spool, 0..3);
         let mut spool = reopened(&spool, &two());

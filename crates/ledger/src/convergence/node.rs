@@ -143,14 +143,14 @@ impl Node {
     /// A peer says how far it knows each origin.
     pub(super) fn hear(&mut self, peer: &str, theirs: &Vector) {
         let (now, new) = (self.now, Origin(self.new_name()));
-        self.state().server().unwrap().hear(peer, theirs, now, new).unwrap();
+        self.state().server().unwrap().receive(peer, theirs, now, new).unwrap();
         self.commit();
     }
 
     /// Waits for its peers no longer.
     pub(super) fn go_on(&mut self) {
         let (now, new) = (self.now, Origin(self.new_name()));
-        self.state().server().unwrap().go_on(now, new).unwrap();
+        self.state().server().unwrap().stop_waiting(now, new).unwrap();
         self.commit();
     }
 

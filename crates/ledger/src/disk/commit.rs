@@ -224,7 +224,7 @@ pub(crate) fn checkpoint(
 pub(crate) fn mark_clean(state: &mut State) {
     if let State::Server(server) = state {
         server.renewed = false;
-        server.unheard.changed = false;
+        server.peer_check.changed = false;
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();

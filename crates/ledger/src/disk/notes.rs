@@ -156,7 +156,7 @@ mod tests {
         let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])
             .unwrap_or_else(|e| panic!("{e}"));
         let (signature, mut marks) = (Signature::from_bytes([9; 16]), Vec::new());
-        loaded.state.server().unwrap().tell_bulk(10, 5);
+        loaded.state.server().unwrap().list_bulk(10, 5);
         for number in 1..=3u32 {
             let server = loaded.state.server().unwrap();
             let reporter = Reporter { client: "mx".to_owned(), spool: 1 };

@@ -48,7 +48,7 @@ impl Ledger {
             return Ok(known);
         }
         let new = name()?;
-        self.ask_server(move |server| server.tell_bulk(bound, new)).await
+        self.ask_server(move |server| server.list_bulk(bound, new)).await
     }
 
     /// Takes what another server told of bulk.
@@ -56,7 +56,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger is not available.
     pub async fn hear_bulk(&self, sections: Vec<Section>, now: u64) -> Result<(), LedgerError> {
-        self.ask_server(move |server| server.hear_bulk(&sections, now)).await
+        self.ask_server(move |server| server.receive_bulk(&sections, now)).await
     }
 
     /// Takes a note, whose bytes are these, of the list with this number. False when it was known before.

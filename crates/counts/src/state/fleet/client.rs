@@ -134,7 +134,7 @@ impl<'a> ClientDraft<'a> {
 mod tests {
     use super::*;
     use crate::settings::Settings;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use proptest::prelude::*;
     use std::num::NonZeroU32;
 
@@ -177,7 +177,7 @@ mod tests {
 
         /// Within its limit all reports of a client count, in two steps as in one.
         #[test]
-        fn what_is_allowed_is_counted(reports in prop::collection::vec((0u8..6, 1u32..4), 0..30), cut in 0usize..30) {
+        fn reports_within_the_limit_count(reports in prop::collection::vec((0u8..6, 1u32..4), 0..30), cut in 0usize..30) {
             let (mut layer, calendar) = (Layer::default(), calendar());
             let signature = |n: u8| Signature::from_bytes([n.wrapping_mul(41).wrapping_add(7); 16]);
             let (first, second) = reports.split_at(cut.min(reports.len()));

@@ -129,12 +129,12 @@ impl<'a> CommunityDraft<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use bulkmark_filter::{CELLS_AT_CAPACITY, Counting};
 
     /// The estimate is within a twentieth, from a tenth of the capacity to twice it.
     #[test]
-    fn cells_tell_how_many_signatures_there_are() {
+    fn cells_give_the_number_of_signatures() {
         let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY).unwrap();
         for n in 0..20_000u64 {
             filter.add(element(n), 1 + u32::try_from(n % 30).unwrap());

@@ -2,9 +2,9 @@
 //! A draft of the next step of a fleet's chain. It changes nothing here: it counts once the log has it and delivers it to all members,
 //! including the aggregator that made it.
 
-use crate::history::carried::{Carried, why_not};
 use crate::history::fleet_mark::{is_name, origin_of_client};
-use crate::history::spool_mark::{SpoolMark, Taken};
+use crate::history::spool_batch::{SpoolBatch, unreadable_reason};
+use crate::history::spool_mark::{BatchStatus, SpoolMark};
 use crate::history::step::{MAX_STEP, MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
 use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Origin, Vector};
@@ -18,15 +18,15 @@ use crate::state::fleet::reported::{Reported, counts_before, halve};
 use crate::state::held::Held;
 use crate::state::limited::Limits;
 use crate::state::merged::MergedCounts;
+use crate::state::note_queue::LEAST_BOUND;
 use crate::state::shares::Share;
-use crate::state::teller::LEAST_BOUND;
 use bulkmark_filter::{CELLS_PER_ELEMENT, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
 /// A batch as the log delivered it to an aggregator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batched {
+pub struct LoggedBatch {
     /// Its place in the log.
     pub place: u64,
     /// The time of its arrival by the log's clock, in seconds since 1970.
@@ -135,7 +135,7 @@ struct Drafting<'a> {
 /// If a filter of the configured size is impossible.
 pub fn draft(
     counts: &Counts,
-    batches: &[Batched],
+    batches: &[LoggedBatch],
     terms: &Terms,
     most: usize,
     new: Origin,
@@ -177,25 +177,25 @@ pub fn draft(
 impl Drafting<'_> {
     fn take_all(
         &mut self,
-        batches: &[Batched],
+        batches: &[LoggedBatch],
         most_bytes: usize,
         most: usize,
     ) -> Result<(), ParameterError> {
         let mut bytes = 0;
         for batch in batches.iter().take(most) {
-            let carried = self.read(batch);
-            let signatures = carried.as_ref().map_or(0, |carried| carried.reports.len());
+            let content = self.read(batch);
+            let signatures = content.as_ref().map_or(0, |content| content.reports.len());
             bytes += signatures * BYTES_PER_SIGNATURE + BYTES_PER_BATCH;
             let full = bytes > most_bytes || self.drafted.signatures + signatures > MAX_SIGNATURES;
             if self.drafted.batches > 0 && full {
                 break;
             }
-            match carried {
-                Ok(carried) => self.take(batch, &carried)?,
+            match content {
+                Ok(content) => self.take(batch, &content)?,
                 Err(why) => {
                     self.drafted.junk += 1;
-                    let told = || format!("a batch of {:?} at place {}: {why}", batch.client, batch.place);
-                    self.drafted.unread.get_or_insert_with(told);
+                    let message = || format!("a batch of {:?} at place {}: {why}", batch.client, batch.place);
+                    self.drafted.unread.get_or_insert_with(message);
                 }
             }
             self.drafted.batches += 1;
@@ -206,43 +206,43 @@ impl Drafting<'_> {
     }
 
     /// Decodes a batch, or returns the reason for skipping it.
-    fn read(&self, batch: &Batched) -> Result<Carried, String> {
+    fn read(&self, batch: &LoggedBatch) -> Result<SpoolBatch, String> {
         if batch.bytes.is_empty() {
             return Err("it is empty, or of nobody that the log knows".to_owned());
         }
-        let carried = Carried::decode(&batch.bytes).ok_or_else(|| why_not(&batch.bytes))?;
-        let (ours, theirs) = (self.settings.federation.key_id, carried.key_id);
+        let content = SpoolBatch::decode(&batch.bytes).ok_or_else(|| unreadable_reason(&batch.bytes))?;
+        let (ours, theirs) = (self.settings.federation.key_id, content.key_id);
         if ours != theirs {
             return Err(format!(
                 "it is of a machine whose federation key id is {theirs:016x}, and here it is {ours:016x}"
             ));
         }
-        if is_name(&batch.client) { Ok(carried) } else { Err("nobody can have this name".to_owned()) }
+        if is_name(&batch.client) { Ok(content) } else { Err("nobody can have this name".to_owned()) }
     }
 
-    fn take(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
-        let known = self.fleet.marks.get(&batch.client, carried.spool);
+    fn take(&mut self, batch: &LoggedBatch, content: &SpoolBatch) -> Result<(), ParameterError> {
+        let known = self.fleet.marks.get(&batch.client, content.spool);
         let spools = self.marks.entry(batch.client.clone()).or_default();
         let mark: &mut SpoolMark =
-            spools.entry(carried.spool).or_insert_with(|| known.cloned().unwrap_or_default());
-        match mark.take(carried.number, carried.lowest) {
-            Taken::Repeated => self.drafted.repeated += 1,
-            Taken::TooFar => self.drafted.early += 1,
-            Taken::New => self.count(batch, carried)?,
+            spools.entry(content.spool).or_insert_with(|| known.cloned().unwrap_or_default());
+        match mark.take(content.number, content.lowest) {
+            BatchStatus::Repeated => self.drafted.repeated += 1,
+            BatchStatus::TooFar => self.drafted.early += 1,
+            BatchStatus::New => self.count(batch, content)?,
         }
         Ok(())
     }
 
-    fn count(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
-        self.drafted.signatures += carried.reports.len();
+    fn count(&mut self, batch: &LoggedBatch, content: &SpoolBatch) -> Result<(), ParameterError> {
+        self.drafted.signatures += content.reports.len();
         let window = |signature| self.calendar.of(signature, batch.at);
         let Some(limits) = batch.limits else {
             // Partners get the list, but cannot start one: it takes memory of all aggregators.
-            if carried.bulk_from > 0 {
-                self.reported.ask(carried.bulk_from.max(LEAST_BOUND));
+            if content.bulk_from > 0 {
+                self.reported.ask(content.bulk_from.max(LEAST_BOUND));
             }
-            carried.reports.iter().for_each(|&(signature, _)| self.reported.add(signature));
-            for &(signature, times) in &carried.reports {
+            content.reports.iter().for_each(|&(signature, _)| self.reported.add(signature));
+            for &(signature, times) in &content.reports {
                 let window = window(signature);
                 self.community.add(window, signature, times)?;
             }
@@ -256,7 +256,7 @@ impl Drafting<'_> {
                 place.insert(ClientDraft::new(self.calendar, self.merged.layers().get(origin), capacity)?)
             }
         };
-        for &(signature, times) in &carried.reports {
+        for &(signature, times) in &content.reports {
             client.add(window(signature), signature, times, limits, batch.at);
             self.reported.add(signature);
         }

@@ -87,7 +87,7 @@ impl Fleet {
             )));
         }
         if self.bound > 0 && !(1..=self.bound).contains(&head.bound) {
-            return Err(junk("the step does not tell all of bulk that the one before it told"));
+            return Err(junk("the step lists less of bulk than the one before it"));
         }
         Ok(())
     }

@@ -135,7 +135,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
 
     fn marks(client: &str, spools: std::ops::Range<u64>) -> SpoolMarks {
         let mut mark = SpoolMark::default();
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(all.clients.len(), kept, "nothing is left of those that are forgotten");
         // Every second number.
         let mut sparse = SpoolMark::default();
-        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), Taken::New));
+        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), BatchStatus::New));
         for spool in 0..1000 {
             let mark: SpoolMarks = [("sparse".to_owned(), [(spool, sparse.clone())].into())].into();
             all.set_all(&mark, 100_000 + spool);
@@ -193,7 +193,7 @@ mod tests {
     fn nothing_is_open_again() {
         let mut all = Marks::default();
         let mut mark = SpoolMark::default();
-        [1, 2, 5].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        [1, 2, 5].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         all.set_all(&[("a".to_owned(), [(1, mark.clone())].into())].into(), 1);
         assert!(!all.are_followed_by(&marks("a", 1..2)));
         assert!(all.are_followed_by(&marks("b", 1..2)) && all.are_followed_by(&marks("a", 2..3)));

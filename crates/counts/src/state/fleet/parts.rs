@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_changed_is_seen() {
+    fn missing_or_changed_parts_are_refused() {
         let parts = parts();
         let mut unpacker = Unpacker::default();
         assert!(unpacker.push(&parts[1]).is_none(), "not the first");

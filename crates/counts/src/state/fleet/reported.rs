@@ -6,8 +6,8 @@ use crate::history::bulk::{Print, Section};
 use crate::history::window::{Calendar, Window};
 use crate::state::held::Held;
 use crate::state::merged::MergedCounts;
+use crate::state::note_queue::bound_for;
 use crate::state::shares::{Share, add_up};
-use crate::state::teller::bound_for;
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl Reported {
         calendar: Calendar,
         counts: impl Fn(Signature) -> Vec<Share>,
     ) -> Vec<Section> {
-        let mut told: BTreeMap<Window, Vec<(Print, u32)>> = BTreeMap::new();
+        let mut announced: BTreeMap<Window, Vec<(Print, u32)>> = BTreeMap::new();
         for (&print, &signature) in &self.signatures {
             let shares = add_up(counts(signature).into_iter());
             let total = shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
@@ -54,12 +54,12 @@ impl Reported {
             let like = calendar.of(signature, 0);
             for share in shares.iter().filter(|_| total >= bound) {
                 let window = Window { start: share.window, ..like };
-                if held.is_told(window, print, share.count, self.bound) {
-                    told.entry(window).or_default().push((print, share.count));
+                if held.must_announce(window, print, share.count, self.bound) {
+                    announced.entry(window).or_default().push((print, share.count));
                 }
             }
         }
-        told.into_iter().map(|(window, entries)| Section { window, entries }).collect()
+        announced.into_iter().map(|(window, entries)| Section { window, entries }).collect()
     }
 }
 

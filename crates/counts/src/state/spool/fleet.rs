@@ -20,7 +20,7 @@ pub struct Sent {
 
 /// The changes of a spool by the marks of counted batches.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct MarkChanges {
     /// Settled batches, by number.
     pub settled: Vec<u64>,
     /// If the file was an old copy, the number of dropped reports of which it is unknown whether they were counted.
@@ -28,7 +28,7 @@ pub struct Heard {
     /// User reports that are counted.
     pub counted: Vec<Waiting>,
     /// Dropped user reports of which this is unknown.
-    pub doubtful: Vec<Waiting>,
+    pub unknown: Vec<Waiting>,
 }
 
 /// The text in place of a server's URL. It is not a URL.
@@ -103,13 +103,13 @@ impl Spool {
     /// Settles the batches of this client's spools that are counted according to `marks`: the merged counts include them. If a number is
     /// counted that was not used here yet, the file is an old copy: reports that waited at the start may have been sent since, and are
     /// dropped; open batches stay, since their numbers identify them; and later ones are sent by the spool `new`.
-    pub fn hear<'a>(
+    pub fn apply_marks<'a>(
         &mut self,
         client: &str,
         marks: impl Fn(u64) -> Option<&'a SpoolMark>,
         new: u64,
-    ) -> Heard {
-        let mut heard = Heard::default();
+    ) -> MarkChanges {
+        let mut changes = MarkChanges::default();
         let (id, before, sent) = (self.id, self.before, &mut self.last_sent.to);
         let mut counted = Vec::new();
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
@@ -126,15 +126,15 @@ impl Spool {
                 // Independent of the vector: these counts came with the marks.
                 batch.receipt = Some(DROPPED);
                 counted.push(batch.reports.clone());
-                heard.settled.push(batch.number);
+                changes.settled.push(batch.number);
             } else if sent_here.is_none() && mark.is_before(batch.number) {
                 // The server's counts are now the fleet's, and this is the first batch that it did not count.
                 sent.insert(here.clone(), batch.number);
                 batch.upstream = here;
-                heard.settled.push(batch.number);
+                changes.settled.push(batch.number);
             }
         }
-        heard.counted = counted.iter().flat_map(|reports| self.words(reports)).collect();
+        changes.counted = counted.iter().flat_map(|reports| self.user_reports_in(reports)).collect();
         self.settle(&Vector::new());
         if marks(self.id).is_some_and(|mark| mark.reaches(self.next_batch)) {
             let waiting: Vec<_> =
@@ -143,11 +143,11 @@ impl Spool {
             self.before = Some((self.id, self.next_batch));
             self.id = new;
             self.inherited = Inherited::default();
-            let Dropped { batches, lost, words } = self.drop_all(dropped);
-            heard.settled.extend(batches);
-            (heard.renewed, heard.doubtful) = (Some(lost), words);
+            let Dropped { batches, lost, user_reports } = self.drop_all(dropped);
+            changes.settled.extend(batches);
+            (changes.renewed, changes.unknown) = (Some(lost), user_reports);
         }
-        heard
+        changes
     }
 }
 
@@ -155,7 +155,7 @@ impl Spool {
 mod tests {
     use super::super::tests::reopened;
     use super::*;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
     use crate::history::vector::Origin;
     use crate::state::receipts::Receipt;
     use bulkmark_types::Signature;
@@ -172,12 +172,12 @@ mod tests {
 
     fn mark(numbers: impl IntoIterator<Item = u64>) -> SpoolMark {
         let mut mark = SpoolMark::default();
-        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         mark
     }
 
-    fn hear(spool: &mut Spool, of: u64, mark: &SpoolMark) -> Heard {
-        spool.hear("mx1", |id| (id == of).then_some(mark), 99)
+    fn apply_marks(spool: &mut Spool, of: u64, mark: &SpoolMark) -> MarkChanges {
+        spool.apply_marks("mx1", |id| (id == of).then_some(mark), 99)
     }
 
     /// Several batches are open at a time, and each is settled by its number, in any order.
@@ -191,13 +191,20 @@ mod tests {
         assert_eq!(spool.for_fleet("mx2", 0, 64, false).0, [], "those of another client");
         let (sent, new) = spool.for_fleet("mx1", 1, 2, true);
         assert_eq!((numbers(&sent), new), (vec![(7, 2, 1), (7, 3, 1)], Vec::new()));
-        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], ..Heard::default() });
+        assert_eq!(
+            apply_marks(&mut spool, 7, &mark([1, 3])),
+            MarkChanges { settled: vec![1, 3], ..MarkChanges::default() }
+        );
         assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
-        assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
+        assert_eq!(
+            apply_marks(&mut spool, 8, &mark([2, 4])),
+            MarkChanges::default(),
+            "somebody else's marks"
+        );
         let mut spool = reopened(&spool, &[]);
         assert_eq!(
-            hear(&mut spool, 7, &mark([1, 2, 3, 4])),
-            Heard { settled: vec![2, 4], ..Heard::default() }
+            apply_marks(&mut spool, 7, &mark([1, 2, 3, 4])),
+            MarkChanges { settled: vec![2, 4], ..MarkChanges::default() }
         );
         assert_eq!((spool.held(), spool.batches().count()), (0, 0));
     }
@@ -205,21 +212,21 @@ mod tests {
     /// If a server's list of batches became the fleet's, its counted batches are settled, the first one that it did not count is sent, and
     /// others stay unknown.
     #[test]
-    fn what_a_server_did_not_count_is_sent() {
+    fn batches_that_a_server_did_not_count_are_sent() {
         let mut spool = Spool::new(7);
         for n in 0..3 {
             push(&mut spool, n..n + 1);
             assert!(spool.begin(&format!("http://server{n}")).is_some());
         }
         let mut spool = reopened(&spool, &[]);
-        assert_eq!(hear(&mut spool, 8, &mark([1])), Heard::default(), "of another spool");
-        assert_eq!(hear(&mut spool, 7, &mark([1])).settled, [1, 2]);
+        assert_eq!(apply_marks(&mut spool, 8, &mark([1])), MarkChanges::default(), "of another spool");
+        assert_eq!(apply_marks(&mut spool, 7, &mark([1])).settled, [1, 2]);
         let (sent, _) = spool.for_fleet("mx1", 0, 64, false);
         assert_eq!(numbers(&sent), [(7, 2, 2)]);
         // The fleet's mark of this spool says nothing of the third batch, which another server may have counted.
         let mut spool = reopened(&spool, &[]);
-        assert_eq!(hear(&mut spool, 7, &mark([1, 2])).settled, [2]);
-        assert!(hear(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
+        assert_eq!(apply_marks(&mut spool, 7, &mark([1, 2])).settled, [2]);
+        assert!(apply_marks(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
         assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.held()), (vec![], 1));
     }
 
@@ -253,7 +260,7 @@ mod tests {
         let mut spool = Spool::new(7);
         push(&mut spool, 0..1);
         spool.for_fleet("mx1", 0, 64, true);
-        hear(&mut spool, 7, &mark([1]));
+        apply_marks(&mut spool, 7, &mark([1]));
         push(&mut spool, 1..2);
         let spool = reopened(&spool, &[server.to_owned()]);
         assert_eq!(spool.question(server).map(|question| question.number), Some(1));
@@ -271,13 +278,13 @@ mod tests {
         spool.for_fleet("mx1", 1, 64, true);
         push(&mut copy, 4..5);
         // The batch of the waiting reports is counted, the one before is not yet.
-        let heard = Heard { settled: vec![2], renewed: Some(2), ..Heard::default() };
-        assert_eq!(hear(&mut copy, 7, &mark([2])), heard);
+        let changes = MarkChanges { settled: vec![2], renewed: Some(2), ..MarkChanges::default() };
+        assert_eq!(apply_marks(&mut copy, 7, &mark([2])), changes);
         let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
         assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
         assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);
         let mut copy = reopened(&copy, &[]);
-        assert_eq!(hear(&mut copy, 7, &mark([1, 2])).settled, [1]);
+        assert_eq!(apply_marks(&mut copy, 7, &mark([1, 2])).settled, [1]);
         assert_eq!(numbers(&copy.for_fleet("mx1", 0, 64, false).0), [(99, 3, 3)]);
     }
 }

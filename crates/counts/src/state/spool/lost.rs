@@ -15,7 +15,7 @@ pub struct Dropped {
     /// Reports in them.
     pub lost: u64,
     /// The user reports among them.
-    pub words: Vec<Waiting>,
+    pub user_reports: Vec<Waiting>,
 }
 
 impl Spool {
@@ -81,24 +81,24 @@ impl Spool {
     pub(super) fn drop_all(&mut self, mut batches: Vec<u64>) -> Dropped {
         batches.sort_unstable();
         batches.dedup();
-        let words = self.words_of(&batches);
+        let user_reports = self.user_reports_of(&batches);
         let mut lost = 0;
         for batch in self.batches.iter_mut().filter(|batch| batches.contains(&batch.number)) {
             batch.receipt = Some(DROPPED);
             lost += batch.reports.end - batch.reports.start;
         }
         self.settle(&Vector::new());
-        Dropped { batches, lost, words }
+        Dropped { batches, lost, user_reports }
     }
 
     /// The user reports in these batches that have no receipt.
-    pub fn words_of(&self, batches: &[u64]) -> Vec<Waiting> {
+    pub fn user_reports_of(&self, batches: &[u64]) -> Vec<Waiting> {
         let open = self.batches.iter().filter(|b| b.receipt.is_none() && batches.contains(&b.number));
-        open.flat_map(|batch| self.words(&batch.reports)).collect()
+        open.flat_map(|batch| self.user_reports_in(&batch.reports)).collect()
     }
 
     /// The user reports among these reports.
-    pub(super) fn words(&self, numbers: &Range<u64>) -> impl Iterator<Item = Waiting> {
+    pub(super) fn user_reports_in(&self, numbers: &Range<u64>) -> impl Iterator<Item = Waiting> {
         let reports = self.reports.range(self.places(numbers));
         reports.filter(|report| report.signature.is_user_report()).copied()
     }

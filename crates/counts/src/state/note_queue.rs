@@ -28,7 +28,7 @@ pub const fn bound_for(signature: Signature, bound: u32) -> u32 {
 
 /// The queue.
 #[derive(Default)]
-pub struct Teller {
+pub struct NoteQueue {
     /// Reported signatures at or above the bound.
     rises: BTreeMap<Print, Signature>,
     /// New counts from other servers' lists.
@@ -36,17 +36,17 @@ pub struct Teller {
     /// Whether the vector moved since the last note.
     pub has_moved: bool,
     /// The vector as of the last note.
-    told: Vector,
+    announced: Vector,
 }
 
-impl Teller {
+impl NoteQueue {
     /// Queues a reported signature at or above the bound.
-    pub fn rise(&mut self, signature: Signature) {
+    pub fn push(&mut self, signature: Signature) {
         self.rises.insert(Print::of(signature), signature);
     }
 
     /// Queues a count of another server's list that is higher than the known one.
-    pub fn hear(&mut self, window: Window, print: Print, count: u32) {
+    pub fn receive(&mut self, window: Window, print: Print, count: u32) {
         self.news.insert((window, print), count);
     }
 
@@ -60,7 +60,7 @@ impl Teller {
     }
 
     /// Empties the queue for a new list.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self { has_moved: true, ..Self::default() };
     }
 
@@ -76,20 +76,20 @@ impl Teller {
         count: impl Fn(Signature) -> Vec<Share>,
     ) -> Option<Note> {
         let mut rose: BTreeMap<(Window, Print), u32> = BTreeMap::new();
-        let (mut told, mut entries): (BTreeMap<Window, Vec<(Print, u32)>>, _) = (BTreeMap::new(), 0);
+        let (mut rising, mut entries): (BTreeMap<Window, Vec<(Print, u32)>>, _) = (BTreeMap::new(), 0);
         while entries < MOST
             && let Some((print, signature)) = self.rises.pop_first()
         {
             let running = calendar.of(signature, now);
             for share in count(signature) {
                 let window = Window { start: share.window, ..running };
-                if held.is_told(window, print, share.count, mark.bound) {
-                    told.entry(window).or_default().push((print, share.count));
+                if held.must_announce(window, print, share.count, mark.bound) {
+                    rising.entry(window).or_default().push((print, share.count));
                     entries += 1;
                 }
             }
         }
-        for (window, entries) in told {
+        for (window, entries) in rising {
             held.raise(&Section { window, entries }, now, |window, print, count| {
                 rose.insert((window, print), count);
             });
@@ -101,9 +101,9 @@ impl Teller {
             *known = count.max(*known);
         }
         // Only the last note moves the vector.
-        let moved = if self.rises.is_empty() { moved(&self.told, &vector) } else { Vec::new() };
+        let moved = if self.rises.is_empty() { moved(&self.announced, &vector) } else { Vec::new() };
         if self.rises.is_empty() {
-            (self.told, self.has_moved) = (vector, false);
+            (self.announced, self.has_moved) = (vector, false);
         }
         (!rose.is_empty() || !moved.is_empty()).then(|| Note {
             number: mark.number + 1,

@@ -10,14 +10,14 @@ use bulkmark_types::Signature;
 const MAGIC: &[u8; 5] = b"BMFB\x01";
 
 /// Likewise, for a batch of a milter that asks for the list of bulk.
-const MAGIC_WITH_WISH: &[u8; 5] = b"BMFB\x02";
+const MAGIC_WITH_BULK: &[u8; 5] = b"BMFB\x02";
 
 /// The most reports of a batch.
 const MAX_REPORTS: usize = 8192;
 
 /// A batch, as a spool sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carried {
+pub struct SpoolBatch {
     /// The key id of its signatures.
     pub key_id: u64,
     /// The random number of the spool.
@@ -32,12 +32,12 @@ pub struct Carried {
     pub reports: Vec<(Signature, u32)>,
 }
 
-impl Carried {
+impl SpoolBatch {
     /// Its bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(45 + self.reports.len() * 17);
-        bytes.extend_from_slice(if self.bulk_from > 0 { MAGIC_WITH_WISH } else { MAGIC });
+        bytes.extend_from_slice(if self.bulk_from > 0 { MAGIC_WITH_BULK } else { MAGIC });
         for field in [self.key_id, self.spool, self.number, self.lowest] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
@@ -55,7 +55,7 @@ impl Carried {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let read = || -> Result<Option<Self>, CutOff> {
-            let wish = unseal(MAGIC_WITH_WISH, bytes);
+            let wish = unseal(MAGIC_WITH_BULK, bytes);
             let mut fields = Fields(wish.or_else(|| unseal(MAGIC, bytes)).ok_or(CutOff)?);
             let (key_id, spool) = (fields.u64()?, fields.u64()?);
             let (number, lowest) = (fields.u64()?, fields.u64()?);
@@ -78,8 +78,8 @@ impl Carried {
 }
 
 /// Returns the reason why bytes in the place of a batch cannot be read.
-pub fn why_not(bytes: &[u8]) -> String {
-    match OtherForm::of(&[MAGIC, MAGIC_WITH_WISH], "a batch", bytes) {
+pub fn unreadable_reason(bytes: &[u8]) -> String {
+    match OtherForm::of(&[MAGIC, MAGIC_WITH_BULK], "a batch", bytes) {
         Some(other) => other.to_string(),
         None => "it cannot be read".to_owned(),
     }
@@ -99,11 +99,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn carried() -> impl Strategy<Value = Carried> {
+    fn batch() -> impl Strategy<Value = SpoolBatch> {
         let report =
             (any::<[u8; 16]>(), 1u32..).prop_map(|(bytes, times)| (Signature::from_bytes(bytes), times));
         (any::<u64>(), any::<u64>(), 1u64..1000, 0u32..3, prop::collection::vec(report, 0..30)).prop_map(
-            |(key_id, spool, number, bulk_from, reports)| Carried {
+            |(key_id, spool, number, bulk_from, reports)| SpoolBatch {
                 key_id,
                 spool,
                 number,
@@ -116,19 +116,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_is_read(carried in carried(), cut in 0usize..40, flip in any::<u8>()) {
-            let mut bytes = carried.encode();
-            prop_assert_eq!(Carried::decode(&bytes), Some(carried));
+        fn a_batch_is_read_back(batch in batch(), cut in 0usize..40, flip in any::<u8>()) {
+            let mut bytes = batch.encode();
+            prop_assert_eq!(SpoolBatch::decode(&bytes), Some(batch));
             let at = cut % bytes.len();
-            prop_assert_eq!(Carried::decode(&bytes[..at]), None);
+            prop_assert_eq!(SpoolBatch::decode(&bytes[..at]), None);
             bytes[at] ^= flip.max(1);
-            prop_assert_eq!(Carried::decode(&bytes), None);
+            prop_assert_eq!(SpoolBatch::decode(&bytes), None);
         }
     }
 
     #[test]
     fn a_number_below_the_lowest_open_one_is_none() {
-        let carried = |number, lowest| Carried {
+        let batch = |number, lowest| SpoolBatch {
             key_id: 1,
             spool: 1,
             number,
@@ -136,9 +136,9 @@ mod tests {
             bulk_from: 0,
             reports: Vec::new(),
         };
-        assert!(Carried::decode(&carried(3, 3).encode()).is_some());
+        assert!(SpoolBatch::decode(&batch(3, 3).encode()).is_some());
         for (number, lowest) in [(3, 4), (3, 0), (u64::MAX, 1)] {
-            assert_eq!(Carried::decode(&carried(number, lowest).encode()), None);
+            assert_eq!(SpoolBatch::decode(&batch(number, lowest).encode()), None);
         }
     }
 }

@@ -39,7 +39,7 @@ impl HeldBack {
 
 /// The peers without an answer, and the reports that are held back until then.
 #[derive(Default)]
-pub struct Unheard {
+pub struct PeerCheck {
     /// Peers that have not answered since the start.
     peers: BTreeSet<String>,
     /// Whether nothing may be counted before they answer.
@@ -49,7 +49,7 @@ pub struct Unheard {
     pub changed: bool,
 }
 
-impl Unheard {
+impl PeerCheck {
     /// The state after a start. A server `waits` for its peers if it has a history of which they may know more.
     pub fn new(peers: &[String], waits: bool, held: BTreeMap<Origin, HeldBack>) -> Self {
         let peers: BTreeSet<_> = peers.iter().cloned().collect();
@@ -62,7 +62,7 @@ impl Unheard {
     }
 
     /// Whether the check is complete.
-    pub fn knows_all(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.peers.is_empty() && self.held.is_empty()
     }
 
@@ -72,7 +72,7 @@ impl Unheard {
     }
 
     /// Ends the wait, because the ledger now counts under new origins, which nobody knows.
-    pub const fn go_on(&mut self) {
+    pub const fn stop_waiting(&mut self) {
         self.waits = false;
     }
 
@@ -96,7 +96,7 @@ impl Unheard {
     }
 
     /// Applies a peer's version vector: reports that it knows are no longer held.
-    pub fn hear(&mut self, peer: &str, theirs: &Vector) {
+    pub fn receive(&mut self, peer: &str, theirs: &Vector) {
         let before = self.held.len();
         self.held.retain(|&origin, held| theirs.get(origin).version <= held.version);
         self.changed |= self.held.len() != before;

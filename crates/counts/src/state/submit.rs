@@ -6,11 +6,11 @@ use crate::state::changes::Changes;
 use crate::state::counts::Counts;
 use crate::state::report::Addition;
 use crate::state::roles::{State, WrongRole};
-use crate::state::saying::{Nominated, Said, Saying};
 use crate::state::spool::Waiting;
-use crate::state::trusted::{Known, taken_back, weigh_new};
-use crate::state::voices::Wanted;
-use crate::state::words::VoiceKey;
+use crate::state::submission::{Nominated, Submission, Tally};
+use crate::state::trust::{Known, weigh_new, withdrawn};
+use crate::state::user_report::ReportKey;
+use crate::state::user_reports::Proposed;
 use bulkmark_types::{ReporterId, Signature, revocation, weigh};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ const DAY: u64 = 86_400;
 
 /// The result of withdrawing all reports of a reporter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenBack {
+pub struct Withdrawal {
     /// Signatures whose report was withdrawn.
     pub signatures: usize,
     /// Signatures whose report could not be withdrawn.
@@ -38,7 +38,7 @@ pub struct TakenBack {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// Signatures whose report was withdrawn.
-    pub taken_back: usize,
+    pub withdrawn: usize,
     /// Signatures whose report is still in effect.
     pub left: usize,
     /// The nomination to continue with, if there are more.
@@ -47,7 +47,7 @@ pub struct Forgotten {
 
 impl State {
     pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
-        let own = |signature| self.counts().voices.own(signature).units;
+        let own = |signature| self.counts().user_reports.own(signature).units;
         let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
         Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
     }
@@ -56,16 +56,16 @@ impl State {
     ///
     /// # Errors
     /// A server has no users.
-    pub fn say(&mut self, saying: &Saying) -> Result<Said, WrongRole> {
-        self.judge(saying.now);
-        let thousandths = saying.weighing.thousandths;
-        let known: Vec<Known> = (saying.nominations.iter())
-            .map(|said| self.known(said.of, said.nomination, thousandths, saying.now))
+    pub fn submit(&mut self, submission: &Submission) -> Result<Tally, WrongRole> {
+        self.judge(submission.now);
+        let thousandths = submission.weighing.thousandths;
+        let known: Vec<Known> = (submission.nominations.iter())
+            .map(|nominated| self.known(nominated.of, nominated.nomination, thousandths, submission.now))
             .collect();
         let (counts, _) = self.of_milter()?;
-        let (said, raise) = counts.hear(saying, &known);
-        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
-        Ok(said)
+        let (tally, raise) = counts.submit(submission, &known);
+        raise.into_iter().for_each(|addition| self.add(addition, submission.now));
+        Ok(tally)
     }
 
     /// Judges the reporters of signatures whose time has come, and drops standings without evidence once a day.
@@ -109,7 +109,7 @@ impl State {
         now: u64,
     ) -> Result<Forgotten, WrongRole> {
         let counts = self.counts();
-        let mut rows = counts.voices.of_reporter(reporter, now);
+        let mut rows = counts.user_reports.of_reporter(reporter, now);
         rows.retain(|nomination| from.is_none_or(|from| *nomination >= from));
         rows.sort_unstable();
         let nominated = |nomination: Signature| Nominated {
@@ -121,104 +121,113 @@ impl State {
         let nominations: Vec<_> = rows.iter().take(FORGOTTEN_AT_A_TIME).map(|&of| nominated(of)).collect();
         let next = rows.get(nominations.len()).copied();
         let (tried, weighing) = (nominations.len(), counts.trust.weighing);
-        let saying = Saying { reporter, nominations, weighing, only_back: true, now, ..Saying::default() };
-        let Said { taken_back, .. } = self.say(&saying)?;
+        let submission = Submission {
+            reporter,
+            nominations,
+            weighing,
+            only_withdraws: true,
+            now,
+            ..Submission::default()
+        };
+        let Tally { withdrawn, .. } = self.submit(&submission)?;
         let Counts { trust, changes, .. } = self.counts_mut();
         if next.is_none() && trust.standings.forget(&reporter, &trust.weighing.settings, now) {
             changes.standings.insert(reporter);
         }
-        Ok(Forgotten { taken_back, left: tried - taken_back, next })
+        Ok(Forgotten { withdrawn, left: tried - withdrawn, next })
     }
 }
 
 impl Counts {
     /// Records a submission, with the facts known about each signature. Returns its tally, and the tagged signatures to raise, each with
     /// the number of times and whether it is shared.
-    pub fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<Addition>) {
-        self.clock = saying.now;
-        let Self { voices, cases, trust, changes, .. } = self;
-        trust.weighing = saying.weighing;
-        let Changes { voices: changed, cases: changed_cases, .. } = changes;
+    pub fn submit(&mut self, submission: &Submission, known: &[Known]) -> (Tally, Vec<Addition>) {
+        self.clock = submission.now;
+        let Self { user_reports, cases, trust, changes, .. } = self;
+        trust.weighing = submission.weighing;
+        let Changes { user_reports: changed, cases: changed_cases, .. } = changes;
         // A near-replica has some of its signatures in common with an earlier report.
-        let known_of = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
+        let known_of = submission.nominations.iter().find_map(|nominated| cases.get(nominated.nomination));
         let mailing = known_of
             .map(|case| case.mailing)
-            .or_else(|| saying.nominations.first().map(|said| said.nomination));
-        let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
-        let heard = voices.say(saying, changed, |at, wanted| {
-            let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
+            .or_else(|| submission.nominations.first().map(|nominated| nominated.nomination));
+        let parts = u8::try_from(submission.nominations.len()).unwrap_or(u8::MAX);
+        let result = user_reports.submit(submission, changed, |at, proposed| {
+            let (nominated, known) =
+                (&submission.nominations[at], known.get(at).copied().unwrap_or_default());
             let begin = || Case {
-                of: said.of,
-                mailing: mailing.unwrap_or(said.nomination),
-                first: saying.now,
-                last: saying.now,
+                of: nominated.of,
+                mailing: mailing.unwrap_or(nominated.nomination),
+                first: submission.now,
+                last: submission.now,
                 parts,
                 judged: false,
                 subject: String::new(),
-                voices: Vec::new(),
+                votes: Vec::new(),
             };
-            let of_before = cases.get(said.nomination).map_or(&[][..], |case| &case.voices);
-            let is_back = matches!(wanted, Wanted::Back(_));
-            let (units, voice) = match wanted {
-                Wanted::Back(units) => (units, taken_back(known, of_before, saying, units)),
-                Wanted::New(side, most) => weigh_new(trust, known, of_before, saying, (side, most)),
+            let of_before = cases.get(nominated.nomination).map_or(&[][..], |case| &case.votes);
+            let is_withdrawal = matches!(proposed, Proposed::Withdrawal(_));
+            let (units, vote) = match proposed {
+                Proposed::Withdrawal(units) => (units, withdrawn(known, of_before, submission, units)),
+                Proposed::New(side, most) => weigh_new(trust, known, of_before, submission, (side, most)),
             };
-            if units > 0 || is_back {
-                let case = cases.entry(said.nomination, begin);
-                case.last = saying.now;
-                if Some(said.nomination) == mailing {
-                    case.name(&saying.subject);
+            if units > 0 || is_withdrawal {
+                let case = cases.entry(nominated.nomination, begin);
+                case.last = submission.now;
+                if Some(nominated.nomination) == mailing {
+                    case.name(&submission.subject);
                 }
-                if let Some(voice) = voice {
-                    case.voices.retain(|known| known.who != voice.who);
-                    if case.voices.len() < FEW {
-                        case.voices.reserve_exact(1);
+                if let Some(vote) = vote {
+                    case.votes.retain(|known| known.reporter != vote.reporter);
+                    if case.votes.len() < FEW {
+                        case.votes.reserve_exact(1);
                     }
-                    case.voices.push(voice);
+                    case.votes.push(vote);
                 }
-                changed_cases.insert(said.nomination);
+                changed_cases.insert(nominated.nomination);
             }
             units
         });
-        let evicted = voices.take_evicted();
+        let evicted = user_reports.take_evicted();
         self.leave(evicted);
-        heard
+        result
     }
 
     /// Removes the votes of rows that are gone.
-    fn leave(&mut self, rows: impl IntoIterator<Item = VoiceKey>) {
-        for (who, nomination) in rows {
-            let is_last = !self.voices.is_spoken_of(nomination);
-            self.cases.leave(who, nomination, is_last);
+    fn leave(&mut self, rows: impl IntoIterator<Item = ReportKey>) {
+        for (reporter, nomination) in rows {
+            let is_last = !self.user_reports.has_reports(nomination);
+            self.cases.leave(reporter, nomination, is_last);
             self.changes.cases.insert(nomination);
         }
     }
 
     /// Marks these reports as unknown: they were sent, and no server will ever answer.
-    pub fn doubt(&mut self, reports: &[Waiting]) {
-        self.changes.voices.extend(self.voices.doubt(reports));
+    pub fn mark_unknown(&mut self, reports: &[Waiting]) {
+        self.changes.user_reports.extend(self.user_reports.mark_unknown(reports));
     }
 
     /// Records that a server has now counted these reports.
-    pub fn counted(&mut self, reports: &[Waiting], now: u64) {
-        self.changes.voices.extend(self.voices.counted(reports, now));
+    pub fn mark_counted(&mut self, reports: &[Waiting], now: u64) {
+        self.changes.user_reports.extend(self.user_reports.mark_counted(reports, now));
     }
 
     fn judge(&mut self, nomination: Signature, known: Known, now: u64) {
         let Self { cases, trust, changes, .. } = self;
         let Some(case) = cases.get(nomination) else { return };
-        let (_, judgements) = known.case(&case.voices).judge();
+        let (_, judgements) = known.case(&case.votes).judge();
         let changed = trust.standings.apply(&judgements, case.parts.into(), &trust.weighing.settings, now);
-        changes.standings.extend(changed.into_iter().map(|(who, _)| who));
+        changes.standings.extend(changed.into_iter().map(|(reporter, _)| reporter));
         cases.close(nomination);
         changes.cases.insert(nomination);
     }
 
     /// Removes signatures without any reports in effect.
-    pub fn take_expired_words(&mut self, now: u64) {
-        let gone = self.voices.take_expired(now);
-        let left: Vec<VoiceKey> = gone.iter().filter(|key| self.voices.row(key).is_none()).copied().collect();
+    pub fn take_expired_reports(&mut self, now: u64) {
+        let gone = self.user_reports.take_expired(now);
+        let left: Vec<ReportKey> =
+            gone.iter().filter(|key| self.user_reports.row(key).is_none()).copied().collect();
         self.leave(left);
-        self.changes.voices.extend(gone);
+        self.changes.user_reports.extend(gone);
     }
 }

@@ -6,21 +6,21 @@ use crate::history::window::Calendar;
 use crate::state::counts::Counts;
 use crate::state::held::Held;
 use crate::state::kept::KeptNote;
+use crate::state::note_queue::{LEAST_BOUND, bound_for};
 use crate::state::server::Server;
 use crate::state::shares::add_up;
-use crate::state::teller::{LEAST_BOUND, bound_for};
 use bulkmark_types::Signature;
 
 impl Server {
     /// Maintains a list of bulk from the count `bound` on, or from the present bound if that is lower. `new` is a random number for a new
     /// list. Signatures that reached the bound earlier get on it with their next report.
-    pub fn tell_bulk(&mut self, bound: u32, new: u64) -> BulkMark {
+    pub fn list_bulk(&mut self, bound: u32, new: u64) -> BulkMark {
         let bound = bound.max(LEAST_BOUND);
         let known = self.counts.bulk;
         if !known.is_begun() {
             self.counts.bulk = BulkMark { list: new.max(1), bound, ..BulkMark::default() };
             self.counts.unwritten.part();
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         } else if bound < known.bound {
             self.counts.bulk.bound = bound;
             self.counts.unwritten.part();
@@ -29,30 +29,30 @@ impl Server {
     }
 
     /// Queues a reported signature if it is bulk.
-    pub fn look_for_bulk(&mut self, signature: Signature, now: u64) {
+    pub fn queue_if_bulk(&mut self, signature: Signature, now: u64) {
         let bulk = self.counts.bulk;
         if bulk.is_begun() && self.reaches(signature, bound_for(signature, bulk.bound), now) {
-            self.teller.rise(signature);
+            self.note_queue.push(signature);
         }
     }
 
     /// Merges counts of another server's list; new ones get on this server's list.
-    pub fn hear_bulk(&mut self, sections: &[Section], now: u64) {
-        let Self { counts, teller, .. } = self;
+    pub fn receive_bulk(&mut self, sections: &[Section], now: u64) {
+        let Self { counts, note_queue, .. } = self;
         for section in sections.iter().filter(|_| counts.bulk.is_begun()) {
-            counts.held.raise(section, now, |window, print, count| teller.hear(window, print, count));
+            counts.held.raise(section, now, |window, print, count| note_queue.receive(window, print, count));
         }
     }
 
     pub(crate) fn has_bulk_news(&self) -> bool {
-        self.counts.bulk.is_begun() && self.teller.has_news()
+        self.counts.bulk.is_begun() && self.note_queue.has_news()
     }
 
     /// Makes notes of the counts that rose since the last one. After a whole list of another server there may be several.
     pub fn cut_bulk(&mut self, now: u64) {
         while self.has_bulk_news() {
             let vector = self.vector();
-            let Self { counts, limited, teller, .. } = self;
+            let Self { counts, limited, note_queue, .. } = self;
             let Counts { local, merged, held, bulk, settings, changes, .. } = counts;
             let by_window = |signature| {
                 let own = local.generations.count_by_window(signature, now);
@@ -60,7 +60,7 @@ impl Server {
                 add_up(own.into_iter().chain(others).chain(limited.count_by_window(signature, now)))
             };
             let calendar = Calendar::new(settings);
-            if let Some(note) = teller.note(*bulk, held, vector, now, calendar, by_window) {
+            if let Some(note) = note_queue.note(*bulk, held, vector, now, calendar, by_window) {
                 let bytes = note.encode();
                 *bulk = bulk.after(note.number, &bytes);
                 changes.notes.push(KeptNote { number: note.number, at: now, bytes: bytes.into() });
@@ -70,16 +70,16 @@ impl Server {
 
     /// Begins another, empty list, because announced counts may be too high, or numbers of notes may have been used before. Signatures get
     /// on it with their next report.
-    pub fn begin_bulk_anew(&mut self) {
+    pub fn restart_bulk(&mut self) {
         let bulk = self.counts.bulk;
-        self.teller.has_moved = true;
+        self.note_queue.has_moved = true;
         if bulk.is_begun() {
             // The new number is random because the previous one was.
             let list =
                 bulk.list.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F).max(1);
             self.counts.bulk = BulkMark { list, number: 0, hash: 0, bound: bulk.bound };
             self.counts.held = Held::new(&self.counts.settings);
-            self.teller.forget();
+            self.note_queue.reset();
             self.counts.relist();
             self.counts.changes.notes.clear();
         }
@@ -97,9 +97,9 @@ mod tests {
     use crate::state::limited::{Limited, Limits};
     use crate::state::local::Local;
     use crate::state::merged::MergedCounts;
+    use crate::state::note_queue::NoteQueue;
+    use crate::state::peer_check::PeerCheck;
     use crate::state::receipts::{Receipts, Reporter};
-    use crate::state::teller::Teller;
-    use crate::state::unheard::Unheard;
     use bulkmark_types::{FederationKey, nomination};
     use proptest::prelude::*;
 
@@ -114,11 +114,11 @@ mod tests {
             cut_at: 0,
             receipts: Receipts::default(),
             limited: Limited::new(settings),
-            teller: Teller::default(),
-            unheard: Unheard::default(),
+            note_queue: NoteQueue::default(),
+            peer_check: PeerCheck::default(),
             renewed: false,
         };
-        server.tell_bulk(BOUND, 7);
+        server.list_bulk(BOUND, 7);
         server
     }
 

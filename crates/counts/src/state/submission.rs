@@ -6,7 +6,7 @@ use bulkmark_types::{ReporterId, Signature};
 
 /// A reporter's report on the signatures of one message.
 #[derive(Debug, Clone)]
-pub struct Saying {
+pub struct Submission {
     /// The reporter.
     pub reporter: ReporterId,
     /// Spam or not spam.
@@ -21,14 +21,14 @@ pub struct Saying {
     /// The message's subject if it may be stored, else empty.
     pub subject: String,
     /// Whether the reporter only withdraws previous reports.
-    pub only_back: bool,
+    pub only_withdraws: bool,
     /// Whether the report counts only for signatures where it withdraws the opposite one.
     pub nothing_new: bool,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
 }
 
-impl Default for Saying {
+impl Default for Submission {
     /// Without signatures.
     fn default() -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Default for Saying {
             trap: None,
             weighing: Weighing::default(),
             subject: String::new(),
-            only_back: false,
+            only_withdraws: false,
             nothing_new: false,
             now: 0,
         }
@@ -69,11 +69,11 @@ pub struct Weighing {
 
 /// The result of a submission, as numbers of signatures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct Tally {
     /// The report was counted.
     pub counted: usize,
     /// The previous report was withdrawn.
-    pub taken_back: usize,
+    pub withdrawn: usize,
     /// The report was a repetition.
     pub known: usize,
     /// The reporter changed their mind too often.

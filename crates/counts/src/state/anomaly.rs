@@ -16,14 +16,14 @@ const PER_BLOCK: f64 = 4.0;
 
 /// The deviation that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Oddity {
+pub struct Anomaly {
     what: &'static str,
     signatures: u64,
     found: u64,
     expected: u64,
 }
 
-impl fmt::Display for Oddity {
+impl fmt::Display for Anomaly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, signatures, found, expected } = self;
         write!(f, "{signatures} signatures take {found} {what}, where hashes take about {expected}")
@@ -34,7 +34,7 @@ impl fmt::Display for Oddity {
 ///
 /// The number of signatures that touch a block has a Poisson distribution with the mean `l = 2n / B`. So a block is touched with the chance
 /// `1 - exp(-l)`, and a cell of it is not taken with the chance `E((127/128)^(4 G)) = exp(-l (1 - (127/128)^4))`.
-pub fn oddity(signatures: u64, blocks: usize, cells: usize, touched: usize) -> Option<Oddity> {
+pub fn anomaly(signatures: u64, blocks: usize, cells: usize, touched: usize) -> Option<Anomaly> {
     let (all, per_block) = (blocks as f64, CELLS_PER_BLOCK as f64);
     let load = 2.0 * signatures as f64 / all;
     let taken = 1.0 - ((per_block - 1.0) / per_block).powf(PER_BLOCK);
@@ -47,12 +47,12 @@ pub fn oddity(signatures: u64, blocks: usize, cells: usize, touched: usize) -> O
     let expected_cells = all * per_block * (1.0 - (-load * taken).exp());
     let of_cells = (expected_cells, 2.0 * (drawn - expected_cells) + drawn / per_block);
     let looks = [("blocks", touched, of_blocks), ("cells", cells, of_cells)];
-    let strange = looks.into_iter().find(|&(_, found, (expected, variance))| {
+    let significant = looks.into_iter().find(|&(_, found, (expected, variance))| {
         // A difference of one is never significant.
         (found as f64 - expected).abs() > DEVIATIONS * variance.max(1.0).sqrt() + 1.0
     });
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of cells")]
-    strange.map(|(what, found, (expected, _))| Oddity {
+    significant.map(|(what, found, (expected, _))| Anomaly {
         what,
         signatures,
         found: found as u64,
@@ -77,7 +77,7 @@ pub(crate) mod tests {
         half(2 * n + 1) << 64 | half(2 * n + 2)
     }
 
-    fn look(blocks: usize, elements: impl IntoIterator<Item = u128>) -> Option<Oddity> {
+    fn look(blocks: usize, elements: impl IntoIterator<Item = u128>) -> Option<Anomaly> {
         let filter = Sparse::new(blocks).unwrap();
         let (mut cells, mut touched, mut signatures) = (BTreeSet::new(), BTreeSet::new(), 0);
         for element in elements {
@@ -85,11 +85,11 @@ pub(crate) mod tests {
             cells.extend(filter.cells_of(element));
             touched.extend(filter.cells_of(element).into_iter().map(|cell| cell / CELLS_PER_BLOCK));
         }
-        oddity(signatures, blocks, cells.len(), touched.len())
+        anomaly(signatures, blocks, cells.len(), touched.len())
     }
 
     #[test]
-    fn honest_signatures_are_not_strange() {
+    fn honest_signatures_are_no_anomaly() {
         for (blocks, n) in
             [(700, 1000), (700, 10_000), (7000, 1000), (7000, 6250), (7000, 100_000), (70_000, 62_500)]
         {
@@ -110,7 +110,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whoever_covers_cells_is_strange() {
+    fn made_up_signatures_are_an_anomaly() {
         let blocks = 7000;
         let of = |a, b| {
             u128::from(half(blocks, a, [1, 2, 3, 4])) << 64 | u128::from(half(blocks, b, [5, 6, 7, 8]))

@@ -14,15 +14,15 @@ pub enum Side {
 
 /// The vote of one reporter on one signature in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Voice {
+pub struct Vote {
     /// The reporter.
-    pub who: ReporterId,
+    pub reporter: ReporterId,
     /// Spam or not; `None` after a withdrawal.
     pub side: Option<Side>,
     /// Its weight at the time of the report, 0 to [`UNIT`].
     pub units: u8,
     /// Whether it contradicted the verdict: spam for a message that was not yet spam, or not spam for one that was.
-    pub told: bool,
+    pub informative: bool,
     /// Whether its reporter was not yet established.
     pub newcomer: bool,
     /// Whether its reporter is a trap. Traps see no copies, so they do not count among the users who could object.
@@ -36,12 +36,12 @@ pub struct Voice {
 /// Bits of the first byte of a vote.
 const SPAM: u8 = 1;
 const NOT_SPAM: u8 = 2;
-const TOLD: u8 = 4;
+const INFORMATIVE: u8 = 4;
 const NEWCOMER: u8 = 8;
 const SPAM_AFTER: u8 = 16;
 const TRAP: u8 = 32;
 
-impl Voice {
+impl Vote {
     /// The number of bytes of [`encode`](Self::encode).
     pub const BYTES: usize = 6;
 
@@ -55,14 +55,14 @@ impl Voice {
         };
         let bit = |holds: bool, bit: u8| if holds { bit } else { 0 };
         let reporter = bit(self.newcomer, NEWCOMER) | bit(self.trap, TRAP);
-        let bits = side | bit(self.told, TOLD) | bit(self.spam_after, SPAM_AFTER) | reporter;
+        let bits = side | bit(self.informative, INFORMATIVE) | bit(self.spam_after, SPAM_AFTER) | reporter;
         let [a, b, c, d] = self.seen.to_le_bytes();
         [bits, self.units, a, b, c, d]
     }
 
     /// Reads a vote; `None` for values that none can have.
     #[must_use]
-    pub fn decode(who: ReporterId, bytes: &[u8]) -> Option<Self> {
+    pub fn decode(reporter: ReporterId, bytes: &[u8]) -> Option<Self> {
         let &[bits, units, a, b, c, d] = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;
         let side = match bits & (SPAM | NOT_SPAM) {
             0 => None,
@@ -72,10 +72,10 @@ impl Voice {
         };
         let known = bits < 2 * TRAP && u32::from(units) <= UNIT && (side.is_some() || units == 0);
         known.then_some(Self {
-            who,
+            reporter,
             side,
             units,
-            told: bits & TOLD != 0,
+            informative: bits & INFORMATIVE != 0,
             newcomer: bits & NEWCOMER != 0,
             trap: bits & TRAP != 0,
             seen: u32::from_le_bytes([a, b, c, d]),
