@@ -33,12 +33,12 @@ pub(super) fn origins_of(groups: u8) -> impl Iterator<Item = RangeInclusive<Orig
 }
 
 /// The sums of one window, for filters of one size.
-struct Held {
+struct WindowSums {
     sums: Sparse,
     groups: Groups,
 }
 
-impl Held {
+impl WindowSums {
     fn new(capacity: u32) -> Result<Self, ParameterError> {
         let blocks = LayerWindow::blocks(capacity);
         Ok(Self { sums: Sparse::new(blocks)?, groups: Groups::new(blocks)? })
@@ -47,7 +47,7 @@ impl Held {
 
 /// The sums of one window, to be raised.
 pub struct Bound<'a> {
-    held: &'a mut Held,
+    held: &'a mut WindowSums,
     all: &'a mut Groups,
 }
 
@@ -80,7 +80,7 @@ const fn like(window: Window, capacity: u32) -> Like {
 /// The sums, by window and size of the filters.
 #[derive(Default)]
 pub struct Bounds {
-    windows: BTreeMap<(Window, u32), Held>,
+    windows: BTreeMap<(Window, u32), WindowSums>,
     /// The groups over all windows of one kind: most signatures are in none, and one lookup is enough for them.
     all: BTreeMap<Like, Groups>,
 }
@@ -94,7 +94,7 @@ impl Bounds {
         use std::collections::btree_map::Entry;
         let held = match self.windows.entry((window, capacity)) {
             Entry::Occupied(held) => held.into_mut(),
-            Entry::Vacant(place) => place.insert(Held::new(capacity)?),
+            Entry::Vacant(place) => place.insert(WindowSums::new(capacity)?),
         };
         let all = match self.all.entry(like(window, capacity)) {
             Entry::Occupied(all) => all.into_mut(),
@@ -130,7 +130,7 @@ impl Bounds {
     }
 
     /// The sums of the windows that count for `signature` at the time `now`; none if no client reported it.
-    fn live(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = &Held> {
+    fn live(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = &WindowSums> {
         let windows = (!self.is_unknown(signature)).then_some(&self.windows).into_iter().flatten();
         let live = windows.filter(move |((window, _), _)| calendar.counts(*window, signature, now));
         live.map(|(_, held)| held)
@@ -249,7 +249,7 @@ mod tests {
             let of = |n| {
                 assert_eq!((limited.count(signature(n), NOW), layers.count(signature(n), NOW)), (0, 0));
                 assert_eq!(limited.count_by_window(signature(n), NOW).count(), 0);
-                let in_sums = |held: &Held| held.sums.count(signature(n).bits()) > 0;
+                let in_sums = |held: &WindowSums| held.sums.count(signature(n).bits()) > 0;
                 u32::from(layers.bounds.windows.values().any(in_sums))
             };
             (1000..9192).map(of).sum::<u32>()

@@ -3,8 +3,8 @@
 
 use crate::history::bulk::{BulkMark, Section};
 use crate::history::window::Calendar;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::counts::Counts;
-use crate::state::held::Held;
 use crate::state::kept::KeptNote;
 use crate::state::note_queue::{LEAST_BOUND, bound_for};
 use crate::state::server::Server;
@@ -78,7 +78,7 @@ impl Server {
             let list =
                 bulk.list.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F).max(1);
             self.counts.bulk = BulkMark { list, number: 0, hash: 0, bound: bulk.bound };
-            self.counts.held = Held::new(&self.counts.settings);
+            self.counts.held = BulkCounts::new(&self.counts.settings);
             self.note_queue.reset();
             self.counts.relist();
             self.counts.changes.notes.clear();
@@ -131,7 +131,7 @@ mod tests {
     /// A full copy made from the updates, and a partial one from the notes.
     struct Holders {
         full: MergedCounts,
-        partial: Held,
+        partial: BulkCounts,
     }
 
     impl Holders {
@@ -182,7 +182,7 @@ mod tests {
             }
             let now = NOW + 9 * DAY;
             server.cut(now);
-            let mut holders = Holders { full: MergedCounts::new(&settings), partial: Held::new(&settings) };
+            let mut holders = Holders { full: MergedCounts::new(&settings), partial: BulkCounts::new(&settings) };
             for kept in &server.counts.changes.updates {
                 let update = Update::decode(&kept.bytes).unwrap();
                 holders.full.apply(&update, &kept.bytes, kept.at).unwrap();
@@ -197,7 +197,7 @@ mod tests {
                 holders.check(now + day * DAY)?;
             }
             // A new milter gets the same counts from the server.
-            holders.partial = Held::new(&settings);
+            holders.partial = BulkCounts::new(&settings);
             for (_, section) in server.counts.held.dirty() {
                 holders.partial.raise(&section, now, |_, _, _| ());
             }

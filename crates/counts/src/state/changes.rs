@@ -28,7 +28,7 @@ pub struct JournalEntry {
 /// A window with its first report. Its size must be on disk before that report: the next start may have another capacity configured, and
 /// others may know reports that are only in the journal here.
 #[derive(Debug, Clone, Copy)]
-pub struct Begun {
+pub struct NewWindow {
     /// The window that began.
     pub window: Window,
     /// The number of its first report.
@@ -41,7 +41,7 @@ pub struct Begun {
 #[derive(Default)]
 pub struct Changes {
     /// New windows of own counts.
-    pub begun: Vec<Begun>,
+    pub begun: Vec<NewWindow>,
     /// Own reports for the journal, in the order of their numbers.
     pub entries: Vec<JournalEntry>,
     /// The last batch of each of these reporters; `None` for forgotten ones. A reporter that is forgotten and comes again has one entry, so

@@ -8,11 +8,11 @@ use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Origin, Vector};
 use crate::history::window::Window;
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::cases::Cases;
-use crate::state::changes::{Begun, Changes, JournalEntry};
+use crate::state::changes::{Changes, JournalEntry, NewWindow};
 use crate::state::fleet::fold::{Fleet, check_like};
-use crate::state::fleet::keeps::{Folded, Keeps};
-use crate::state::held::Held;
+use crate::state::fleet::keeps::{FoldTarget, Keeps};
 use crate::state::kept::{KeptStep, KeptUpdate};
 use crate::state::local::Local;
 use crate::state::merged::{Applied, MergedCounts};
@@ -31,7 +31,7 @@ pub struct Counts {
     /// The counts of others.
     pub merged: MergedCounts,
     /// The list of bulk: the one that a server announces, or that a milter with a partial copy receives.
-    pub held: Held,
+    pub held: BulkCounts,
     /// The state of that list.
     pub bulk: BulkMark,
     /// The user reports of this mail server.
@@ -64,7 +64,7 @@ impl Counts {
         Self {
             local,
             merged,
-            held: Held::new(settings),
+            held: BulkCounts::new(settings),
             user_reports: UserReports::new(settings),
             cases: Cases::default(),
             trust: Trust::default(),
@@ -110,7 +110,7 @@ impl Counts {
     pub fn add(&mut self, signature: Signature, times: u32, now: u64) {
         let window = self.local.generations.window_of(signature, now);
         if let Some(capacity) = self.local.generations.begin(window) {
-            self.changes.begun.push(Begun { window, first: self.next, capacity });
+            self.changes.begun.push(NewWindow { window, first: self.next, capacity });
         }
         match self.local.generations.add(window, self.next, signature, times) {
             Ok(()) => self.journal(JournalEntry { window, signature, times, client: None }),
@@ -181,8 +181,8 @@ impl Counts {
         let is_empty = self.merged.windows().is_empty() && self.merged.vector().is_empty();
         if first && !(is_empty && self.held.signatures() == 0 && !self.bulk.is_begun()) {
             // A chain begins with empty counts. Counts from elsewhere are not in it.
-            let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
-            let kept = Folded { merged: &mut merged, held: &mut held, keeps };
+            let (mut merged, mut held) = (MergedCounts::new(&self.settings), BulkCounts::new(&self.settings));
+            let kept = FoldTarget { merged: &mut merged, held: &mut held, keeps };
             self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
             (self.merged, self.held) = (merged, held);
             self.unwritten = Unwritten { merged: Merged::Replace, relisted: true, ..self.unwritten };
@@ -208,7 +208,7 @@ impl Counts {
         let keeps = Keeps::of(settings);
         let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         let anew = bulk.is_begun() && withdraws;
-        let applied = fleet.apply(Folded { merged, held, keeps }, step, bytes, place, settings)?;
+        let applied = fleet.apply(FoldTarget { merged, held, keeps }, step, bytes, place, settings)?;
         unwritten.relisted |= anew && applied == Applied::New;
         Ok(applied)
     }
@@ -229,7 +229,7 @@ impl Counts {
     }
 
     /// Adopts a fleet's snapshot, in place of all merged counts.
-    pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: Held, fleet: Fleet) {
+    pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: BulkCounts, fleet: Fleet) {
         self.replace(snapshot);
         (self.fleet, self.held, self.unwritten.relisted) = (fleet, held, true);
         self.changes.notes.clear();

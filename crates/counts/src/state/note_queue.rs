@@ -7,7 +7,7 @@
 use crate::history::bulk::{BulkMark, MAX_ENTRIES, Note, Print, Section};
 use crate::history::vector::{Origin, Vector};
 use crate::history::window::{Calendar, Window};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::shares::Share;
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl NoteQueue {
     pub fn note(
         &mut self,
         mark: BulkMark,
-        held: &mut Held,
+        held: &mut BulkCounts,
         vector: Vector,
         now: u64,
         calendar: Calendar,

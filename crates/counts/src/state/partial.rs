@@ -4,8 +4,8 @@
 use crate::history::bulk::{BulkMark, Note, Section};
 use crate::history::vector::{Chain, Mark, Origin};
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::cache::Cache;
-use crate::state::held::Held;
 use crate::state::kept::KeptNote;
 use crate::state::merged::MergedCounts;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub struct BulkAssembly {
     mark: BulkMark,
     versions: Vec<(Origin, u64)>,
-    held: Held,
+    held: BulkCounts,
 }
 
 impl BulkAssembly {
     /// An empty list. The complete list has this `mark`, and all counts up to these versions.
     #[must_use]
     pub fn new(settings: &Settings, mark: BulkMark, versions: Vec<(Origin, u64)>) -> Self {
-        Self { mark, versions, held: Held::new(settings) }
+        Self { mark, versions, held: BulkCounts::new(settings) }
     }
 
     /// Adds a part of it. Returns false if all of it was on the list before.
@@ -77,7 +77,7 @@ impl Cache {
     /// Drops the list of bulk.
     pub fn forget_bulk(&mut self) {
         if self.counts.bulk.is_begun() {
-            self.counts.held = Held::new(&self.counts.settings);
+            self.counts.held = BulkCounts::new(&self.counts.settings);
             self.counts.bulk = BulkMark::default();
             self.counts.changes.notes.clear();
             self.counts.relist();

@@ -11,7 +11,7 @@ use crate::state::retries::Retries;
 use crate::state::server::Server;
 use crate::state::shares::{Shares, add_up};
 use crate::state::spool::Spool;
-use crate::state::user_report::Own;
+use crate::state::user_report::ReportSum;
 use bulkmark_types::{Signature, weigh};
 
 /// The state of a milter that counts alone.
@@ -136,7 +136,7 @@ impl State {
             ),
             _ => (own, self.counts().others_by_window(signature, now)),
         };
-        let Own { units: said, reporters } = self.counts().user_reports.own(signature);
+        let ReportSum { units: said, reporters } = self.counts().user_reports.own(signature);
         Shares { own, others, waiting: self.pending(signature), said, reporters, asked: None }
     }
 

@@ -6,7 +6,7 @@ use crate::history::refusal::Refusal;
 use crate::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
 use crate::history::window::Calendar;
 use crate::state::bounds::Bounds;
-use crate::state::changes::{Begun, JournalEntry};
+use crate::state::changes::{JournalEntry, NewWindow};
 use crate::state::generations::Generations;
 use crate::state::local::Local;
 use crate::state::member::Member;
@@ -87,7 +87,7 @@ impl Server {
             member.add(bounds, window, signature, times, true)?;
         } else {
             if let Some(capacity) = self.counts.local.generations.begin(window) {
-                self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
+                self.counts.changes.begun.push(NewWindow { window, first: self.counts.next, capacity });
             }
             self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         }

@@ -8,7 +8,7 @@ use crate::state::report::Addition;
 use crate::state::roles::{State, WrongRole};
 use crate::state::spool::Waiting;
 use crate::state::submission::{Nominated, Submission, Tally};
-use crate::state::trust::{Known, weigh_new, withdrawn};
+use crate::state::trust::{Facts, weigh_new, withdrawn};
 use crate::state::user_report::ReportKey;
 use crate::state::user_reports::Proposed;
 use bulkmark_types::{ReporterId, Signature, revocation, weigh};
@@ -46,10 +46,10 @@ pub struct Forgotten {
 }
 
 impl State {
-    pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
+    pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Facts {
         let own = |signature| self.counts().user_reports.own(signature).units;
         let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
-        Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
+        Facts { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
     }
 
     /// Counts a user's reports on a message.
@@ -59,7 +59,7 @@ impl State {
     pub fn submit(&mut self, submission: &Submission) -> Result<Tally, WrongRole> {
         self.judge(submission.now);
         let thousandths = submission.weighing.thousandths;
-        let known: Vec<Known> = (submission.nominations.iter())
+        let known: Vec<Facts> = (submission.nominations.iter())
             .map(|nominated| self.known(nominated.of, nominated.nomination, thousandths, submission.now))
             .collect();
         let (counts, _) = self.of_milter()?;
@@ -141,7 +141,7 @@ impl State {
 impl Counts {
     /// Records a submission, with the facts known about each signature. Returns its tally, and the tagged signatures to raise, each with
     /// the number of times and whether it is shared.
-    pub fn submit(&mut self, submission: &Submission, known: &[Known]) -> (Tally, Vec<Addition>) {
+    pub fn submit(&mut self, submission: &Submission, known: &[Facts]) -> (Tally, Vec<Addition>) {
         self.clock = submission.now;
         let Self { user_reports, cases, trust, changes, .. } = self;
         trust.weighing = submission.weighing;
@@ -212,7 +212,7 @@ impl Counts {
         self.changes.user_reports.extend(self.user_reports.mark_counted(reports, now));
     }
 
-    fn judge(&mut self, nomination: Signature, known: Known, now: u64) {
+    fn judge(&mut self, nomination: Signature, known: Facts, now: u64) {
         let Self { cases, trust, changes, .. } = self;
         let Some(case) = cases.get(nomination) else { return };
         let (_, judgements) = known.case(&case.votes).judge();

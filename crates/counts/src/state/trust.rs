@@ -22,14 +22,14 @@ pub struct Trust {
 
 /// The facts about a signature before a report.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known {
+pub struct Facts {
     /// Its count of mail.
     pub seen: u32,
     /// Nominations less revocations, as they weigh here.
     pub net: i64,
 }
 
-impl Known {
+impl Facts {
     /// Makes a case of trust: weight that is not from the votes comes from other sites.
     pub fn case(self, votes: &[Vote]) -> bulkmark_trust::Case<'_> {
         let alone = bulkmark_trust::Case { votes, elsewhere: 0, seen: self.seen };
@@ -40,7 +40,7 @@ impl Known {
 /// Returns the weight of a new report, and the vote to store.
 pub fn weigh_new(
     trust: &Trust,
-    known: Known,
+    known: Facts,
     votes: &[Vote],
     submission: &Submission,
     (side, most): (Side, u32),
@@ -68,7 +68,7 @@ pub fn weigh_new(
 /// Likewise for a trap, which weighs `full` units if it is fully trusted.
 fn weigh_trap(
     trust: &Trust,
-    known: Known,
+    known: Facts,
     votes: &[Vote],
     (submission, full): (&Submission, u32),
     (side, most): (Side, u32),
@@ -100,7 +100,7 @@ fn weigh_trap(
 }
 
 /// Returns the vote to store after a withdrawal of so many units.
-pub fn withdrawn(known: Known, votes: &[Vote], submission: &Submission, units: u32) -> Option<Vote> {
+pub fn withdrawn(known: Facts, votes: &[Vote], submission: &Submission, units: u32) -> Option<Vote> {
     let vote = votes.iter().find(|vote| vote.reporter == submission.reporter)?;
     let signed = if vote.side? == Side::Spam { -i64::from(units) } else { i64::from(units) };
     let spam_after = known.net + signed >= i64::from(submission.weighing.settings.threshold());

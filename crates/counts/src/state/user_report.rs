@@ -8,7 +8,7 @@ pub type ReportKey = (ReporterId, Signature);
 
 /// The sum of this mail server's reports of one tagged signature.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct ReportSum {
     /// Their part of its count.
     pub units: u32,
     /// The number of reporters.
@@ -56,13 +56,13 @@ pub(super) fn units(report: &UserReport) -> i32 {
 pub(super) fn own_of(
     nomination: Signature,
     reports: &[UserReport],
-) -> impl Iterator<Item = (Signature, Own)> {
+) -> impl Iterator<Item = (Signature, ReportSum)> {
     let sides = [(nomination, 1), (revocation(nomination), -1)];
     sides.into_iter().filter_map(|(signature, side)| {
         let of_side =
             reports.iter().filter(|report| report.counted.is_known() && report.units.signum() == side);
         let units = of_side.map(|report| u32::from(report.units.unsigned_abs())).sum();
-        (units > 0).then_some((signature, Own { units, reporters: 1 }))
+        (units > 0).then_some((signature, ReportSum { units, reporters: 1 }))
     })
 }
 

@@ -11,7 +11,7 @@ use crate::state::report::Addition;
 use crate::state::room::{Room, Rows};
 use crate::state::spool::Waiting;
 use crate::state::submission::{Nominated, Side, Submission, Tally};
-use crate::state::user_report::{Counted, Own, ReportKey, UserReport, end_sums, own_of, units};
+use crate::state::user_report::{Counted, ReportKey, ReportSum, UserReport, end_sums, own_of, units};
 use bulkmark_types::{ReporterId, Signature, UNIT, revocation};
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,7 +31,7 @@ pub struct UserReports {
     calendar: Calendar,
     rows: HashMap<ReportKey, Vec<UserReport>>,
     /// The sums of all local reports, by tagged signature.
-    own: HashMap<Signature, Own>,
+    own: HashMap<Signature, ReportSum>,
     room: Room,
     /// Rows of traps that were evicted since the last [`take_evicted`](Self::take_evicted).
     evicted: Vec<ReportKey>,
@@ -71,7 +71,7 @@ impl UserReports {
     }
 
     /// The sum of the local reports of a tagged signature.
-    pub fn own(&self, signature: Signature) -> Own {
+    pub fn own(&self, signature: Signature) -> ReportSum {
         self.own.get(&signature).copied().unwrap_or_default()
     }
 
@@ -181,7 +181,7 @@ impl UserReports {
     }
 
     fn add_row(&mut self, nomination: Signature, reports: &[UserReport]) {
-        for (signature, Own { units, reporters }) in own_of(nomination, reports) {
+        for (signature, ReportSum { units, reporters }) in own_of(nomination, reports) {
             let own = self.own.entry(signature).or_default();
             own.units = own.units.saturating_add(units);
             own.reporters += reporters;
@@ -189,11 +189,11 @@ impl UserReports {
     }
 
     fn subtract_own(&mut self, nomination: Signature, reports: &[UserReport]) {
-        for (signature, Own { units, reporters }) in own_of(nomination, reports) {
+        for (signature, ReportSum { units, reporters }) in own_of(nomination, reports) {
             let Some(own) = self.own.get_mut(&signature) else { continue };
             own.units = own.units.saturating_sub(units);
             own.reporters = own.reporters.saturating_sub(reporters);
-            if *own == Own::default() {
+            if *own == ReportSum::default() {
                 self.own.remove(&signature);
             }
         }

@@ -10,7 +10,7 @@ use super::server::Server;
 use super::spool::{Outgoing, Spool, Waiting, reopened};
 use super::submission::{Side, Submission, Tally};
 use super::submit::Forgotten;
-use super::user_report::{Counted, Own, UserReport};
+use super::user_report::{Counted, ReportSum, UserReport};
 use super::user_reports_tests::{DAY, Ledger, NOW, counts, net, of, server, site, small, submission, user};
 use crate::history::vector::Origin;
 use crate::history::window::Calendar;
@@ -131,7 +131,7 @@ fn a_lost_report_takes_nothing_from_others() {
         let (_, batch) = milter.cache().next_batch(SERVER, true).unwrap();
         lose(&mut milter, batch.number);
         assert_eq!(milter.shown(of(1), NOW), 0);
-        assert_eq!(milter.counts().user_reports.own(of(1)), Own::default());
+        assert_eq!(milter.counts().user_reports.own(of(1)), ReportSum::default());
         assert_eq!(
             milter.submit(&user_submission(1, 1, Side::Spam, NOW)),
             Tally { known: 1, ..Tally::default() }
@@ -186,7 +186,7 @@ fn traps_take_no_room_from_users() {
     }
     assert_eq!(site.counts().user_reports.taken(), Rows { users: 7, ..full });
     assert_eq!(site.counts().user_reports.row(&(user(1), of(1))), None);
-    assert_eq!(site.counts().user_reports.own(of(1)), Own::default());
+    assert_eq!(site.counts().user_reports.own(of(1)), ReportSum::default());
     assert_eq!((site.counts().cases.get(of(1)), net(&site, 1, NOW)), (None, 8));
     assert!(site.counts().changes.user_reports.contains(&(user(1), of(1))));
 }

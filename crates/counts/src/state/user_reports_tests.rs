@@ -16,7 +16,7 @@ use super::server::Server;
 use super::spool::Spool;
 use super::submission::{Nominated, Side, Submission, Tally, Weighing};
 use super::submit::Forgotten;
-use super::user_report::{Own, UserReport};
+use super::user_report::{ReportSum, UserReport};
 use super::user_reports::UserReports;
 use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
@@ -101,7 +101,7 @@ fn one_reporter_counts_once_and_withdraws_its_full_weight() {
     assert_eq!(site.submit(&submission(3, 1, Side::Spam, UNIT, NOW + 20 * DAY)), counted);
     assert_eq!(site.submit(&submission(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), counted);
     assert_eq!(net(&site, 1, NOW + 20 * DAY), 5);
-    let own = Own { units: 8, reporters: 2 };
+    let own = ReportSum { units: 8, reporters: 2 };
     assert_eq!(site.counts().user_reports.own(revocation(of(1))), own);
 }
 
@@ -217,7 +217,7 @@ fn user_reports_count_for_their_own_retention() {
     assert_eq!(site.counts_mut().user_reports.take_expired(begin + 30 * DAY).len(), 1);
     assert_eq!(
         (site.counts().user_reports.len(), site.counts().user_reports.own(of(1))),
-        (0, Own::default())
+        (0, ReportSum::default())
     );
 }
 

@@ -139,8 +139,8 @@ mod tests {
     use super::*;
     use crate::disk::{commit, open};
     use bulkmark_counts::settings::{Role, Settings};
+    use bulkmark_counts::state::bulk_counts::BulkCounts;
     use bulkmark_counts::state::expired::Expired;
-    use bulkmark_counts::state::held::Held;
     use bulkmark_counts::state::receipts::Reporter;
     use bulkmark_types::{FederationKey, Signature};
     use std::sync::Arc;
@@ -181,7 +181,7 @@ mod tests {
         let list = reader.bulk().unwrap().unwrap();
         assert_eq!((list.mark, list.count().unwrap(), list.versions.len()), (ours, 1, 1));
         let (rows, last) = list.rows(None, 16).unwrap();
-        let mut held = Held::new(&settings);
+        let mut held = BulkCounts::new(&settings);
         rows.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
         assert_eq!(held.count(signature, NOW), 30);
         assert!(list.rows(last, 16).unwrap().0.is_empty());

@@ -6,11 +6,11 @@ use crate::history::refusal::StepRefusal;
 use crate::history::row::Row;
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::fleet::fold::{Fleet, check_parameters};
 use crate::state::fleet::keeps::Keeps;
 use crate::state::fleet::marks::KnownMark;
 use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
-use crate::state::held::Held;
 use crate::state::merged::MergedCounts;
 
 /// The received part of a snapshot. A milter with a partial copy needs only the first parts.
@@ -23,7 +23,7 @@ pub struct FleetAssembly {
     skims: bool,
     merged: MergedCounts,
     allowance: Allowance,
-    held: Held,
+    held: BulkCounts,
     sections: u64,
     head: Option<Head>,
     fleet: Fleet,
@@ -37,7 +37,7 @@ pub struct Assembled {
     /// The state of its chain.
     pub head: Head,
     pub(crate) merged: MergedCounts,
-    pub(crate) held: Held,
+    pub(crate) held: BulkCounts,
     pub(crate) fleet: Fleet,
 }
 
@@ -56,7 +56,7 @@ impl FleetAssembly {
             skims: false,
             merged: MergedCounts::new(settings),
             allowance: Allowance::default(),
-            held: Held::new(settings),
+            held: BulkCounts::new(settings),
             sections: 0,
             head: None,
             fleet: Fleet::default(),

@@ -10,12 +10,12 @@ use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Origin, Vector};
 use crate::history::window::Calendar;
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::counts::Counts;
 use crate::state::fleet::client::ClientDraft;
 use crate::state::fleet::community::CommunityDraft;
 use crate::state::fleet::fold::Fleet;
 use crate::state::fleet::reported::{Reported, counts_before, halve};
-use crate::state::held::Held;
 use crate::state::limited::Limits;
 use crate::state::merged::MergedCounts;
 use crate::state::note_queue::LEAST_BOUND;
@@ -282,7 +282,7 @@ impl Drafting<'_> {
         before.chain(self.community.growth(signature)).chain(by_clients).collect()
     }
 
-    fn finish(self, held: &Held, terms: &Terms, same: bool) -> Option<Outline> {
+    fn finish(self, held: &BulkCounts, terms: &Terms, same: bool) -> Option<Outline> {
         let withdrawn = self.withdrawn(terms);
         if self.drafted.batches == 0 && withdrawn.is_empty() && same && self.covers == self.fleet.mark.covers
         {

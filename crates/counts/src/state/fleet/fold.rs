@@ -8,9 +8,9 @@ use crate::history::step::{Step, StepHead};
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Origin};
 use crate::settings::Settings;
-use crate::state::fleet::keeps::Folded;
+use crate::state::bulk_counts::BulkCounts;
+use crate::state::fleet::keeps::FoldTarget;
 use crate::state::fleet::marks::Marks;
-use crate::state::held::Held;
 use crate::state::merged::{Applied, MergedCounts};
 
 /// The state of the chain, and its batches. Its cells are the merged ones, which have no other source then.
@@ -39,7 +39,7 @@ impl Fleet {
     /// [`StepRefusal`]; nothing is changed then.
     pub fn apply(
         &mut self,
-        Folded { merged, held, keeps }: Folded<'_>,
+        FoldTarget { merged, held, keeps }: FoldTarget<'_>,
         step: &Step,
         bytes: &[u8],
         place: u64,
@@ -94,10 +94,10 @@ impl Fleet {
 
     /// Applies a step to the list of bulk. Withdrawn counts are part of any count of the list: then it starts over, as it does when a list
     /// begins.
-    fn apply_bulk(&self, held: &mut Held, step: &Step, settings: &Settings) {
+    fn apply_bulk(&self, held: &mut BulkCounts, step: &Step, settings: &Settings) {
         let is_withdrawn = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         if is_withdrawn || self.bound == 0 && step.head.bound > 0 {
-            *held = Held::new(settings);
+            *held = BulkCounts::new(settings);
         }
         step.bulk.iter().for_each(|section| held.raise(section, step.head.time, |_, _, _| ()));
     }

@@ -3,7 +3,7 @@
 //! keeps both: the cells for the next step, and the list to know which counts were announced.
 
 use crate::settings::{Federation, LocalCopy, Settings};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::merged::MergedCounts;
 
 /// The kept data.
@@ -46,8 +46,8 @@ impl Keeps {
 }
 
 /// The counts that steps are added to.
-pub struct Folded<'a> {
+pub struct FoldTarget<'a> {
     pub(crate) merged: &'a mut MergedCounts,
-    pub(crate) held: &'a mut Held,
+    pub(crate) held: &'a mut BulkCounts,
     pub(crate) keeps: Keeps,
 }

@@ -4,7 +4,7 @@
 
 use crate::history::bulk::{Print, Section};
 use crate::history::window::{Calendar, Window};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::merged::MergedCounts;
 use crate::state::note_queue::bound_for;
 use crate::state::shares::{Share, add_up};
@@ -42,7 +42,7 @@ impl Reported {
     /// The entries to announce. `held` has the announced counts, and `counts` returns those after the step.
     pub(super) fn sections(
         &self,
-        held: &Held,
+        held: &BulkCounts,
         calendar: Calendar,
         counts: impl Fn(Signature) -> Vec<Share>,
     ) -> Vec<Section> {

@@ -34,14 +34,14 @@ struct Bucket {
 }
 
 /// The list of one window.
-struct HeldWindow {
+struct BulkWindow {
     parts: Vec<Bucket>,
     /// Counts that do not fit beside their prints.
     large: HashMap<u64, u32>,
     len: usize,
 }
 
-impl HeldWindow {
+impl BulkWindow {
     fn new() -> Self {
         let parts = std::iter::repeat_with(Bucket::default).take(PARTS).collect();
         Self { parts, large: HashMap::new(), len: 0 }
@@ -128,16 +128,16 @@ fn part_of(print: Print) -> usize {
 }
 
 /// The list, by window.
-pub struct Held {
+pub struct BulkCounts {
     calendar: Calendar,
     /// The most signatures of a window.
     most: usize,
-    windows: BTreeMap<Window, HeldWindow>,
+    windows: BTreeMap<Window, BulkWindow>,
     /// Signatures without room.
     left_out: u64,
 }
 
-impl Held {
+impl BulkCounts {
     /// An empty list. A window holds as many signatures as half of the capacity: of real mail a tenth is bulk.
     pub fn new(settings: &Settings) -> Self {
         let most = settings.capacity.get().div_ceil(2) as usize;
@@ -184,9 +184,9 @@ impl Held {
         let most = self.most;
         if !self.windows.contains_key(&window) {
             // Earlier windows will hardly grow any more.
-            self.windows.values_mut().for_each(HeldWindow::shrink);
+            self.windows.values_mut().for_each(BulkWindow::shrink);
         }
-        let held = self.windows.entry(window).or_insert_with(HeldWindow::new);
+        let held = self.windows.entry(window).or_insert_with(BulkWindow::new);
         for entries in section.entries.chunk_by(|(a, _), (b, _)| part_of(*a) == part_of(*b)) {
             let room = most.saturating_sub(held.len);
             let mut rose = |print, count| rose(window, print, count);
@@ -221,7 +221,7 @@ impl Held {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.windows.values().map(HeldWindow::memory).sum()
+        self.windows.values().map(BulkWindow::memory).sum()
     }
 
     /// The parts that have changed since they were written, each with its number in its window.
@@ -273,8 +273,8 @@ mod tests {
         }
     }
 
-    fn held(sections: &[Section]) -> Held {
-        let mut held = Held::new(&Settings::default());
+    fn held(sections: &[Section]) -> BulkCounts {
+        let mut held = BulkCounts::new(&Settings::default());
         sections.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
         held
     }
@@ -301,7 +301,7 @@ mod tests {
                     let of_day = sections.iter().filter(|s| s.window == section(day, &[]).window);
                     let counts = of_day.flat_map(|s| &s.entries).filter(|(p, _)| *p == print);
                     let highest = counts.map(|&(_, count)| count).max().unwrap_or(0);
-                    let found = |held: &Held| {
+                    let found = |held: &BulkCounts| {
                         let start = section(day, &[]).window.start;
                         held.by_window(signature(n), NOW).filter(|s| s.window == start).map(|s| s.count).sum::<u32>()
                     };
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_window_is_bounded() {
         let settings = Settings { capacity: 1.try_into().unwrap(), ..Settings::default() };
-        let mut held = Held::new(&settings);
+        let mut held = BulkCounts::new(&settings);
         held.most = 3;
         let all: Vec<_> = (0..10).map(|n| (n, 12)).collect();
         held.raise(&section(0, &all), NOW, |_, _, _| ());
