@@ -169,7 +169,7 @@ impl Settings {
         }
         let of_user_reports = Duration::from_secs(USER_REPORT_WINDOW);
         if self.window == of_user_reports {
-            let why = "is the length of the windows in which user reports is counted; expected another one";
+            let why = "is the length of the windows in which user reports are counted; expected another one";
             return Err(("window", format!("found {}, which {why}", shown(self.window))));
         }
         Ok(())

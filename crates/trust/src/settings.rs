@@ -27,7 +27,9 @@ pub enum SettingsError {
     #[error("new-reporter is {0}, expected 0.125 to 1: the weight of reporter reports for the first time")]
     NewReporter(f64),
     /// The weight of all newcomers together.
-    #[error("max-newcomers is {0}, expected 0.125 to 1000: what newcomers together weigh for one signature")]
+    #[error(
+        "max-newcomers is {0}, expected 0.125 to 1000: the weight of all newcomers together for one signature"
+    )]
     MaxNewcomers(f64),
 }
 

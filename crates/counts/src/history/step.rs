@@ -127,7 +127,7 @@ impl Step {
             head.bound = fields.u32()?;
             bulk = decode_sections(&mut fields.0)
                 .filter(|_| head.bound > 0)
-                .ok_or_else(|| fault("bulk that cannot be"))?;
+                .ok_or_else(|| fault("an impossible list of bulk"))?;
         }
         let updates = decode_updates(&mut fields, head.origin)?;
         Ok(Self { head, marks, bulk, updates })

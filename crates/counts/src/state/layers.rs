@@ -218,7 +218,7 @@ impl Layers {
         let most = allowance.most(row.bytes.len());
         if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
             log::warn!(
-                "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
+                "a snapshot has too many made-up cells; the counts of the client {origin} are skipped"
             );
             allowance.leave_out()?;
             return Ok(true);

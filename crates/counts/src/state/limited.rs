@@ -212,7 +212,7 @@ impl Limited {
             if let Some(anomaly) = member.look() {
                 log::error!(
                     "the client {name} reports signatures that are made up: {anomaly}. Its limits hold; bulkmark client remove \
-                     --with-counts {name} takes back what it reported"
+                     --with-counts {name} withdraws its reports"
                 );
             }
             member.cut().map(|(update, bytes)| ClientUpdate { client: name.clone(), update, bytes })

@@ -123,7 +123,7 @@ impl Server {
             Err(Refusal::Parameter { error, .. }) => Err(error),
             Err(refusal) => {
                 // Its windows are over, or nobody counts in them.
-                log::error!("what was held back cannot be counted: {refusal}");
+                log::error!("held reports cannot be counted: {refusal}");
                 Ok(())
             }
         }

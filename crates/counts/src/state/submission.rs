@@ -82,7 +82,7 @@ pub struct Tally {
     pub no_room: usize,
     /// The report has no weight: it revokes no nomination, newcomers have reached their bound, or the reporter lost all trust.
     pub weightless: usize,
-    /// The report would be new, but only changes are accepted.
+    /// The report would be new, but only withdrawals are accepted.
     pub left_out: usize,
     /// The sum of the weights of all counted reports, in units.
     pub units: u32,

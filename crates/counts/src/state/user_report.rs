@@ -66,7 +66,7 @@ pub(super) fn own_of(
     })
 }
 
-/// The net units of each end of a row, if one more report in `window` is appended: the reports from each window on.
+/// The net units of the reports from each window on, for the windows of the reports up to `window`, and for `window`.
 pub(super) fn end_sums<'a, I: Iterator<Item = &'a UserReport>>(
     reports: impl Fn() -> I,
     window: u64,

@@ -130,7 +130,7 @@ impl FleetAssembly {
 
     fn begin(&mut self, head: Head) -> Result<(), StepRefusal> {
         if !head.mark.is_possible() {
-            return Err(junk("no chain of steps can stand where it says"));
+            return Err(junk("the state of its chain is impossible"));
         }
         if let Some((key_id, window)) = self.like {
             // The rest would be read in vain.

@@ -208,7 +208,7 @@ impl Drafting<'_> {
     /// Decodes a batch, or returns the reason for skipping it.
     fn read(&self, batch: &LoggedBatch) -> Result<SpoolBatch, String> {
         if batch.bytes.is_empty() {
-            return Err("it is empty, or of nobody that the log knows".to_owned());
+            return Err("it is empty, or its client is not known to the log".to_owned());
         }
         let content = SpoolBatch::decode(&batch.bytes).ok_or_else(|| unreadable_reason(&batch.bytes))?;
         let (ours, theirs) = (self.settings.federation.key_id, content.key_id);
@@ -217,7 +217,11 @@ impl Drafting<'_> {
                 "it is of a machine whose federation key id is {theirs:016x}, and here it is {ours:016x}"
             ));
         }
-        if is_name(&batch.client) { Ok(content) } else { Err("nobody can have this name".to_owned()) }
+        if is_name(&batch.client) {
+            Ok(content)
+        } else {
+            Err("the name of its client is not valid".to_owned())
+        }
     }
 
     fn take(&mut self, batch: &LoggedBatch, content: &SpoolBatch) -> Result<(), ParameterError> {
