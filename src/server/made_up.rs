@@ -2,7 +2,7 @@
 //! Clients whose signatures are no hashes of messages. Signatures that somebody aims at few cells cost a server more than others, and
 //! raise the counts of what nobody sent; so their sender is slowed, and then refused.
 
-use bulkmark_counts::state::oddity::{Oddity, oddity};
+use bulkmark_counts::state::anomaly::{Anomaly, anomaly};
 use bulkmark_filter::{CELLS_PER_BLOCK, Sparse};
 use bulkmark_types::Signature;
 use parking_lot::Mutex;
@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     /// It is taken.
     Good,
     /// It is taken, but its sample was strange, for the first time or again.
-    Strange(Oddity, u32),
+    Strange(Anomaly, u32),
     /// It comes too soon after another.
     Slowed,
     /// Nothing is taken of this client.
@@ -111,12 +111,12 @@ impl MadeUp {
 }
 
 /// What is strange about the cells of these signatures.
-fn look(filter: &Sparse, sample: &[u128]) -> Option<Oddity> {
+fn look(filter: &Sparse, sample: &[u128]) -> Option<Anomaly> {
     let mut cells: Vec<usize> = sample.iter().flat_map(|&element| filter.cells_of(element)).collect();
     cells.sort_unstable();
     cells.dedup();
     let blocks = cells.chunk_by(|a, b| a / CELLS_PER_BLOCK == b / CELLS_PER_BLOCK).count();
-    oddity(sample.len() as u64, filter.blocks(), cells.len(), blocks)
+    anomaly(sample.len() as u64, filter.blocks(), cells.len(), blocks)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! An aggregator that is cut off or killed at the worst moment, on both engines: when the log took its step and could not say so, and in
 //! the midst of a snapshot.
 
-use bulkmark_counts::Carried;
+use bulkmark_counts::SpoolBatch;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::nats::Nats;
 use bulkmark_sync::log::postgres::Postgres;
@@ -89,7 +89,7 @@ async fn report(log: &impl Log) {
         };
         let reports =
             (0..8000).map(|n| (signature(n), 1)).chain([(body_of(1), 3)].into_iter().filter(|_| number == 1));
-        let carried = Carried {
+        let carried = SpoolBatch {
             key_id: FederationKey::public().id(),
             spool: 7,
             number,

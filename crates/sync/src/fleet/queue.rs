@@ -2,7 +2,7 @@
 //! Batches that an aggregator read and no step covers yet.
 
 use crate::log::{Batch, Client};
-use bulkmark_counts::Batched;
+use bulkmark_counts::LoggedBatch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 use std::time::Instant;
@@ -74,7 +74,7 @@ impl Queue {
     }
 
     /// As many as one step may cover, with the limits of their clients. One of nobody's is covered and counts nothing.
-    pub(super) fn first(&self, clients: &Clients) -> Vec<Batched> {
+    pub(super) fn first(&self, clients: &Clients) -> Vec<LoggedBatch> {
         let (mut bytes, mut first) = (0, Vec::new());
         for batch in &self.batches {
             if bytes > DRAFTED {
@@ -82,7 +82,7 @@ impl Queue {
             }
             bytes += batch.bytes.len() + OVERHEAD;
             let client = clients.all.get(&batch.client);
-            first.push(Batched {
+            first.push(LoggedBatch {
                 place: batch.place.0,
                 at: batch.at,
                 client: batch.client.clone(),
@@ -184,7 +184,7 @@ mod tests {
         assert!(!queue.strangers(&clients));
         queue.push(batch(2, "gone", 10), Instant::now());
         assert!(queue.strangers(&clients));
-        let of = |batch: &Batched| (batch.limits, batch.withdrawn, batch.bytes.len());
+        let of = |batch: &LoggedBatch| (batch.limits, batch.withdrawn, batch.bytes.len());
         let first: Vec<_> = queue.first(&clients).iter().map(of).collect();
         assert_eq!(first, [(None, 0, 10), (limits, 2, 10), (None, 0, 0)]);
         assert_eq!(clients.withdrawn(), [("isp".to_owned(), 2)]);
