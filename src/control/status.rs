@@ -10,7 +10,7 @@ use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
 use bulkmark_sync::fleet::{Fleet, FleetStatus};
-use bulkmark_sync::{Asks, LinkStatus, Links, Parameters, Remote};
+use bulkmark_sync::{LinkStatus, Links, Parameters, Remote, RemoteCounts};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ pub struct Parts {
     /// A fleet that it is one of, whose log is the first of `links`.
     pub fleet: Option<Arc<Fleet>>,
     /// Who is asked for counts that are not held here.
-    pub asks: Option<Arc<Asks>>,
+    pub asks: Option<Arc<RemoteCounts>>,
     /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
     /// What a server refused; none of a milter.

@@ -301,7 +301,7 @@ async fn take_reports(
     let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
     let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(|_| large())?;
     let batch = Reports::decode(&body).map_err(|e| {
-        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        let code = if e.is_other_version() { Code::BodyVersion } else { Code::Body };
         Failure(code, e.to_string())
     })?;
     service.gate.admit(&client, batch.reports.len())?;

@@ -16,8 +16,8 @@ use axum::response::Response;
 use bulkmark_counts::BulkMark;
 use bulkmark_ledger::{Behind, BulkRows, Ledger, now};
 use bulkmark_sync::Code;
+use bulkmark_sync::bulk_frame::{self, ListHead};
 use bulkmark_sync::clock::ClockGuard;
-use bulkmark_sync::told::{self, Beginning};
 use bulkmark_sync::wire::{self, frame};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMa
 
 async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {
     let (mut theirs, mut moves, clock) = (since, ledger.bulk_moves(), ClockGuard::begin());
-    let alive = || frame(&told::alive(ledger.bulk()));
+    let alive = || frame(&bulk_frame::alive(ledger.bulk()));
     stream.send(&[&wire::BULK[..], &alive()].concat()).await?;
     while clock.is_steady() {
         moves.mark_unchanged();
@@ -126,7 +126,7 @@ fn notes(ledger: &Ledger, ours: BulkMark, from: BulkMark) -> Result<Option<Block
     let mut block = Block { mark: from, ..Block::default() };
     for (number, bytes) in notes {
         block.begins.push(block.bytes.len());
-        block.bytes.extend_from_slice(&frame(&told::note(&bytes)));
+        block.bytes.extend_from_slice(&frame(&bulk_frame::note(&bytes)));
         block.mark = block.mark.after(number, &bytes);
     }
     Ok(Some(block))
@@ -142,14 +142,14 @@ async fn send_list(stream: &Stream, ledger: &Ledger) -> Result<BulkMark, Ended> 
     let Some((number, rows)) = stream.place.read(open).await? else { return Err(Ended) };
     let BulkRows { mark, versions, .. } = &*rows;
     let mark = *mark;
-    let beginning = Beginning { mark, rows: number, versions: versions.clone() };
-    stream.send(&frame(&told::begins(&beginning))).await?;
+    let list_head = ListHead { mark, rows: number, versions: versions.clone() };
+    stream.send(&frame(&bulk_frame::head(&list_head))).await?;
     let mut last = None;
     loop {
         let (of, after) = (Arc::clone(&rows), last);
         let (some, next) = stream.place.read(move || Ok(of.rows(after, ROWS_AT_ONCE)?)).await?;
         for section in &some {
-            stream.send(&frame(&told::row(section))).await?;
+            stream.send(&frame(&bulk_frame::row(section))).await?;
         }
         if some.len() < ROWS_AT_ONCE {
             return Ok(mark);
@@ -172,7 +172,7 @@ pub(super) async fn counts(
     let body = axum::body::to_bytes(body, wire::MAX_QUESTION_BYTES);
     let body = tokio::time::timeout(QUESTION_TIME, body).await.map_err(late)?.map_err(long)?;
     let signatures = wire::decode_question(&body).map_err(|e| {
-        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        let code = if e.is_other_version() { Code::BodyVersion } else { Code::Body };
         Failure(code, e.to_string())
     })?;
     // As many as it may report.

@@ -40,7 +40,7 @@ pub(super) async fn examine(
         };
         let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
         match (asked, told.and_then(|link| link.error.as_ref())) {
-            (Err(e), _) if e.is_of_clocks() => {
+            (Err(e), _) if e.is_clock_error() => {
                 let advice = "correct the clock that is wrong and let NTP keep it right: timedatectl, chronyc tracking";
                 report.error("clock", format!("{url}: {e}"), advice);
             }

@@ -2,11 +2,11 @@
 //! Makes steps of what the milters report. Any number of aggregators do so side by side, and know nothing of one another: the
 //! log takes the first step that follows the last, and all go on from what it delivers.
 
+use super::anomalies::no_more_epochs;
 use super::basis::Basis;
 use super::cursor::{Cursor, own};
 use super::guard::guard;
 use super::lost::Lost;
-use super::notes::no_more_epochs;
 use super::queue::{Clients, Queue};
 use super::snapshots::Snapshots;
 use super::state::{Count, Fleet, Stopped};
@@ -67,7 +67,7 @@ async fn make_steps<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
             Ok(()) => (),
             Err(Stopped::Ledger(LedgerError::Closed)) => return,
             Err(e) => {
-                aggregator.fleet.fails(Flow::Reports, &e);
+                aggregator.fleet.set_failing(Flow::Reports, &e);
                 if began.elapsed() > DELIVERY {
                     backoff = Backoff::up_to(LONGEST);
                 }
@@ -120,7 +120,7 @@ impl<L: Log> Aggregator<L> {
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;
-        self.fleet.works(Flow::Reports);
+        self.fleet.set_working(Flow::Reports);
         let mut look = tokio::time::interval(LOOK);
         let mut stepped = Instant::now();
         loop {
@@ -128,7 +128,7 @@ impl<L: Log> Aggregator<L> {
             tokio::select! {
                 batch = batches.next(), if self.queue.has_room() => {
                     let batch = batch?;
-                    self.fleet.reads(&batch, self.clients.rate(&batch.client));
+                    self.fleet.batch_read(&batch, self.clients.rate(&batch.client));
                     self.queue.push(batch, Instant::now());
                 }
                 changed = reached.changed() => {
@@ -148,7 +148,7 @@ impl<L: Log> Aggregator<L> {
                     }
                 }
                 () = until(due) => {
-                    if self.queue.strangers(&self.clients) {
+                    if self.queue.has_unknown(&self.clients) {
                         self.look_again_at_clients().await?;
                     }
                     self.draft(basis, reached).await?;
@@ -216,7 +216,7 @@ impl<L: Log> Aggregator<L> {
         let Some((_, made)) = step_head(&drafted.bytes) else { return Ok(()) };
         if self.append(cursor.place, made, drafted.bytes).await {
             self.fleet.count(Count::JunkBatches, drafted.junk);
-            drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
+            drafted.unread.iter().for_each(|what| self.fleet.skipped_batch(what));
             log::debug!("step {} of {} batches", made.version, drafted.batches);
         }
         Ok(())
@@ -231,8 +231,8 @@ impl<L: Log> Aggregator<L> {
         let late = matches!(appended, Ok(None)).then_some((place, bytes));
         self.waits = Some(Appended { mark, until: Instant::now() + wait, late });
         match appended {
-            Ok(_) => self.fleet.works(Flow::Reports),
-            Err(e) => self.fleet.fails(Flow::Reports, &Stopped::from(e)),
+            Ok(_) => self.fleet.set_working(Flow::Reports),
+            Err(e) => self.fleet.set_failing(Flow::Reports, &Stopped::from(e)),
         }
         if is_taken {
             self.snapshots.made(size);
@@ -255,22 +255,22 @@ impl<L: Log> Aggregator<L> {
 
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends, self.ledger.fleet());
+        self.fleet.set_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 
     async fn look_at_clients(&mut self) -> Result<(), Stopped> {
-        self.clients.are(self.log.clients().await?);
+        self.clients.set(self.log.clients().await?);
         Ok(())
     }
 
-    /// A client that was added a moment ago is not taken for nobody.
+    /// A client that was added a moment ago is not taken for unknown.
     async fn look_again_at_clients(&mut self) -> Result<(), Stopped> {
         self.look_at_clients().await?;
-        if self.queue.strangers(&self.clients) {
+        if self.queue.has_unknown(&self.clients) {
             tokio::time::sleep(LOOK_AGAIN).await;
             self.look_at_clients().await?;
-            if self.queue.strangers(&self.clients) {
+            if self.queue.has_unknown(&self.clients) {
                 log::warn!("batches of a client that the log does not know any more are passed over");
                 self.clients.give_up(&self.queue);
             }
@@ -316,7 +316,7 @@ impl<L: Log> Aggregator<L> {
             }
             Lost::Nothing => {
                 // The reader of steps is to take the log's chain over.
-                self.fleet.forks();
+                self.fleet.set_forked();
                 Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
             }
         }

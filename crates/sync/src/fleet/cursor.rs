@@ -38,7 +38,7 @@ impl Head {
 
 /// What a step is to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum StepKind {
     /// It follows what is counted here: it is to be applied.
     Next,
     /// It is counted here already, or lost a race.
@@ -80,27 +80,31 @@ impl Cursor {
     }
 
     /// What a step at `place` is to a ledger that is at `own`. Without a head it cannot be read.
-    pub(super) fn see(&mut self, place: Place, head: Option<Head>, own: Mark) -> Seen {
+    pub(super) fn classify(&mut self, place: Place, head: Option<Head>, own: Mark) -> StepKind {
         self.place = self.place.max(place);
-        let Some(head) = head else { return Seen::Junk };
+        let Some(head) = head else { return StepKind::Junk };
         if own.version == 0 && head.version == 1 && head.before != Chain::default() && self.tip.is_none() {
-            return Seen::Seed;
+            return StepKind::Seed;
         }
         let before = Mark { version: head.version.saturating_sub(1), chain: head.before };
         let tip = *self.tip.get_or_insert(before);
         let doubted = place <= self.doubted;
         if head.follows(own) && (tip == own || tip.version < own.version) {
-            return Seen::Next;
+            return StepKind::Next;
         }
         if head.follows(tip) && head.version <= own.version {
             (self.tip, self.time, self.went_on) = (Some(head.mark()), head.time, true);
             // Of older ones it is not known here which they were.
-            return if head.version == own.version && head.mark() != own { Seen::Fork } else { Seen::Known };
+            return if head.version == own.version && head.mark() != own {
+                StepKind::Fork
+            } else {
+                StepKind::Known
+            };
         }
         match (head.version <= tip.version, doubted) {
-            (true, _) if doubted || self.went_on => Seen::Known,
-            (false, true) => Seen::Junk,
-            _ => Seen::Doubt,
+            (true, _) if doubted || self.went_on => StepKind::Known,
+            (false, true) => StepKind::Junk,
+            _ => StepKind::Doubt,
         }
     }
 
@@ -144,22 +148,26 @@ mod tests {
         let mut cursor = Cursor::new(Place(0), None, Place(0));
         let mut own = Mark::default();
         for version in 1..=3 {
-            assert_eq!(cursor.see(Place(version), straight(b'a', version), own), Seen::Next);
+            assert_eq!(cursor.classify(Place(version), straight(b'a', version), own), StepKind::Next);
             own = mark(b'a', version);
             cursor.applied(own);
-            assert_eq!(cursor.see(Place(version), step((b'a', b'b'), version), own), Seen::Known, "lost");
+            assert_eq!(
+                cursor.classify(Place(version), step((b'a', b'b'), version), own),
+                StepKind::Known,
+                "lost"
+            );
         }
         assert!(cursor.is_at(own));
-        assert_eq!(cursor.see(Place(9), None, own), Seen::Junk);
+        assert_eq!(cursor.classify(Place(9), None, own), StepKind::Junk);
         // What does not follow is doubted once, and passed over when the snapshot said nothing else.
-        assert_eq!(cursor.see(Place(10), straight(b'b', 4), own), Seen::Doubt);
+        assert_eq!(cursor.classify(Place(10), straight(b'b', 4), own), StepKind::Doubt);
         let mut again = Cursor::new(Place(1), Some(mark(b'a', 1)), cursor.doubted_with(Place(10)));
         for version in [2, 3] {
-            assert_eq!(again.see(Place(version), straight(b'a', version), own), Seen::Known);
+            assert_eq!(again.classify(Place(version), straight(b'a', version), own), StepKind::Known);
         }
-        assert_eq!(again.see(Place(9), None, own), Seen::Junk);
-        assert_eq!(again.see(Place(10), straight(b'b', 4), own), Seen::Junk);
-        assert_eq!(again.see(Place(11), straight(b'a', 4), own), Seen::Next);
+        assert_eq!(again.classify(Place(9), None, own), StepKind::Junk);
+        assert_eq!(again.classify(Place(10), straight(b'b', 4), own), StepKind::Junk);
+        assert_eq!(again.classify(Place(11), straight(b'a', 4), own), StepKind::Next);
     }
 
     /// The log was put back to version 2 and went on without what is counted here.
@@ -168,17 +176,17 @@ mod tests {
         let own = mark(b'a', 5);
         // It is shorter, and its places are used again: the reader that goes on behind its own finds an older version.
         let mut cursor = Cursor::new(Place(5), Some(own), Place(0));
-        assert_eq!(cursor.see(Place(6), straight(b'b', 4), own), Seen::Doubt);
+        assert_eq!(cursor.classify(Place(6), straight(b'b', 4), own), StepKind::Doubt);
         // It is longer.
-        assert_eq!(cursor.see(Place(6), straight(b'b', 6), own), Seen::Doubt);
+        assert_eq!(cursor.classify(Place(6), straight(b'b', 6), own), StepKind::Doubt);
         // From its beginning, or from a snapshot that both have.
         for tip in [None, Some(mark(b'a', 2))] {
             let mut cursor = Cursor::new(Place(2), tip, Place(9));
-            assert_eq!(cursor.see(Place(3), step((b'a', b'b'), 3), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(3), step((b'a', b'b'), 3), own), StepKind::Known);
             assert!(!cursor.is_at(own));
-            assert_eq!(cursor.see(Place(4), straight(b'b', 4), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(4), straight(b'b', 4), own), StepKind::Known);
             assert_eq!(cursor.time, 4);
-            assert_eq!(cursor.see(Place(5), straight(b'b', 5), own), Seen::Fork);
+            assert_eq!(cursor.classify(Place(5), straight(b'b', 5), own), StepKind::Fork);
         }
     }
 
@@ -189,12 +197,12 @@ mod tests {
         let mut cursor = Cursor::new(Place(0), None, Place(0));
         for (place, version) in [(1, 3), (2, 4), (7, 5)] {
             assert!(!cursor.is_at(own));
-            assert_eq!(cursor.see(Place(place), straight(b'a', version), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(place), straight(b'a', version), own), StepKind::Known);
         }
         assert!(cursor.is_at(own));
-        assert_eq!(cursor.see(Place(8), straight(b'a', 6), own), Seen::Next);
+        assert_eq!(cursor.classify(Place(8), straight(b'a', 6), own), StepKind::Next);
         // A log that begins anew behind what is counted here.
         let mut cursor = Cursor::new(Place(0), None, Place(0));
-        assert_eq!(cursor.see(Place(1), straight(b'a', 6), own), Seen::Next);
+        assert_eq!(cursor.classify(Place(1), straight(b'a', 6), own), StepKind::Next);
     }
 }

@@ -2,7 +2,7 @@
 //! Keeps a ledger in step with a fleet's log.
 
 use super::ahead::{Ahead, Tip};
-use super::cursor::{Cursor, Head, Seen, own};
+use super::cursor::{Cursor, Head, StepKind, own};
 use super::snapshot;
 use super::state::{Count, Fleet, Stopped};
 use crate::backoff::Backoff;
@@ -47,7 +47,7 @@ pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
             Ok(()) => (),
             Err(Stopped::Ledger(LedgerError::Closed)) => return,
             Err(e) => {
-                follower.fleet.fails(Flow::Updates, &e);
+                follower.fleet.set_failing(Flow::Updates, &e);
                 // What was to be compared may not have been, to its end.
                 (follower.doubted, follower.from) = (Place(0), None);
                 let patience = if matches!(e, Stopped::Unlike(_)) { &mut unlike } else { &mut backoff };
@@ -74,7 +74,7 @@ struct Follower<L> {
 impl<L: Log> Follower<L> {
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends, self.ledger.fleet());
+        self.fleet.set_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 
@@ -83,7 +83,7 @@ impl<L: Log> Follower<L> {
         let (mut cursor, mut steps) = self.begin().await?;
         let mut look = tokio::time::interval(LOOK);
         loop {
-            self.fleet.reaches(cursor);
+            self.fleet.set_cursor(cursor);
             tokio::select! {
                 step = steps.next() => {
                     let step = step.map_err(|e| self.cut(e))?;
@@ -102,7 +102,9 @@ impl<L: Log> Follower<L> {
             // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
             match self.take_snapshot(false).await {
                 // Perhaps all steps are there.
-                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => self.fleet.fails(Flow::Updates, &e),
+                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => {
+                    self.fleet.set_failing(Flow::Updates, &e)
+                }
                 taken => drop(taken?),
             }
         }
@@ -157,7 +159,7 @@ impl<L: Log> Follower<L> {
         }
         let is_all = cursor.place >= ends.steps;
         if is_all && cursor.is_at(own(self.ledger.fleet())) && self.knows_bulk() {
-            self.fleet.is_fresh();
+            self.fleet.set_fresh();
         }
         let tip = self.tip.filter(|tip| is_all && self.is_milter() && cursor.tip == Some(tip.mark));
         let gives_up = self.ahead.gives_up(tip, own(self.ledger.fleet()), ends, Instant::now());
@@ -180,7 +182,7 @@ impl<L: Log> Follower<L> {
                 "the steps do not tell bulk from the count {from} on yet, and copy = \"partial\" needs that: it is asked for with the next \
                  own reports; a partner cannot ask, and aggregators of before tell nothing"
             ));
-            self.fleet.fails(Flow::Updates, &error);
+            self.fleet.set_failing(Flow::Updates, &error);
         }
         from == 0
     }
@@ -195,22 +197,22 @@ impl<L: Log> Follower<L> {
             chain: mark.chain,
             time: head.time,
         });
-        let seen = cursor.see(place, head, own(self.ledger.fleet()));
-        if let (Seen::Known | Seen::Next, Some((head, mark))) = (seen, told) {
+        let kind = cursor.classify(place, head, own(self.ledger.fleet()));
+        if let (StepKind::Known | StepKind::Next, Some((head, mark))) = (kind, told) {
             self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
         }
-        match seen {
-            Seen::Known => Ok(true),
-            Seen::Junk if let Some(other) = other_step(&bytes) => {
+        match kind {
+            StepKind::Known => Ok(true),
+            StepKind::Junk if let Some(other) = other_step(&bytes) => {
                 self.fleet.count(Count::JunkSteps, 1);
-                self.fleet.meets_step(place, other);
+                self.fleet.skipped_step(place, other);
                 Ok(true)
             }
-            Seen::Junk => {
+            StepKind::Junk => {
                 self.junk(place, &"it cannot be read, or does not follow the chain");
                 Ok(true)
             }
-            Seen::Next => {
+            StepKind::Next => {
                 match self.ledger.apply_step(bytes.into(), place.0, now()).await? {
                     Ok(Applied::New) => {
                         cursor.applied(own(self.ledger.fleet()));
@@ -219,15 +221,15 @@ impl<L: Log> Follower<L> {
                     Ok(_) => (),
                     Err(refusal @ StepRefusal::Unlike { .. }) => {
                         self.fleet.count(Count::JunkSteps, 1);
-                        self.fleet.fails(Flow::Updates, &refusal);
+                        self.fleet.set_failing(Flow::Updates, &refusal);
                     }
                     Err(refusal) => self.junk(place, &refusal),
                 }
                 Ok(true)
             }
-            Seen::Seed => self.begin_with_seed().await.map(|()| false),
-            Seen::Doubt => self.doubt(place, cursor).await.map(|()| false),
-            Seen::Fork => self.fork().await.map(|()| false),
+            StepKind::Seed => self.begin_with_seed().await.map(|()| false),
+            StepKind::Doubt => self.doubt(place, cursor).await.map(|()| false),
+            StepKind::Fork => self.fork().await.map(|()| false),
         }
     }
 

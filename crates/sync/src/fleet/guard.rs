@@ -16,9 +16,9 @@ pub(super) async fn guard<L: Log>(log: Arc<L>, fleet: Arc<Fleet>) {
     loop {
         look.tick().await;
         match log.end_stuck().await {
-            Ok(ended) => ended.iter().for_each(|whose| fleet.ends_stuck(whose)),
+            Ok(ended) => ended.iter().for_each(|whose| fleet.ended_stuck(whose)),
             // A log that the version before set up.
-            Err(e @ LogError::NotSetUp(_)) => fleet.ends_stuck(&format!("nobody yet, since {e}")),
+            Err(e @ LogError::NotSetUp(_)) => fleet.ended_stuck(&format!("nobody yet, since {e}")),
             // Those who need the log say why it does not answer.
             Err(_) => (),
         }

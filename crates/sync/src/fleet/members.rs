@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All members of a fleet, as they said of themselves in the log; and the mailings of all.
 
-use super::word::{Condition, FleetMailing, MemberRole, MemberWord};
-use crate::log::{Log, LogError, Word};
+use super::state_report::{Condition, FleetMailing, MemberRole, ReportBody};
+use crate::log::{Log, LogError, StateReport};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,18 +67,18 @@ pub struct MemberStatus {
 
 /// What a member said last.
 #[derive(Debug)]
-struct Heard {
+struct LastReport {
     name: String,
     seconds_ago: u64,
     /// None where it cannot be read.
-    word: Option<MemberWord>,
+    body: Option<ReportBody>,
 }
 
 /// What was read at a time.
 #[derive(Debug)]
 pub struct Members {
     at: Instant,
-    all: Vec<Heard>,
+    all: Vec<LastReport>,
     /// Who stands in the log's lists, and as what.
     listed: BTreeMap<String, MemberRole>,
 }
@@ -93,13 +93,16 @@ impl Members {
         let (clients, aggregators) = (log.clients().await?, log.aggregators().await?);
         let clients = clients.into_iter().map(|client| (client.name, MemberRole::Milter));
         let aggregators = aggregators.into_iter().map(|name| (name, MemberRole::Aggregator));
-        Ok(Self::of(log.words().await?, clients.chain(aggregators).take(MOST_MEMBERS).collect()))
+        Ok(Self::of(log.state_reports().await?, clients.chain(aggregators).take(MOST_MEMBERS).collect()))
     }
 
-    fn of(words: Vec<Word>, listed: BTreeMap<String, MemberRole>) -> Self {
-        let heard =
-            |Word { name, seconds_ago, bytes }| Heard { name, seconds_ago, word: MemberWord::decode(&bytes) };
-        let all = words.into_iter().take(MOST_MEMBERS).map(heard).collect();
+    fn of(reports: Vec<StateReport>, listed: BTreeMap<String, MemberRole>) -> Self {
+        let last = |StateReport { name, seconds_ago, bytes }| LastReport {
+            name,
+            seconds_ago,
+            body: ReportBody::decode(&bytes),
+        };
+        let all = reports.into_iter().take(MOST_MEMBERS).map(last).collect();
         Self { at: Instant::now(), all, listed }
     }
 
@@ -113,15 +116,15 @@ impl Members {
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let since = self.at.elapsed().as_secs();
-        let known = self.all.iter().map(|Heard { name, seconds_ago, word }| {
-            let mut status = status(name, seconds_ago + since, word.as_ref());
+        let known = self.all.iter().map(|LastReport { name, seconds_ago, body }| {
+            let mut status = status(name, seconds_ago + since, body.as_ref());
             if status.condition.role == MemberRole::Unknown {
                 status.condition.role = self.listed.get(name).copied().unwrap_or(MemberRole::Unknown);
             }
             status
         });
-        let speak: BTreeSet<_> = self.all.iter().map(|heard| &heard.name).collect();
-        let absent = self.listed.iter().filter(|(name, _)| !speak.contains(name));
+        let reporting: BTreeSet<_> = self.all.iter().map(|last| &last.name).collect();
+        let absent = self.listed.iter().filter(|(name, _)| !reporting.contains(name));
         let absent = absent.map(|(name, role)| MemberStatus {
             state: MemberState::Absent,
             condition: Condition { role: *role, ..Condition::default() },
@@ -136,8 +139,8 @@ impl Members {
     #[must_use]
     pub fn mailings(&self) -> Vec<FleetMailing> {
         let mut merged: BTreeMap<&str, FleetMailing> = BTreeMap::new();
-        for Heard { name, word, .. } in &self.all {
-            for mailing in word.iter().flat_map(|word| &word.mailings) {
+        for LastReport { name, body, .. } in &self.all {
+            for mailing in body.iter().flat_map(|body| &body.mailings) {
                 match merged.entry(&mailing.signature) {
                     Entry::Occupied(mut entry) => add(entry.get_mut(), name, mailing),
                     Entry::Vacant(entry) => {
@@ -153,12 +156,12 @@ impl Members {
     }
 }
 
-fn status(name: &str, ago: u64, word: Option<&MemberWord>) -> MemberStatus {
-    let condition = word.map(|word| word.condition.clone()).unwrap_or_default();
+fn status(name: &str, ago: u64, body: Option<&ReportBody>) -> MemberStatus {
+    let condition = body.map(|body| body.condition.clone()).unwrap_or_default();
     let is_late = condition.lag_seconds.is_some_and(|lag| lag > LAG)
         || condition.waiting_seconds.is_some_and(|waiting| waiting > WAITING);
-    let state = match word {
-        Some(word) if ago > MISSED * word.every + WAY => MemberState::Silent,
+    let state = match body {
+        Some(body) if ago > MISSED * body.every + WAY => MemberState::Silent,
         Some(_) if is_late => MemberState::Late,
         Some(_) => MemberState::Well,
         None => MemberState::Unreadable,
@@ -185,22 +188,22 @@ fn add(to: &mut FleetMailing, name: &str, mailing: &FleetMailing) {
 mod tests {
     use super::*;
 
-    fn word(name: &str, seconds_ago: u64, word: MemberWord) -> Word {
-        Word { name: name.to_owned(), seconds_ago, bytes: word.encode() }
+    fn report(name: &str, seconds_ago: u64, body: ReportBody) -> StateReport {
+        StateReport { name: name.to_owned(), seconds_ago, bytes: body.encode() }
     }
 
     #[test]
     fn who_lags_waits_or_is_silent_is_marked() {
         let milter = Condition::new(MemberRole::Milter);
         let at = |lag_seconds, waiting_seconds| {
-            MemberWord::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)
+            ReportBody::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)
         };
-        let words = vec![
-            word("well", 180, at(Some(60), Some(300))),
-            word("behind", 0, at(Some(61), None)),
-            word("waits", 0, at(None, Some(301))),
-            word("silent", 186, at(None, None)),
-            Word { name: "other".to_owned(), seconds_ago: 0, bytes: b"{}".to_vec() },
+        let reports = vec![
+            report("well", 180, at(Some(60), Some(300))),
+            report("behind", 0, at(Some(61), None)),
+            report("waits", 0, at(None, Some(301))),
+            report("silent", 186, at(None, None)),
+            StateReport { name: "other".to_owned(), seconds_ago: 0, bytes: b"{}".to_vec() },
         ];
         let listed = [
             ("agg", MemberRole::Aggregator),
@@ -209,7 +212,7 @@ mod tests {
             ("well", MemberRole::Milter),
         ];
         let listed = listed.map(|(name, role)| (name.to_owned(), role)).into();
-        let members = Members::of(words, listed);
+        let members = Members::of(reports, listed);
         let all = members.status();
         let states: Vec<_> = all.iter().map(|member| (member.name.as_str(), member.state)).collect();
         let [well, late, silent, absent, unreadable] = MemberState::ALL.map(|(state, _)| state);
@@ -240,13 +243,13 @@ mod tests {
             members: Vec::new(),
             subject: (count == 30).then(|| "Offer".to_owned()),
         };
-        let milter = || MemberWord::new(Condition::new(MemberRole::Milter), 60);
-        let with = |mailings| MemberWord { mailings, ..milter() };
-        let words = vec![
-            word("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
-            word("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),
+        let milter = || ReportBody::new(Condition::new(MemberRole::Milter), 60);
+        let with = |mailings| ReportBody { mailings, ..milter() };
+        let reports = vec![
+            report("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
+            report("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),
         ];
-        let members = Members::of(words, BTreeMap::new());
+        let members = Members::of(reports, BTreeMap::new());
         let all = members.mailings();
         assert_eq!((all.len(), all[0].count, all[0].messages, all[0].recipients), (2, 30, 10, u64::MAX));
         assert_eq!((all[0].first, all[0].last, all[0].subject.as_deref()), (5, 20, Some("Offer")));

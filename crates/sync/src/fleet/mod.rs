@@ -11,29 +11,29 @@
 
 mod aggregate;
 mod ahead;
+mod anomalies;
 mod basis;
 mod cursor;
 mod follow;
 mod guard;
 mod lost;
 mod members;
-mod notes;
 mod outbox;
+mod publish;
 mod push;
 mod queue;
 mod reporters;
 mod snapshot;
 mod snapshots;
 mod state;
-mod tell;
+mod state_report;
 mod turns;
-mod word;
 
 pub use aggregate::aggregate;
 pub use follow::follow;
 pub use members::{MemberState, MemberStatus, Members};
+pub use publish::{PublishSettings, gather, publish_state};
 pub use push::push;
 pub use reporters::ReporterStatus;
 pub use state::{Fleet, FleetStatus};
-pub use tell::{Telling, gather, tell};
-pub use word::{Condition, FleetMailing, MAX_MAILINGS, MemberRole};
+pub use state_report::{Condition, FleetMailing, MAX_MAILINGS, MemberRole};

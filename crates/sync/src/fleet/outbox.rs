@@ -3,7 +3,7 @@
 //! appended again when all up to there is covered and it is not counted, when the log does not reach as far any more, or when it is
 //! another log.
 
-use crate::log::{Appending, Ends, LogError, Place};
+use crate::log::{BatchId, Ends, LogError, Place};
 use bulkmark_counts::FleetMark;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -83,40 +83,41 @@ impl Outbox {
     }
 
     /// Those that are to be appended now.
-    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<Appending> {
+    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<BatchId> {
         let mut due = Vec::new();
         for (&(spool, number), sent) in &mut self.0 {
             if let State::Waits(from) = sent.state
                 && from <= now
             {
                 (sent.state, sent.epoch) = (State::OnTheWay, mark.epoch);
-                due.push(Appending { spool, number, attempt: sent.attempt });
+                due.push(BatchId { spool, number, attempt: sent.attempt });
             }
         }
         due
     }
 
     /// The log says that it has a batch there.
-    pub(super) fn stored(&mut self, id: Appending, place: Place, now: Instant) {
+    pub(super) fn stored(&mut self, id: BatchId, place: Place, now: Instant) {
         if let Some(sent) = self.on_the_way(id) {
             sent.state = State::Stored(place, now);
         }
     }
 
-    /// Appending a batch failed; it may be in the log all the same. Where the log heard of it and did not store it in time, it does by another
+    /// BatchId a batch failed; it may be in the log all the same. Where the log heard of it and did not store it in time, it does by another
     /// attempt; if it stores both, it is counted once.
-    pub(super) fn failed(&mut self, id: Appending, error: &LogError, now: Instant) {
+    pub(super) fn failed(&mut self, id: BatchId, error: &LogError, now: Instant) {
         let Some(sent) = self.on_the_way(id) else { return };
         sent.failures = sent.failures.saturating_add(1);
-        let longest = if matches!(error, LogError::Enough(_)) { LAST_PAUSE_TOO_SOON } else { LAST_PAUSE };
+        let longest =
+            if matches!(error, LogError::RateLimited(_)) { LAST_PAUSE_TOO_SOON } else { LAST_PAUSE };
         let from = now + pause(sent.failures, longest);
         match error {
-            LogError::Unstored(_) => sent.repeat(from),
+            LogError::NotStored(_) => sent.repeat(from),
             _ => sent.state = State::Waits(from),
         }
     }
 
-    fn on_the_way(&mut self, id: Appending) -> Option<&mut Sent> {
+    fn on_the_way(&mut self, id: BatchId) -> Option<&mut Sent> {
         let sent = self.0.get_mut(&(id.spool, id.number))?;
         (sent.attempt == id.attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
     }
@@ -169,8 +170,8 @@ mod tests {
         FleetMark { version: 1, epoch, made: epoch, covers, ..FleetMark::default() }
     }
 
-    fn id(spool: u64, number: u64, attempt: u32) -> Appending {
-        Appending { spool, number, attempt }
+    fn id(spool: u64, number: u64, attempt: u32) -> BatchId {
+        BatchId { spool, number, attempt }
     }
 
     fn ends(made: u64, batches: u64) -> Ends {
@@ -218,7 +219,7 @@ mod tests {
         }
         // Unless the log says that it has heard of it, and does not store it.
         outbox.due(mark(1, 0), now);
-        outbox.failed(id(7, 1, 0), &LogError::Unstored(String::new()), now);
+        outbox.failed(id(7, 1, 0), &LogError::NotStored(String::new()), now);
         assert_eq!(outbox.due(mark(1, 0), now), []);
         assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [id(7, 1, 1)]);
         // Under another spool's name the numbers are others.

@@ -4,7 +4,7 @@
 use super::cursor::own;
 use super::outbox::{Id, Outbox};
 use super::state::{Count, Fleet, Stopped};
-use crate::log::{Appending, Ends, Log, LogError, Place};
+use crate::log::{BatchId, Ends, Log, LogError, Place};
 use crate::state::Flow;
 use bulkmark_counts::FleetMark;
 use bulkmark_ledger::{FleetBatch, Ledger};
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 const OUTSTANDING: usize = 64;
 
 /// A batch that was appended, and what became of it.
-type Appended = (Appending, Result<Place, LogError>);
+type Appended = (BatchId, Result<Place, LogError>);
 
 /// Appends own reports to the log, in batches, every `interval`, until steps cover them; for as long as the ledger is open.
 ///
@@ -38,7 +38,7 @@ pub async fn push<L: Log>(ledger: Ledger, interval: Duration, log: Arc<L>, fleet
             _ = tick.tick() => match pusher.round().await {
                 Ok(()) => (),
                 Err(Stopped::Ledger(bulkmark_ledger::LedgerError::Closed)) => return,
-                Err(e) => pusher.fleet.fails(Flow::Reports, &e),
+                Err(e) => pusher.fleet.set_failing(Flow::Reports, &e),
             },
             Some(appended) = pusher.appends.join_next() => {
                 // One that panicked says which it was by nothing; it is begun anew with the task.
@@ -68,10 +68,10 @@ impl<L: Log> Pusher<L> {
         let open: Vec<Id> = batches.iter().map(|batch| (batch.spool, batch.number)).collect();
         let again = self.outbox.open(&open, mark, now);
         self.fleet.count(Count::Again, again);
-        self.fleet.passes_over(self.outbox.passed_over());
+        self.fleet.set_passed_over(self.outbox.passed_over());
         if self.outbox.is_late(now) {
             let ends = self.log.ends().await?;
-            self.fleet.has_ends(ends, mark);
+            self.fleet.set_ends(ends, mark);
             let lost = self.outbox.compare(ends, mark, now);
             if lost > 0 {
                 log::warn!("the log lost {lost} batches that it had taken; they are appended again");
@@ -91,12 +91,12 @@ impl<L: Log> Pusher<L> {
         let now = Instant::now();
         match result {
             Ok(place) => {
-                self.fleet.works(Flow::Reports);
+                self.fleet.set_working(Flow::Reports);
                 self.outbox.stored(id, place, now);
             }
             Err(e) => {
                 self.outbox.failed(id, &e, now);
-                self.fleet.fails(Flow::Reports, &Stopped::from(e));
+                self.fleet.set_failing(Flow::Reports, &Stopped::from(e));
             }
         }
     }

@@ -16,7 +16,7 @@ const DRAFTED: usize = 3 << 20;
 
 /// Names of nobody that are remembered beyond as many as there are clients: batches under any name can be stored by a member with an
 /// aggregator's rights.
-const STRANGERS: usize = 1000;
+const MAX_UNKNOWN: usize = 1000;
 
 /// What a batch costs beside its bytes.
 const OVERHEAD: usize = 200;
@@ -68,8 +68,8 @@ impl Queue {
         }
     }
 
-    /// Whether batches wait of somebody who is not among these, and is not known to be nobody.
-    pub(super) fn strangers(&self, clients: &Clients) -> bool {
+    /// Whether batches wait of somebody who is not among these, and is not known to be unknown.
+    pub(super) fn has_unknown(&self, clients: &Clients) -> bool {
         self.batches.iter().any(|batch| !clients.knows(&batch.client))
     }
 
@@ -100,30 +100,30 @@ impl Queue {
 pub(super) struct Clients {
     all: BTreeMap<String, Client>,
     /// Who reported, and is none of them: nobody waits for the log to name it.
-    nobody: BTreeSet<String>,
+    unknown: BTreeSet<String>,
 }
 
 impl Clients {
     /// The log has this list now. Who was nobody stays so, unless it is another list.
-    pub(super) fn are(&mut self, clients: Vec<Client>) {
+    pub(super) fn set(&mut self, clients: Vec<Client>) {
         let all = clients.into_iter().map(|client| (client.name.clone(), client)).collect();
         if all != self.all {
-            *self = Self { all, nobody: BTreeSet::new() };
+            *self = Self { all, unknown: BTreeSet::new() };
         }
     }
 
-    /// Whose batches wait and who is none of these is nobody. Beyond a bound those who wait no longer are asked for again.
+    /// Whose batches wait and who is none of these is unknown. Beyond a bound those who wait no longer are asked for again.
     pub(super) fn give_up(&mut self, queue: &Queue) {
-        let strangers = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
-        let waiting: BTreeSet<String> = strangers.map(|batch| batch.client.clone()).collect();
-        if self.nobody.len() > self.all.len() + STRANGERS {
-            self.nobody.clear();
+        let unknown = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
+        let waiting: BTreeSet<String> = unknown.map(|batch| batch.client.clone()).collect();
+        if self.unknown.len() > self.all.len() + MAX_UNKNOWN {
+            self.unknown.clear();
         }
-        self.nobody.extend(waiting);
+        self.unknown.extend(waiting);
     }
 
     fn knows(&self, name: &str) -> bool {
-        self.all.contains_key(name) || self.nobody.contains(name)
+        self.all.contains_key(name) || self.unknown.contains(name)
     }
 
     /// Reports a second that a client may bring, where nobody else sees to that.
@@ -176,14 +176,14 @@ mod tests {
             |name: &str, limits, withdrawn| Client { name: name.to_owned(), limits, withdrawn, rate: None };
         let list = [client("own", None, 0), client("isp", limits, 2)];
         let mut clients = Clients::default();
-        clients.are(list.to_vec());
+        clients.set(list.to_vec());
         let mut queue = Queue::default();
         for name in ["own", "isp"] {
             queue.push(batch(1, name, 10), Instant::now());
         }
-        assert!(!queue.strangers(&clients));
+        assert!(!queue.has_unknown(&clients));
         queue.push(batch(2, "gone", 10), Instant::now());
-        assert!(queue.strangers(&clients));
+        assert!(queue.has_unknown(&clients));
         let of = |batch: &Batched| (batch.limits, batch.withdrawn, batch.bytes.len());
         let first: Vec<_> = queue.first(&clients).iter().map(of).collect();
         assert_eq!(first, [(None, 0, 10), (limits, 2, 10), (None, 0, 0)]);
@@ -191,21 +191,21 @@ mod tests {
 
         // It is asked for once, until there is another list.
         clients.give_up(&queue);
-        clients.are(list.to_vec());
-        assert!(!queue.strangers(&clients));
+        clients.set(list.to_vec());
+        assert!(!queue.has_unknown(&clients));
         assert_eq!(queue.first(&clients)[2].bytes, [0; 0]);
         queue.push(batch(3, "new", 10), Instant::now());
-        assert!(queue.strangers(&clients), "another one");
+        assert!(queue.has_unknown(&clients), "another one");
         for n in 0..5000 {
             queue.covered(u64::MAX, Instant::now());
             queue.push(batch(4, &format!("made-up-{n}"), 10), Instant::now());
             clients.give_up(&queue);
-            assert!(!queue.strangers(&clients) && clients.nobody.len() <= 2 + STRANGERS + 1);
+            assert!(!queue.has_unknown(&clients) && clients.unknown.len() <= 2 + MAX_UNKNOWN + 1);
         }
         queue.push(batch(5, "gone", 10), Instant::now());
         clients.give_up(&queue);
-        clients.are(vec![client("own", None, 0), client("gone", None, 0)]);
-        assert!(queue.strangers(&clients));
+        clients.set(vec![client("own", None, 0), client("gone", None, 0)]);
+        assert!(queue.has_unknown(&clients));
         assert_eq!(queue.first(&clients)[1].bytes.len(), 10, "it is let in again");
     }
 }

@@ -20,7 +20,7 @@ const BATCH_BYTES: u64 = 200;
 const SAVED: u64 = 60;
 
 /// How long it is told that a client brought too much, in seconds.
-const TOLD: u64 = 600;
+const SHOWN_FOR: u64 = 600;
 
 /// What a client reported since this aggregator was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,12 +60,12 @@ impl Reporter {
         }
         // One that goes on for days is no more than that.
         self.level = allowed * SAVED + MAX_BYTES as u64 + BATCH_BYTES;
-        !is_told(self.too_fast.replace(batch.at), batch.at)
+        !is_recent(self.too_fast.replace(batch.at), batch.at)
     }
 }
 
-fn is_told(too_fast: Option<u64>, at: u64) -> bool {
-    too_fast.is_some_and(|since| since + TOLD > at)
+fn is_recent(too_fast: Option<u64>, at: u64) -> bool {
+    too_fast.is_some_and(|since| since + SHOWN_FOR > at)
 }
 
 /// All clients by name.
@@ -97,7 +97,7 @@ impl Reporters {
             name: name.clone(),
             batches: reporter.batches,
             last_at: reporter.at,
-            too_fast: is_told(reporter.too_fast, now),
+            too_fast: is_recent(reporter.too_fast, now),
         };
         all.iter().map(status).collect()
     }

@@ -93,7 +93,7 @@ impl<L: Log> Snapshots<L> {
     /// Reads the newest snapshot if another one put it, and puts one when it is time, where it is for this aggregator to do so: it made
     /// the last step, or there is none that does.
     pub(super) async fn tend(&mut self, mark: FleetMark, is_last: bool) {
-        self.hear().await;
+        self.finish_task().await;
         // Whoever needs the log says why it does not answer.
         let Ok(number) = self.log.newest_snapshot().await else { return };
         if mark.version == 0 || self.task.is_some() {
@@ -128,10 +128,10 @@ impl<L: Log> Snapshots<L> {
     }
 
     /// What came of the task.
-    async fn hear(&mut self) {
+    async fn finish_task(&mut self) {
         match self.task.take() {
             Some(Task::Reads(number, task)) if task.is_finished() => match task.await {
-                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Ok(newest)) => self.set_newest(newest),
                 Ok(Err(Stopped::Unfit(why) | Stopped::Unlike(why))) => {
                     log::warn!("{why}; a snapshot of what is counted here takes its place");
                     self.unfit = Some((number, ATTEMPTS));
@@ -142,7 +142,7 @@ impl<L: Log> Snapshots<L> {
                 Err(_) => (),
             },
             Some(Task::Puts(task)) if task.is_finished() => match task.await {
-                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Ok(newest)) => self.set_newest(newest),
                 Ok(Err(e)) => {
                     log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
                 }
@@ -152,7 +152,7 @@ impl<L: Log> Snapshots<L> {
         }
     }
 
-    const fn knows(&mut self, newest: Newest) {
+    const fn set_newest(&mut self, newest: Newest) {
         (self.newest, self.unfit, self.unknown) = (Some(newest), None, None);
     }
 
@@ -165,7 +165,7 @@ impl<L: Log> Snapshots<L> {
     /// Puts one now.
     pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
         let newest = put(&self.ledger, &*self.log).await?;
-        self.knows(newest);
+        self.set_newest(newest);
         self.bytes = 0;
         Ok(())
     }
@@ -185,9 +185,9 @@ async fn examine<L: Log>(
     }
     let here = ledger.fleet();
     if own(mark) != own(here) && !knows(ledger, mark)? {
-        let told =
+        let why =
             format!("the log's snapshot is of step {}, which is not, or no longer, known here", mark.version);
-        return Err(Stopped::Unfit(told));
+        return Err(Stopped::Unfit(why));
     }
     let is_new = mark.version.saturating_add(NEW) > here.version;
     Ok(Newest { number: Some(number), version: mark.version, since: is_new.then(Instant::now), size })

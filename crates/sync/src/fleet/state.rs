@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the tasks of a fleet's machine tell one another, and people.
 
+use super::anomalies::{Anomalies, Source, impossible, uncounted};
 use super::cursor::{Cursor, own};
 use super::members::{MemberStatus, Members};
-use super::notes::{Among, Notes, impossible, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
-use super::word::FleetMailing;
+use super::state_report::FleetMailing;
 use crate::follow_bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
@@ -40,7 +40,7 @@ pub struct Fleet {
     /// From which count on bulk must be held here, where nothing else is.
     holds: Option<BulkBound>,
     counters: [AtomicU64; 7],
-    notes: Notes,
+    anomalies: Anomalies,
     reporters: Reporters,
     /// What all members say of themselves, at an aggregator.
     members: Mutex<Option<Members>>,
@@ -138,7 +138,7 @@ impl Fleet {
             forked: AtomicBool::new(false),
             holds: None,
             counters: Default::default(),
-            notes: Notes::default(),
+            anomalies: Anomalies::default(),
             reporters: Reporters::default(),
             members: Mutex::default(),
         }
@@ -158,15 +158,15 @@ impl Fleet {
     }
 
     /// What the log said of its ends, where what is counted is at `mark`.
-    pub(super) fn has_ends(&self, ends: Ends, mark: FleetMark) {
+    pub(super) fn set_ends(&self, ends: Ends, mark: FleetMark) {
         *self.ends.lock() = Some(ends);
         let same = ends.made == mark.made || mark.version == 0;
-        self.notes.counted(mark.covers, same.then_some(ends.batches.0), Instant::now());
-        self.link.heard();
+        self.anomalies.counted(mark.covers, same.then_some(ends.batches.0), Instant::now());
+        self.link.touch();
     }
 
     /// A batch was read, by an aggregator, of a client with this rate.
-    pub(super) fn reads(&self, batch: &Batch, rate: Option<NonZeroU32>) {
+    pub(super) fn batch_read(&self, batch: &Batch, rate: Option<NonZeroU32>) {
         if self.reporters.read(batch, rate) {
             log::warn!(
                 "{}: {} reports more than its rate, {} signatures a second, and this log does not hold it back: it may push the \
@@ -179,38 +179,38 @@ impl Fleet {
     }
 
     /// A step at this place was made by a program of another version.
-    pub(super) fn meets_step(&self, place: Place, other: OtherForm) {
+    pub(super) fn skipped_step(&self, place: Place, other: OtherForm) {
         let what = format!("a step at place {}: {other}", place.0);
-        if self.notes.meets(Among::Steps, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Steps, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
     }
 
     /// A batch cannot be read, in a step that was made here.
-    pub(super) fn meets_batch(&self, what: &str) {
+    pub(super) fn skipped_batch(&self, what: &str) {
         let what = told(what);
-        if self.notes.meets(Among::Batches, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Batches, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
     }
 
     /// A member held something open in the log, and so others up.
-    pub(super) fn ends_stuck(&self, whose: &str) {
+    pub(super) fn ended_stuck(&self, whose: &str) {
         let what = format!("the connection was ended of {}", told(whose));
-        if self.notes.meets(Among::Stuck, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Stuck, what.clone(), Instant::now()) {
             log::warn!("{}: a member kept others waiting: {what}", self.url);
         }
     }
 
     /// So many own batches were passed over by aggregators again and again.
-    pub(super) fn passes_over(&self, batches: u64) {
-        if self.notes.passes_over(batches) {
+    pub(super) fn set_passed_over(&self, batches: u64) {
+        if self.anomalies.set_passed_over(batches) {
             log::warn!("{}: {}", self.url, uncounted(batches));
         }
     }
 
     /// All members spoke so.
-    pub(super) fn gathers(&self, members: Members) {
+    pub(super) fn set_members(&self, members: Members) {
         *self.members.lock() = Some(members);
     }
 
@@ -225,7 +225,7 @@ impl Fleet {
     }
 
     /// The reader of steps is here.
-    pub(super) fn reaches(&self, cursor: Cursor) {
+    pub(super) fn set_cursor(&self, cursor: Cursor) {
         self.links.set_active(Some(0));
         self.reached.send_if_modified(|reached| reached.replace(cursor) != Some(cursor));
     }
@@ -248,7 +248,7 @@ impl Fleet {
     }
 
     /// The log's chain is another one than that which is known here.
-    pub(super) fn forks(&self) {
+    pub(super) fn set_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);
     }
 
@@ -262,14 +262,14 @@ impl Fleet {
         *self.stepped.lock() = Some(Instant::now());
         self.count(Count::Steps, 1);
         if has_all {
-            self.is_fresh();
+            self.set_fresh();
         }
     }
 
     /// What is counted here is all that the log has.
-    pub(super) fn is_fresh(&self) {
-        self.link.is_fresh();
-        self.works(Flow::Updates);
+    pub(super) fn set_fresh(&self) {
+        self.link.set_fresh();
+        self.set_working(Flow::Updates);
     }
 
     /// A step that was made here became one of the chain.
@@ -286,13 +286,13 @@ impl Fleet {
         self.counters[what as usize].load(Ordering::Relaxed)
     }
 
-    pub(super) fn fails(&self, flow: Flow, error: &impl std::fmt::Display) {
+    pub(super) fn set_failing(&self, flow: Flow, error: &impl std::fmt::Display) {
         // It may repeat what the log said.
-        self.link.fails(flow, told(&error.to_string()));
+        self.link.set_failing(flow, told(&error.to_string()));
     }
 
-    pub(super) fn works(&self, flow: Flow) {
-        self.link.works(flow);
+    pub(super) fn set_working(&self, flow: Flow) {
+        self.link.set_working(flow);
     }
 
     /// All of it, for people, where what is counted is at `mark`.
@@ -324,7 +324,7 @@ impl Fleet {
             junk_batches: self.counted(Count::JunkBatches),
             batches_again: self.counted(Count::Again),
             snapshots: self.counted(Count::Snapshots),
-            advice: impossible(mark).into_iter().chain(self.notes.told(Instant::now())).collect(),
+            advice: impossible(mark).into_iter().chain(self.anomalies.advice(Instant::now())).collect(),
             reporters: self.reporters.status(),
             members: members.as_ref().map(Members::status).unwrap_or_default(),
             mailings: members.as_ref().map(Members::mailings).unwrap_or_default(),

@@ -26,7 +26,9 @@ mod types;
 pub use members::{Duty, Member, SetUp};
 pub use settings::{Address, Engine, Host, Settings, check_name};
 pub use tls::client_tls;
-pub use types::{Appending, Batch, Client, Ends, LogError, MAX_BYTES, MAX_WORD, Part, Place, Step, Word};
+pub use types::{
+    Batch, BatchId, Client, Ends, LogError, MAX_BYTES, MAX_STATE_REPORT, Part, Place, StateReport, Step,
+};
 
 use crate::state::Link;
 use std::future::Future;
@@ -51,9 +53,9 @@ pub trait Log: Send + Sync + 'static {
     /// Where batches and steps begin and end now, and which log it is.
     fn ends(&self) -> impl Future<Output = Result<Ends, LogError>> + Send;
 
-    /// Appends a batch. One that the engine still knows by its [`Appending`] is not stored again, if the engine can tell; that saves
+    /// Appends a batch. One that the engine still knows by its [`BatchId`] is not stored again, if the engine can tell; that saves
     /// work and is not relied on. Where it is stored, as far as the engine says so.
-    fn append(&self, id: Appending, bytes: Vec<u8>) -> impl Future<Output = Result<Place, LogError>> + Send;
+    fn append(&self, id: BatchId, bytes: Vec<u8>) -> impl Future<Output = Result<Place, LogError>> + Send;
 
     /// The batches behind a place, in their order, without end: it waits for those that come.
     fn batches(&self, after: Place) -> impl Future<Output = Result<Self::Batches, LogError>> + Send;
@@ -93,8 +95,8 @@ pub trait Log: Send + Sync + 'static {
     /// The names of those who may append steps; for those who may read batches.
     fn aggregators(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send;
 
-    /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_WORD`] bytes.
-    fn tell(&self, word: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
+    /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_STATE_REPORT`] bytes.
+    fn publish_state(&self, report: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
 
     /// Ends what members hold open for so long that all others wait for it, and returns whose it was, for people; for those who may append
     /// steps. Nothing where the engine has no such thing.
@@ -108,7 +110,7 @@ pub trait Log: Send + Sync + 'static {
     }
 
     /// What each member said last of itself within an hour, by their names; for those who may read batches.
-    fn words(&self) -> impl Future<Output = Result<Vec<Word>, LogError>> + Send;
+    fn state_reports(&self) -> impl Future<Output = Result<Vec<StateReport>, LogError>> + Send;
 }
 
 /// Brings one after the other.

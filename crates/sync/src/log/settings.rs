@@ -47,8 +47,8 @@ pub struct Settings {
 }
 
 /// How often a machine tells how it is, and the shortest and longest time that may be.
-const TELL: Duration = Duration::from_secs(60);
-const TELL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
+const STATE_INTERVAL: Duration = Duration::from_secs(60);
+const STATE_INTERVAL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
 
 /// What orders and keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,8 +210,8 @@ impl Settings {
 
     /// How often this machine tells the others how it is.
     #[must_use]
-    pub fn tells_every(&self) -> Duration {
-        self.state_interval.unwrap_or(TELL)
+    pub fn publishes_every(&self) -> Duration {
+        self.state_interval.unwrap_or(STATE_INTERVAL)
     }
 
     /// Whether the connection is encrypted.
@@ -234,31 +234,34 @@ impl Settings {
     /// The key's name and the sentence for the administrator.
     pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
-        let told = |key, what: &str| Err((key, what.to_owned()));
+        let fault = |key, what: &str| Err((key, what.to_owned()));
         if !reports && !self.aggregators.is_empty() {
-            return told("aggregators", "is for milters: an aggregator holds all counts itself");
+            return fault("aggregators", "is for milters: an aggregator holds all counts itself");
         }
         if !reports && self.mailings {
-            return told("mailings", "is for milters: an aggregator sees no mail");
+            return fault("mailings", "is for milters: an aggregator sees no mail");
         }
-        if self.state_interval.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
-            return told("state-interval", "expected a time from \"1s\" to \"10m\"");
+        if self
+            .state_interval
+            .is_some_and(|time| time < STATE_INTERVAL_BOUNDS[0] || time > STATE_INTERVAL_BOUNDS[1])
+        {
+            return fault("state-interval", "expected a time from \"1s\" to \"10m\"");
         }
         if let Some(client) = &self.client {
             check_name(client).map_err(|what| ("client", what))?;
         }
         match (address.engine, &self.client) {
             (Engine::Nats, None) if reports => {
-                return told(
+                return fault(
                     "log",
                     "NATS does not tell a client its own name: client = \"NAME\" is missing, as in fleet setup's file",
                 );
             }
             (Engine::Nats, Some(_)) if !reports => {
-                return told("client", "is for milters: an aggregator is in the account of the log itself");
+                return fault("client", "is for milters: an aggregator is in the account of the log itself");
             }
             (Engine::Postgres, Some(_)) => {
-                return told(
+                return fault(
                     "client",
                     "PostgreSQL knows this machine by its role: write user = in its place",
                 );
@@ -266,25 +269,25 @@ impl Settings {
             _ => (),
         }
         if address.engine == Engine::Postgres && self.nkey_file.is_some() {
-            return told("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
+            return fault("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
         }
         if self.nkey_file.is_some() && (self.user.is_some() || self.password_file.is_some()) {
-            return told("nkey-file", "excludes user and password-file: an nkey says who this is");
+            return fault("nkey-file", "excludes user and password-file: an nkey says who this is");
         }
         if self.password_file.is_some() && self.user.is_none() {
-            return told("password-file", "needs user =, whose password it is");
+            return fault("password-file", "needs user =, whose password it is");
         }
         if address.engine == Engine::Postgres && self.user.is_none() {
-            return told("log", "user = is missing: the role of this machine, as in fleet setup's file");
+            return fault("log", "user = is missing: the role of this machine, as in fleet setup's file");
         }
         match (&self.cert_file, &self.key_file) {
-            (Some(_), None) => return told("cert-file", "needs key-file, the key of this certificate"),
-            (None, Some(_)) => return told("key-file", "needs cert-file, the certificate of this key"),
+            (Some(_), None) => return fault("cert-file", "needs key-file, the key of this certificate"),
+            (None, Some(_)) => return fault("key-file", "needs cert-file, the certificate of this key"),
             _ => (),
         }
         let files = [("ca-file", &self.ca_file), ("cert-file", &self.cert_file)];
         match files.into_iter().find(|(_, file)| file.is_some()) {
-            Some((key, _)) if self.tls == Some(false) => told(key, "is not used, since tls = false"),
+            Some((key, _)) if self.tls == Some(false) => fault(key, "is not used, since tls = false"),
             _ => Ok(()),
         }
     }
@@ -385,13 +388,13 @@ mod tests {
             assert!(Address::parse(bad).unwrap_err().contains("postgres://HOST:PORT/DATABASE"), "{bad}");
         }
         for secret in ["nats://me:secret@a", "postgres://secret@a/b", "secret@a"] {
-            let told = Address::parse(secret).unwrap_err();
-            assert!(told.contains("password-file") && !told.contains("secret"), "{told}");
+            let error = Address::parse(secret).unwrap_err();
+            assert!(error.contains("password-file") && !error.contains("secret"), "{error}");
         }
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_told_otherwise() {
+    fn connections_to_other_machines_are_encrypted_by_default() {
         let settings = |log: &str, tls| Settings { log: log.to_owned(), tls, ..Settings::default() };
         for (log, tls, encrypted, exposed) in [
             ("nats://127.0.0.1,[::1]:5,localhost", None, false, false),
@@ -416,8 +419,8 @@ mod tests {
         assert_eq!(check("log = \"nats://a\"\nclient = \"mx1\"\nnkey-file = \"/n\"", true), Ok(()));
         assert_eq!(check("log = \"nats://a\"\nuser = \"u\"\npassword-file = \"/p\"", false), Ok(()));
         assert_eq!(check("log = \"postgres://a/b\"\nuser = \"mx1\"\npassword-file = \"/p\"", true), Ok(()));
-        let told = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
-        assert!(told.contains("client: is for milters"), "{told}");
+        let error = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
+        assert!(error.contains("client: is for milters"), "{error}");
         for (text, expected) in [
             ("log = \"nats://a\"", "client = \"NAME\" is missing"),
             ("log = \"nats://a\"\nclient = \"a.b\"", "client: found \"a.b\""),
@@ -429,14 +432,20 @@ mod tests {
             ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
             ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
             ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "state-interval: expected a time"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "state-interval: expected a time"),
+            (
+                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"0s\"",
+                "state-interval: expected a time",
+            ),
+            (
+                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"11m\"",
+                "state-interval: expected a time",
+            ),
             ("log = \"postgres://a/b\"", "user = is missing"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),
         ] {
-            let told = check(text, true).unwrap_err();
-            assert!(told.contains(expected), "{text}: {told}");
+            let error = check(text, true).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

@@ -12,11 +12,11 @@ pub struct Place(pub u64);
 pub const MAX_BYTES: usize = 960 << 10;
 
 /// Bytes of what a member says of itself at most.
-pub const MAX_WORD: usize = 32 << 10;
+pub const MAX_STATE_REPORT: usize = 32 << 10;
 
 /// By what a batch is known while it is appended again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appending {
+pub struct BatchId {
     /// The random number of its spool.
     pub spool: u64,
     /// Its number there.
@@ -49,7 +49,7 @@ pub struct Step {
 
 /// What a member says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct StateReport {
     /// Its name, as the log proves it.
     pub name: String,
     /// How long ago it said so, by the log's clock, in seconds.
@@ -95,10 +95,10 @@ pub enum LogError {
     Unavailable(String),
     /// It has heard of a batch, does not store it, and takes every repetition for the same: it is to be appended by another attempt.
     #[error("{0}")]
-    Unstored(String),
+    NotStored(String),
     /// The client has brought as much as it may for now, and is to bring the rest later.
     #[error("{0}")]
-    Enough(String),
+    RateLimited(String),
     /// Its disk is full.
     #[error("the log's disk is full: {0}")]
     Full(String),
@@ -128,7 +128,7 @@ impl LogError {
                 Some("is it in the file of members, under this name and with this key or password?")
             }
             Self::Full(_) => Some("make space there"),
-            Self::Enough(_) => Some("the rest waits here, and is brought later"),
+            Self::RateLimited(_) => Some("the rest waits here, and is brought later"),
             Self::Unavailable(what) if what.contains(LOCKED) => {
                 Some("a member holds it: bulkmark doctor --server on an aggregator names who")
             }
@@ -138,9 +138,11 @@ impl LogError {
             Self::Unavailable(what) if what.contains("lookup address") => Some(
                 "correct the name in log =, or its record in the DNS: getent hosts NAME shows what this machine finds",
             ),
-            Self::NotSetUp(_) | Self::Setup(_) | Self::Unavailable(_) | Self::Unstored(_) | Self::Gone(_) => {
-                None
-            }
+            Self::NotSetUp(_)
+            | Self::Setup(_)
+            | Self::Unavailable(_)
+            | Self::NotStored(_)
+            | Self::Gone(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! imported; its reports under its own name alone.
 
 use super::names::{
-    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, word_of,
+    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, state_of,
 };
 use crate::log::members::{Duty, Member};
 use crate::log::settings::check_name;
@@ -119,7 +119,7 @@ fn client(text: &mut String, name: &str, identity: &Identity) {
 
 /// What a client may say, under its own name alone: its reports, and how it is.
 fn own(name: &str) -> [String; 2] {
-    [reports_of(name), word_of(name)]
+    [reports_of(name), state_of(name)]
 }
 
 /// What all clients may ask, and by which subject of their own: how far the streams are, and what steps and snapshots have; not what
@@ -143,7 +143,7 @@ fn permissions(name: &str) -> String {
     let own = [
         STEPS.subjects.to_owned(),
         SNAPSHOT.subjects.to_owned(),
-        word_of(name),
+        state_of(name),
         format!("$JS.API.STREAM.PURGE.{}", SNAPSHOT.name),
     ];
     let publish: Vec<_> = own.into_iter().chain(api).map(|subject| quoted(&subject)).collect();

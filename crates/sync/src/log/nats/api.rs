@@ -117,7 +117,7 @@ pub(super) async fn append(
             _ if Instant::now() + BRIEF < deadline => sleep(BRIEF).await,
             _ => {
                 // A server whose leader died in between may say so for as long as it knows repetitions (2.10.27).
-                return Err(LogError::Unstored(
+                return Err(LogError::NotStored(
                     "the log has heard of it, and has not stored it in time".to_owned(),
                 ));
             }

@@ -66,7 +66,7 @@ struct Shared {
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     /// Grows when messages may have been missed.
-    stirred: watch::Sender<u64>,
+    gaps: watch::Sender<u64>,
     /// Why there is no connection; none while there is.
     trouble: Mutex<Option<Trouble>>,
 }
@@ -99,7 +99,7 @@ impl Connection {
             inbox: format!("_INBOX.{:032x}.", u128::from_le_bytes(inbox)),
             next: AtomicU64::new(0),
             waiting: Mutex::default(),
-            stirred: watch::Sender::new(0),
+            gaps: watch::Sender::new(0),
             trouble: Mutex::new(Some(Trouble::new("it is not connected yet"))),
         });
         let servers = servers(settings)?;
@@ -107,7 +107,7 @@ impl Connection {
         let unusable = |e: &dyn std::error::Error| LogError::Setup(told(&e.to_string()));
         let client = options.connect(servers).await.map_err(|e| unusable(&e))?;
         let inbox = client.subscribe(format!("{}*", shared.inbox)).await.map_err(|e| unusable(&e))?;
-        let answers = tokio::spawn(hand_out(inbox, Arc::clone(&shared)));
+        let answers = tokio::spawn(dispatch_answers(inbox, Arc::clone(&shared)));
         let is_client = settings.client.is_some();
         Ok(Self { client, shared, questions: Semaphore::new(QUESTIONS), answers, is_client })
     }
@@ -122,8 +122,8 @@ impl Connection {
     }
 
     /// Changes when messages of a live subscription may have been missed: after each reconnection, and when there were too many.
-    pub(super) fn stirred(&self) -> watch::Receiver<u64> {
-        self.shared.stirred.subscribe()
+    pub(super) fn gaps(&self) -> watch::Receiver<u64> {
+        self.shared.gaps.subscribe()
     }
 
     /// What is published to a subject from now on.
@@ -169,15 +169,15 @@ impl Connection {
 
     /// Waits for a connection.
     async fn connected(&self, deadline: Instant) -> Result<(), LogError> {
-        let mut stirred = self.stirred();
+        let mut gaps = self.gaps();
         loop {
             let Some(trouble) = self.shared.trouble.lock().clone() else { return Ok(()) };
             // Nothing is better tomorrow: somebody must see to it.
             if trouble.denied {
-                let told = format!("the log does not let this account in: {}", trouble.text);
-                return Err(LogError::Denied(told));
+                let text = format!("the log does not let this account in: {}", trouble.text);
+                return Err(LogError::Denied(text));
             }
-            if timeout_at(deadline, stirred.changed()).await.is_err() {
+            if timeout_at(deadline, gaps.changed()).await.is_err() {
                 let trouble = self.shared.trouble.lock().clone().unwrap_or(trouble);
                 return Err(LogError::Unavailable(format!("no connection to the log: {}", trouble.text)));
             }
@@ -212,7 +212,7 @@ impl Shared {
         (Question { number, shared: self }, receiver)
     }
 
-    fn happened(&self, event: Event) {
+    fn on_event(&self, event: Event) {
         match event {
             Event::Connected => *self.trouble.lock() = None,
             Event::Disconnected => {
@@ -221,14 +221,14 @@ impl Shared {
                 self.waiting.lock().clear();
             }
             Event::SlowConsumer(_) => (),
-            Event::ServerError(error) => return self.refused(&error.to_string()),
+            Event::ServerError(error) => return self.on_refusal(&error.to_string()),
             _ => return,
         }
-        self.stirred.send_modify(|times| *times += 1);
+        self.gaps.send_modify(|times| *times += 1);
     }
 
     /// A server refuses to take what was published, and says which subject that was.
-    fn refused(&self, error: &str) {
+    fn on_refusal(&self, error: &str) {
         let Some((_, rest)) = error.split_once("Permissions Violation for Publish to \"") else { return };
         let subject = rest.split('"').next().unwrap_or_default();
         let denied: Vec<_> =
@@ -239,7 +239,7 @@ impl Shared {
     }
 
     /// What servers said when it was tried to connect to them.
-    fn tried(&self, servers: &[async_nats::Server]) {
+    fn on_attempt(&self, servers: &[async_nats::Server]) {
         let failed = servers.iter().filter_map(|server| {
             let error = server.last_error.as_deref()?;
             Some(format!("{}: {error}", server.addr.host()))
@@ -250,7 +250,7 @@ impl Shared {
             let denied = servers.iter().filter_map(|server| server.last_error.as_deref()).any(is_denied);
             *trouble = Trouble { text: told(&failed.join("; ")), denied };
         }
-        self.stirred.send_modify(|times| *times += 1);
+        self.gaps.send_modify(|times| *times += 1);
     }
 }
 
@@ -262,9 +262,9 @@ fn is_denied(error: &str) -> bool {
 }
 
 /// Brings each answer to whoever waits for it.
-async fn hand_out(mut inbox: Subscriber, shared: Arc<Shared>) {
+async fn dispatch_answers(mut inbox: Subscriber, shared: Arc<Shared>) {
     while let Some(message) = inbox.next().await {
-        shared.link.heard();
+        shared.link.touch();
         shared.link.received(message.length);
         let number = message.subject.as_str().strip_prefix(&*shared.inbox).and_then(|n| n.parse().ok());
         let waiting = number.and_then(|number: u64| shared.waiting.lock().remove(&number));
@@ -313,11 +313,11 @@ fn options(settings: &Settings, shared: &Arc<Shared>, servers: usize) -> Result<
         .subscription_capacity(INCOMING)
         .reconnect_delay_callback(move |attempts| pause(attempts, servers, &alive))
         .reconnect_to_server_callback(move |servers, _| {
-            of_attempts.tried(&servers);
+            of_attempts.on_attempt(&servers);
             std::future::ready(None)
         })
         .event_callback(move |event| {
-            of_events.happened(event);
+            of_events.on_event(event);
             std::future::ready(())
         }))
 }
@@ -341,15 +341,15 @@ mod tests {
 
     /// What else has these words in it, as a certificate's name may, is a trouble that may pass.
     #[test]
-    fn who_is_not_let_in_is_told_by_the_kind_of_the_error() {
+    fn denied_accounts_are_recognized_by_the_kind_of_the_error() {
         let error = |kind, why: &str| async_nats::ConnectError::with_source(kind, why.to_owned()).to_string();
-        let said = "nats: authorization violation";
-        assert!(is_denied(&error(ConnectErrorKind::AuthorizationViolation, said)));
+        let text = "nats: authorization violation";
+        assert!(is_denied(&error(ConnectErrorKind::AuthorizationViolation, text)));
         assert!(is_denied(&ConnectErrorKind::AuthorizationViolation.to_string()));
         assert!(!is_denied(&error(
             ConnectErrorKind::Tls,
             "invalid peer certificate: authorization violation"
         )));
-        assert!(!is_denied(&error(ConnectErrorKind::Io, said)) && !is_denied("authorization violations"));
+        assert!(!is_denied(&error(ConnectErrorKind::Io, text)) && !is_denied("authorization violations"));
     }
 }

@@ -65,7 +65,7 @@ impl<T: Send + 'static> Follower<T> {
         is_whole: bool,
         make: Make<T>,
     ) -> Result<Self, LogError> {
-        let stirred = connection.stirred();
+        let gaps = connection.gaps();
         let live = match stream.live {
             Some((subject, how)) => Some((connection.subscribe(subject).await?, how)),
             None => None,
@@ -81,7 +81,7 @@ impl<T: Send + 'static> Follower<T> {
             place: after.0,
             known: after.0,
             live,
-            stirred,
+            gaps,
             items: sender,
         };
         task.learn(&state)?;
@@ -106,7 +106,7 @@ struct Task<T> {
     /// The last one that the stream is known to have.
     known: u64,
     live: Option<(Subscriber, Live)>,
-    stirred: watch::Receiver<u64>,
+    gaps: watch::Receiver<u64>,
     items: mpsc::Sender<Result<T, LogError>>,
 }
 
@@ -124,28 +124,28 @@ impl<T: Send + 'static> Task<T> {
     async fn wait(&mut self) -> Result<(), LogError> {
         let [byte] = random_bytes().unwrap_or([128]);
         let silence = SILENCE.mul_f64(0.75 + f64::from(byte) / 510.0);
-        let heard = tokio::select! {
+        let message = tokio::select! {
             message = next(&mut self.live) => Some(message),
-            _ = self.stirred.changed() => None,
+            _ = self.gaps.changed() => None,
             () = sleep(silence) => None,
         };
-        let Some(message) = heard else {
+        let Some(message) = message else {
             let state = api::state(&self.connection, self.stream.name, None).await?;
             return self.learn(&state);
         };
-        self.connection.link().heard();
+        self.connection.link().touch();
         self.connection.link().received(message.length);
         match self.live {
             Some((_, Live::Whole)) => self.take_live(message).await,
             _ => {
-                self.hear(&message);
+                self.note_number(&message);
                 Ok(())
             }
         }
     }
 
     /// Notes the number of a live message.
-    fn hear(&mut self, message: &Message) {
+    fn note_number(&mut self, message: &Message) {
         let number = header(message, "Nats-Sequence").and_then(|number| number.parse().ok());
         self.known = self.known.max(number.unwrap_or(0));
     }
@@ -153,7 +153,7 @@ impl<T: Send + 'static> Task<T> {
     async fn take_live(&mut self, message: Message) -> Result<(), LogError> {
         let place = Place(self.place + 1);
         if header(&message, "Nats-Sequence").and_then(|number| number.parse().ok()) != Some(place.0) {
-            self.hear(&message);
+            self.note_number(&message);
             return Ok(());
         }
         let subject = message.subject.to_string();
@@ -241,7 +241,7 @@ impl<T: Send + 'static> Task<T> {
                 sent = &mut sending => {
                     return sent.map_err(|_| LogError::Unavailable("nobody reads any more".to_owned()));
                 }
-                message = next(&mut self.live) => self.hear(&message),
+                message = next(&mut self.live) => self.note_number(&message),
             }
         }
     }

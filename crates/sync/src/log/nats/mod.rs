@@ -14,15 +14,15 @@ mod follow;
 mod names;
 mod setup;
 mod snapshot;
+mod state_reports;
 mod streams;
-mod words;
 
 pub use follow::Follower;
 pub use setup::{new_nkey, setup};
 pub use snapshot::Parts;
 
 use super::settings::Settings;
-use super::types::{Appending, Batch, Client, Ends, LogError, Part, Place, Step, Word};
+use super::types::{Batch, BatchId, Client, Ends, LogError, Part, Place, StateReport, Step};
 use super::{Log, check_name};
 use crate::state::Link;
 use api::{Appended, Stored};
@@ -32,17 +32,17 @@ use clients::Listed;
 use connection::Connection;
 use names::{ANSWER, BATCHES, CLIENTS, STEPS};
 use sha2::{Digest as _, Sha256};
+use state_reports::OwnName;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
-use words::Speaker;
 
 /// A fleet's log in NATS.
 pub struct Nats {
     connection: Arc<Connection>,
     /// Where own batches go; none where this machine does not report.
     reports: Option<String>,
-    speaker: Speaker,
+    own_name: OwnName,
     /// Goes into the ids of messages, so that nobody else can say beforehand what is a repeat.
     secret: [u8; 16],
 }
@@ -58,11 +58,11 @@ impl Nats {
         }
         let secret = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
         let reports = settings.client.as_deref().map(names::reports_of);
-        let speaker = Speaker::of(settings)?;
-        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, speaker, secret })
+        let own_name = OwnName::of(settings)?;
+        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, own_name, secret })
     }
 
-    fn id_of(&self, id: Appending) -> String {
+    fn id_of(&self, id: BatchId) -> String {
         let mut hash = Sha256::new();
         hash.update(self.secret);
         hash.update(id.spool.to_le_bytes());
@@ -91,7 +91,7 @@ impl Log for Nats {
                 names::VERSION
             )));
         }
-        self.link().has_clock(seconds(steps.now));
+        self.link().compare_clock(seconds(steps.now));
         Ok(Ends {
             made: batches.made,
             batches: Place(batches.last),
@@ -104,7 +104,7 @@ impl Log for Nats {
         Ok(Place(api::state(&self.connection, BATCHES.name, None).await?.first))
     }
 
-    async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
+    async fn append(&self, id: BatchId, bytes: Vec<u8>) -> Result<Place, LogError> {
         let missing =
             || LogError::Setup("client = is missing: as whom this machine's reports are known".to_owned());
         let subject = self.reports.as_deref().ok_or_else(missing)?;
@@ -157,15 +157,15 @@ impl Log for Nats {
     }
 
     async fn aggregators(&self) -> Result<Vec<String>, LogError> {
-        Ok(words::aggregators(&self.connection).await?.into_iter().map(|one| one.name).collect())
+        Ok(state_reports::aggregators(&self.connection).await?.into_iter().map(|one| one.name).collect())
     }
 
-    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
-        words::tell(&self.connection, &self.speaker, word).await
+    async fn publish_state(&self, report: Vec<u8>) -> Result<(), LogError> {
+        state_reports::publish(&self.connection, &self.own_name, report).await
     }
 
-    async fn words(&self) -> Result<Vec<Word>, LogError> {
-        words::words(&self.connection).await
+    async fn state_reports(&self) -> Result<Vec<StateReport>, LogError> {
+        state_reports::read(&self.connection).await
     }
 }
 

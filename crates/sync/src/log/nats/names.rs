@@ -66,7 +66,7 @@ pub(super) fn reports_of(client: &str) -> String {
 }
 
 /// Where a member says how it is.
-pub(super) fn word_of(member: &str) -> String {
+pub(super) fn state_of(member: &str) -> String {
     format!("bulkmark.members.{member}")
 }
 

@@ -255,9 +255,9 @@ mod tests {
     fn a_dry_run_shows_no_password() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accounts.conf");
-        let told = write(&path, WITH, true).unwrap().unwrap();
-        assert!(told.contains("would be written") && !told.contains("e, c"), "{told}");
-        assert!(told.ends_with("{ user: \"mx1\", password: \"...\" } ] }"), "{told}");
+        let shown = write(&path, WITH, true).unwrap().unwrap();
+        assert!(shown.contains("would be written") && !shown.contains("e, c"), "{shown}");
+        assert!(shown.ends_with("{ user: \"mx1\", password: \"...\" } ] }"), "{shown}");
         assert!(!path.exists());
     }
 }

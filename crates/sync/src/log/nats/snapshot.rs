@@ -189,13 +189,13 @@ pub(super) async fn put(
     while let Some(put) = pending.next().await {
         put?;
     }
-    let told = Newest {
+    let newest = Newest {
         id,
         parts: count,
         sha256: hex(&hash.finalize()),
         before: before.as_ref().map(|newest| newest.id.clone()),
     };
-    let put = tell(connection, &told, place).await?;
+    let put = announce(connection, &newest, place).await?;
     // Nobody begins to read the one before the one before.
     if let Some(old) = before.and_then(|newest| newest.before) {
         remove(connection, &old).await?;
@@ -204,12 +204,12 @@ pub(super) async fn put(
 }
 
 /// Says that a snapshot is the newest, unless another was put since this one was begun: that is as good.
-async fn tell(connection: &Connection, told: &Newest, place: u64) -> Result<Option<u64>, LogError> {
+async fn announce(connection: &Connection, newest: &Newest, place: u64) -> Result<Option<u64>, LogError> {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", place.to_string());
-    let payload = serde_json::to_vec(told).map_err(|e| LogError::Unavailable(e.to_string()))?;
+    let payload = serde_json::to_vec(newest).map_err(|e| LogError::Unavailable(e.to_string()))?;
     match append(connection, NEWEST, &headers, payload.into()).await? {
-        Appended::TooLate => remove(connection, &told.id).await.map(|()| None),
+        Appended::TooLate => remove(connection, &newest.id).await.map(|()| None),
         Appended::At(place) => Ok(Some(place.0)),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::connection::Connection;
 use super::names::{AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
-use crate::log::types::{LogError, MAX_WORD};
+use crate::log::types::{LogError, MAX_STATE_REPORT};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -91,7 +91,7 @@ fn members() -> Value {
     json!({
         "discard": "old",
         "max_msgs_per_subject": 1,
-        "max_msg_size": MAX_WORD + HEADERS,
+        "max_msg_size": MAX_STATE_REPORT + HEADERS,
         "max_age": nanoseconds(MEMBERS_AGE),
         "deny_delete": true,
         "deny_purge": true,
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn who_lacks_nodes_is_told_what_to_do() {
-        let told = "no suitable peers for placement (10005)";
-        let error = refused("BULKMARK_STEPS", LogError::Unavailable(told.to_owned())).to_string();
+    fn missing_nodes_are_explained() {
+        let text = "no suitable peers for placement (10005)";
+        let error = refused("BULKMARK_STEPS", LogError::Unavailable(text.to_owned())).to_string();
         assert!(
-            error.contains(told) && error.contains("BULKMARK_STEPS") && error.contains("store_dir"),
+            error.contains(text) && error.contains("BULKMARK_STEPS") && error.contains("store_dir"),
             "{error}"
         );
     }

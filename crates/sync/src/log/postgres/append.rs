@@ -4,7 +4,7 @@
 
 use super::database::{Database, copy, signed, unsigned};
 use super::signals::Channel;
-use crate::log::types::{Appending, LogError, MAX_BYTES, Place};
+use crate::log::types::{BatchId, LogError, MAX_BYTES, Place};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// A batch that waits, and who wants to know.
 struct Waiting {
-    id: Appending,
+    id: BatchId,
     bytes: Vec<u8>,
     answer: oneshot::Sender<Result<Place, LogError>>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Outbox {
 pub(super) async fn append(
     database: &Arc<Database>,
     outbox: &Arc<Mutex<Outbox>>,
-    id: Appending,
+    id: BatchId,
     bytes: Vec<u8>,
 ) -> Result<Place, LogError> {
     fits(&bytes, "a batch")?;
@@ -57,8 +57,8 @@ pub(super) async fn append(
 /// Whether the log takes as much.
 pub(super) fn fits(bytes: &[u8], what: &str) -> Result<(), LogError> {
     if bytes.len() > MAX_BYTES {
-        let told = format!("{what} of {} bytes, the log takes {MAX_BYTES}", bytes.len());
-        return Err(LogError::Setup(told));
+        let text = format!("{what} of {} bytes, the log takes {MAX_BYTES}", bytes.len());
+        return Err(LogError::Setup(text));
     }
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn send(database: Arc<Database>, mut sender: Sender) {
                 let mut places = places.into_iter();
                 for one in batches {
                     let place = places.next().ok_or_else(|| {
-                        LogError::Enough("the log takes no more of this client for now".to_owned())
+                        LogError::RateLimited("the log takes no more of this client for now".to_owned())
                     });
                     // Who does not wait any more will ask again.
                     let _ = one.answer.send(place);
@@ -143,7 +143,7 @@ async fn store(database: &Database, batches: &[Waiting]) -> Result<Vec<Place>, L
         (&bodies as _, Type::BYTEA_ARRAY),
     ];
     let sql = "select bulkmark.append($1, $2, $3, $4)";
-    let rows = session.ask_and_tell(sql, &parameters, Channel::Batches).await?;
+    let rows = session.ask_and_notify(sql, &parameters, Channel::Batches).await?;
     let places: Vec<i64> = rows.first().map(|row| row.get(0)).unwrap_or_default();
     // Of one who brings more than it may, it takes the first ones.
     if places.is_empty() || places.len() > batches.len() {
@@ -158,7 +158,7 @@ mod tests {
 
     fn waiting() -> (Waiting, oneshot::Receiver<Result<Place, LogError>>) {
         let (answer, answered) = oneshot::channel();
-        (Waiting { id: Appending { spool: 1, number: 1, attempt: 0 }, bytes: vec![7], answer }, answered)
+        (Waiting { id: BatchId { spool: 1, number: 1, attempt: 0 }, bytes: vec![7], answer }, answered)
     }
 
     /// One that found nothing more to send has nothing to do with what comes before it is gone: another sends that.

@@ -133,23 +133,23 @@ pub(super) fn shown(host: &Host) -> String {
 pub(super) fn all_of(mut failures: Vec<(String, LogError)>) -> LogError {
     if let Some(i) = failures.iter().position(|(_, why)| !matches!(why, LogError::Unavailable(_))) {
         let (host, why) = failures.swap_remove(i);
-        let told = format!("{host}: {why}");
+        let text = format!("{host}: {why}");
         return match why {
-            LogError::Denied(_) => LogError::Denied(told),
-            LogError::NotSetUp(_) => LogError::NotSetUp(told),
+            LogError::Denied(_) => LogError::Denied(text),
+            LogError::NotSetUp(_) => LogError::NotSetUp(text),
             other => other,
         };
     }
-    let told: Vec<_> = failures.iter().map(|(host, why)| format!("{host}: {why}")).collect();
-    LogError::Unavailable(told.join("; "))
+    let texts: Vec<_> = failures.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+    LogError::Unavailable(texts.join("; "))
 }
 
 /// The same error once more.
 pub(super) fn copy(error: &LogError) -> LogError {
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(what.clone()),
-        LogError::Unstored(what) => LogError::Unstored(what.clone()),
-        LogError::Enough(what) => LogError::Enough(what.clone()),
+        LogError::NotStored(what) => LogError::NotStored(what.clone()),
+        LogError::RateLimited(what) => LogError::RateLimited(what.clone()),
         LogError::Full(what) => LogError::Full(what.clone()),
         LogError::Denied(what) => LogError::Denied(what.clone()),
         LogError::Gone(place) => LogError::Gone(*place),

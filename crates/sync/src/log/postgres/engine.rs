@@ -4,7 +4,7 @@
 use super::append::fits;
 use super::database::{Database, INT8, signed, unsigned};
 use super::signals::Channel;
-use crate::log::types::{Client, Ends, LogError, Place, Word};
+use crate::log::types::{Client, Ends, LogError, Place, StateReport};
 use bulkmark_counts::Limits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -17,7 +17,7 @@ pub(super) async fn ends(database: &Database) -> Result<Ends, LogError> {
     let rows = database.ask(sql, &[]).await?;
     let missing = || LogError::NotSetUp("the log has no ends: bulkmark fleet setup makes them".to_owned());
     let row = rows.first().ok_or_else(missing)?;
-    database.link.has_clock(unsigned(row.get(4)));
+    database.link.compare_clock(unsigned(row.get(4)));
     Ok(Ends {
         made: unsigned(row.get(0)),
         batches: Place(unsigned(row.get(1))),
@@ -45,7 +45,7 @@ pub(super) async fn append_step(
     let after = signed(after.0);
     let parameters = [(&after as _, INT8), (&bytes as _, Type::BYTEA)];
     let sql = "select bulkmark.append_step($1, $2)";
-    let rows = session.ask_and_tell(sql, &parameters, Channel::Steps).await?;
+    let rows = session.ask_and_notify(sql, &parameters, Channel::Steps).await?;
     let place: Option<i64> = rows.first().and_then(|row| row.get(0));
     Ok(place.map(|place| Place(unsigned(place))))
 }
@@ -63,8 +63,8 @@ pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError
 }
 
 /// See [`crate::log::Log::tell`]. Which role it is, and how long a word may be, the database sees to.
-pub(super) async fn tell(database: &Database, word: &[u8]) -> Result<(), LogError> {
-    database.ask("select bulkmark.tell($1)", &[(&word as _, Type::BYTEA)]).await.map(drop)
+pub(super) async fn publish_state(database: &Database, report: &[u8]) -> Result<(), LogError> {
+    database.ask("select bulkmark.tell($1)", &[(&report as _, Type::BYTEA)]).await.map(drop)
 }
 
 /// See [`crate::log::Log::end_stuck`].
@@ -83,17 +83,17 @@ pub(super) async fn exposures(database: &Database) -> Result<Vec<String>, LogErr
 }
 
 /// See [`crate::log::Log::words`].
-pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
+pub(super) async fn state_reports(database: &Database) -> Result<Vec<StateReport>, LogError> {
     let sql = "select m.name, m.age, m.word from (
             select name, word, floor(extract(epoch from clock_timestamp()))::bigint - at as age from bulkmark.members) m
         where m.age < 3600 order by m.name";
     let rows = database.ask(sql, &[]).await?;
-    let word = |row: &Row| Word {
+    let report = |row: &Row| StateReport {
         name: row.get(0),
         seconds_ago: u64::try_from(row.get::<_, i64>(1)).unwrap_or_default(),
         bytes: row.get(2),
     };
-    Ok(rows.iter().map(word).collect())
+    Ok(rows.iter().map(report).collect())
 }
 
 /// See [`crate::log::Log::aggregators`]: who is in their role, but for the owner of all, whom a server may put into it.

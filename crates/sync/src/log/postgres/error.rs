@@ -26,7 +26,7 @@ pub(super) fn meaning(error: &Error) -> LogError {
         return LogError::NotSetUp(format!("{text}: bulkmark fleet setup makes it"));
     }
     if *code == SqlState::CONFIGURATION_LIMIT_EXCEEDED {
-        return LogError::Enough(text);
+        return LogError::RateLimited(text);
     }
     if *code == SqlState::DISK_FULL {
         return LogError::Full(text);

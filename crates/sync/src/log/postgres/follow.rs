@@ -19,7 +19,7 @@ use tokio_postgres::Row;
 
 /// How often a reader looks by itself: where it is told of what comes, for what was not told, and where it is not.
 const LOOK: Duration = Duration::from_secs(5);
-const LOOK_UNTOLD: Duration = Duration::from_millis(300);
+const LOOK_WITHOUT_SIGNALS: Duration = Duration::from_millis(300);
 
 /// How long it waits after it was told, since more of them come together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -98,8 +98,8 @@ impl Follower {
             }
             while Instant::now() < self.due {
                 tokio::select! {
-                    told = self.signal.changed() => {
-                        told.map_err(|_| lost())?;
+                    changed = self.signal.changed() => {
+                        changed.map_err(|_| lost())?;
                         let earliest = (Instant::now() + GATHER).max(self.looked + SPACING);
                         self.due = self.due.min(earliest);
                     }
@@ -127,7 +127,7 @@ impl Follower {
         self.link.received(bytes);
         // A full page has another behind it. All that comes later is told.
         if rows.len() < MOST_ROWS && bytes < MOST_BYTES {
-            let pause = if self.session.signals().work() { LOOK } else { LOOK_UNTOLD };
+            let pause = if self.session.signals().have_come() { LOOK } else { LOOK_WITHOUT_SIGNALS };
             self.due = self.looked + pause;
         }
         self.page = rows.into();

@@ -22,7 +22,7 @@ pub use snapshot::Snapshot;
 
 use super::Log;
 use super::settings::Settings;
-use super::types::{Appending, Client, Ends, LogError, Part, Place, Word};
+use super::types::{BatchId, Client, Ends, LogError, Part, Place, StateReport};
 use crate::state::Link;
 use append::Outbox;
 use database::Database;
@@ -60,7 +60,7 @@ impl Log for Postgres {
         engine::ends(&self.database).await
     }
 
-    async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
+    async fn append(&self, id: BatchId, bytes: Vec<u8>) -> Result<Place, LogError> {
         append::append(&self.database, &self.outbox, id, bytes).await
     }
 
@@ -100,8 +100,8 @@ impl Log for Postgres {
         engine::aggregators(&self.database).await
     }
 
-    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
-        engine::tell(&self.database, &word).await
+    async fn publish_state(&self, report: Vec<u8>) -> Result<(), LogError> {
+        engine::publish_state(&self.database, &report).await
     }
 
     async fn end_stuck(&self) -> Result<Vec<String>, LogError> {
@@ -112,7 +112,7 @@ impl Log for Postgres {
         engine::exposures(&self.database).await
     }
 
-    async fn words(&self) -> Result<Vec<Word>, LogError> {
-        engine::words(&self.database).await
+    async fn state_reports(&self) -> Result<Vec<StateReport>, LogError> {
+        engine::state_reports(&self.database).await
     }
 }

@@ -114,7 +114,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub(super) async fn ask_and_tell(
+    pub(super) async fn ask_and_notify(
         &self,
         sql: &'static str,
         parameters: &[Parameter<'_>],
@@ -159,7 +159,7 @@ impl Session {
     ) -> Result<Vec<Row>, LogError> {
         match timeout(ANSWER, asking).await {
             Ok(Ok(rows)) => {
-                self.link.heard();
+                self.link.touch();
                 Ok(rows)
             }
             Ok(Err(e)) => {

@@ -46,10 +46,10 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
         match Session::open(settings, host, &database, &link).await {
             Ok(session) => {
                 let place = Place { settings, host, database: &database, link: &link };
-                let mut work = Work { session, place, dry_run: how.dry_run, told: Vec::new() };
+                let mut work = Work { session, place, dry_run: how.dry_run, lines: Vec::new() };
                 work.schema().await?;
                 work.members(members).await?;
-                return Ok(work.told);
+                return Ok(work.lines);
             }
             Err(why) => failures.push((shown(host), why)),
         }
@@ -70,7 +70,7 @@ struct Work<'a> {
     place: Place<'a>,
     dry_run: bool,
     /// A line for each thing that is done.
-    told: Vec<String>,
+    lines: Vec<String>,
 }
 
 /// What a member may, by the role that it belongs to.
@@ -108,11 +108,11 @@ impl Work<'_> {
     async fn act(&mut self, what: &str, sql: &str, hidden: &str) -> Result<(), LogError> {
         if self.dry_run {
             let sql = if hidden.is_empty() { sql.to_owned() } else { sql.replace(hidden, "...") };
-            self.told.push(format!("{sql};"));
+            self.lines.push(format!("{sql};"));
             return Ok(());
         }
         self.session.run(sql).await.map_err(|e| in_words(what, meaning(&e)))?;
-        self.told.push(what.to_owned());
+        self.lines.push(what.to_owned());
         Ok(())
     }
 
@@ -154,13 +154,13 @@ impl Work<'_> {
             .map_err(|e| LogError::Setup(e.to_string()))?;
         for (sql, optional) in statements(self.place.database, &groups, made) {
             if self.dry_run {
-                self.told.push(format!("{sql};"));
+                self.lines.push(format!("{sql};"));
                 continue;
             }
             self.change(&sql, optional).await?;
         }
         if !self.dry_run {
-            self.told.push(format!("schema bulkmark in {}, version {FORMAT}", self.place.database));
+            self.lines.push(format!("schema bulkmark in {}, version {FORMAT}", self.place.database));
         }
         Ok(())
     }
@@ -288,7 +288,7 @@ impl Work<'_> {
             let sql = format!("grant {role} to current_user");
             match self.act(&format!("connections of {name} can be ended"), &sql, "").await {
                 // Of a role that somebody else made. The log of the aggregators says so when it matters.
-                Err(LogError::Denied(told)) => log::warn!("{told}"),
+                Err(LogError::Denied(what)) => log::warn!("{what}"),
                 done => done?,
             }
         }
@@ -303,7 +303,7 @@ impl Work<'_> {
     async fn limit(&mut self, role: &str) -> Result<(), LogError> {
         let sql = format!("alter role {role} connection limit {CONNECTIONS}");
         if self.dry_run {
-            self.told.push(format!("{sql};"));
+            self.lines.push(format!("{sql};"));
             return Ok(());
         }
         match self.session.run(&sql).await {
@@ -406,9 +406,9 @@ fn first_line(sql: &str) -> &str {
 /// An error, and at what.
 fn in_words(what: &str, why: LogError) -> LogError {
     match why {
-        LogError::Denied(told) => LogError::Denied(format!("{what}: {told}")),
-        LogError::NotSetUp(told) | LogError::Unavailable(told) => {
-            LogError::Unavailable(format!("{what}: {told}"))
+        LogError::Denied(reason) => LogError::Denied(format!("{what}: {reason}")),
+        LogError::NotSetUp(reason) | LogError::Unavailable(reason) => {
+            LogError::Unavailable(format!("{what}: {reason}"))
         }
         other => other,
     }

@@ -27,12 +27,12 @@ impl Channel {
     }
 }
 
-/// What is heard over a connection.
+/// What is received over a connection.
 #[derive(Clone)]
 pub(super) struct Signals {
     batches: watch::Receiver<()>,
     steps: watch::Receiver<()>,
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -45,8 +45,8 @@ impl Signals {
     }
 
     /// Whether anything ever came: else this database has no such signals, or something between keeps them back.
-    pub(super) fn work(&self) -> bool {
-        self.heard.load(Ordering::Relaxed)
+    pub(super) fn have_come(&self) -> bool {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Whether the connection is over.
@@ -57,18 +57,18 @@ impl Signals {
 
 /// Both ends of it.
 pub(super) fn signals() -> (Driver, Signals) {
-    let (batches, heard_batches) = watch::channel(());
-    let (steps, heard_steps) = watch::channel(());
-    let heard = Arc::new(AtomicBool::new(false));
-    let driver = Driver { batches, steps, heard: Arc::clone(&heard) };
-    (driver, Signals { batches: heard_batches, steps: heard_steps, heard })
+    let (batches, batches_receiver) = watch::channel(());
+    let (steps, steps_receiver) = watch::channel(());
+    let received = Arc::new(AtomicBool::new(false));
+    let driver = Driver { batches, steps, received: Arc::clone(&received) };
+    (driver, Signals { batches: batches_receiver, steps: steps_receiver, received })
 }
 
 /// Tells what comes over a connection.
 pub(super) struct Driver {
     batches: watch::Sender<()>,
     steps: watch::Sender<()>,
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
 }
 
 impl Driver {
@@ -81,13 +81,13 @@ impl Driver {
         // What went wrong is told to those who wait for answers.
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(notification) = message {
-                self.tell(&notification);
+                self.dispatch(&notification);
             }
         }
     }
 
-    fn tell(&self, notification: &Notification) {
-        self.heard.store(true, Ordering::Relaxed);
+    fn dispatch(&self, notification: &Notification) {
+        self.received.store(true, Ordering::Relaxed);
         if notification.payload() == HELLO {
             return;
         }

@@ -50,7 +50,7 @@ impl Work<'_> {
             .await
             .map_err(|e| meaning(&e))
         {
-            Err(LogError::Unavailable(told)) => Err(LogError::Unavailable(told)),
+            Err(LogError::Unavailable(what)) => Err(LogError::Unavailable(what)),
             _ => Ok(()),
         }
     }

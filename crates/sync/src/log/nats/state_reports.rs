@@ -4,10 +4,10 @@
 use super::api::{self, Stored, append, last_of};
 use super::clients::Named;
 use super::connection::Connection;
-use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, word_of};
+use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, state_of};
 use crate::log::check_name;
 use crate::log::settings::Settings;
-use crate::log::types::{LogError, MAX_WORD, Word};
+use crate::log::types::{LogError, MAX_STATE_REPORT, StateReport};
 use async_nats::HeaderMap;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use nkeys::KeyPair;
@@ -19,7 +19,7 @@ const AT_A_TIME: usize = 16;
 
 /// Under which name this machine speaks.
 #[derive(Debug)]
-pub(super) enum Speaker {
+pub(super) enum OwnName {
     /// This one.
     Named(String),
     /// That which the log's list has for this public nkey; it is kept when it was found.
@@ -28,7 +28,7 @@ pub(super) enum Speaker {
     Nobody,
 }
 
-impl Speaker {
+impl OwnName {
     /// As the configuration says who this is.
     pub(super) fn of(settings: &Settings) -> Result<Self, LogError> {
         if let Some(name) = settings.client.as_ref() {
@@ -75,19 +75,26 @@ async fn find(connection: &Connection, nkey: &str) -> Result<String, LogError> {
 }
 
 /// See [`crate::log::Log::tell`].
-pub(super) async fn tell(connection: &Connection, speaker: &Speaker, word: Vec<u8>) -> Result<(), LogError> {
-    if word.len() > MAX_WORD {
-        return Err(LogError::Setup(format!("a word of {} bytes, the log takes {MAX_WORD}", word.len())));
+pub(super) async fn publish(
+    connection: &Connection,
+    own_name: &OwnName,
+    report: Vec<u8>,
+) -> Result<(), LogError> {
+    if report.len() > MAX_STATE_REPORT {
+        return Err(LogError::Setup(format!(
+            "a word of {} bytes, the log takes {MAX_STATE_REPORT}",
+            report.len()
+        )));
     }
-    let name = speaker.name(connection).await?;
+    let name = own_name.name(connection).await?;
     check_name(name).map_err(LogError::Setup)?;
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Stream", MEMBERS.name);
-    append(connection, &word_of(name), &headers, word.into()).await.map(drop)
+    append(connection, &state_of(name), &headers, report.into()).await.map(drop)
 }
 
 /// See [`crate::log::Log::words`].
-pub(super) async fn words(connection: &Connection) -> Result<Vec<Word>, LogError> {
+pub(super) async fn read(connection: &Connection) -> Result<Vec<StateReport>, LogError> {
     let state = api::state(connection, MEMBERS.name, Some(MEMBERS.subjects)).await?;
     let stored = stream::iter(state.subjects.clone())
         .map(|subject| async move {
@@ -97,11 +104,11 @@ pub(super) async fn words(connection: &Connection) -> Result<Vec<Word>, LogError
         .buffered(AT_A_TIME)
         .try_collect::<Vec<_>>()
         .await?;
-    let word = |stored: Stored| {
+    let report = |stored: Stored| {
         let name = stored.subject.strip_prefix("bulkmark.members.")?.to_owned();
         check_name(&name).ok()?;
         let seconds_ago = state.now.duration_since(stored.at).unwrap_or_default().as_secs();
-        Some(Word { name, seconds_ago, bytes: stored.payload.into() })
+        Some(StateReport { name, seconds_ago, bytes: stored.payload.into() })
     };
-    Ok(stored.into_iter().flatten().filter_map(word).collect())
+    Ok(stored.into_iter().flatten().filter_map(report).collect())
 }

@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 
 /// How long what was met in the log is told of, and how often at most it is said once more in the own log: others may append such
 /// things each second.
-const TOLD: Duration = Duration::from_mins(10);
-const AGAIN: Duration = Duration::from_mins(1);
+const SHOWN_FOR: Duration = Duration::from_mins(10);
+const LOGGED_EVERY: Duration = Duration::from_mins(1);
 
 /// How long batches may wait in the log before it is said that nobody counts them. An aggregator that died is replaced sooner.
 const UNCOUNTED: Duration = Duration::from_secs(30);
 
 /// What was met, and when it was met and said last.
 #[derive(Debug, Clone)]
-struct Met {
+struct Anomaly {
     what: String,
     at: Instant,
-    said: Instant,
+    logged: Instant,
 }
 
 /// What was found odd.
 #[derive(Debug, Default)]
-pub(super) struct Notes(Mutex<Inner>);
+pub(super) struct Anomalies(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     /// Steps or batches that are not of this program's forms, and members that kept others waiting.
-    met: [Option<Met>; 3],
+    met: [Option<Anomaly>; 3],
     /// Batches in the log wait to be counted since then, behind this place.
     waits: Option<(Instant, u64)>,
     /// Steps cover batches behind the log's end since then, up to this place.
@@ -39,18 +39,18 @@ struct Inner {
 
 /// Where something odd was met.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Among {
+pub(super) enum Source {
     Steps,
     Batches,
     Stuck,
 }
 
-impl Notes {
+impl Anomalies {
     /// Something was met; true when that is to be said.
-    pub(super) fn meets(&self, among: Among, what: String, now: Instant) -> bool {
-        let met = &mut self.0.lock().met[among as usize];
-        let known = met.as_ref().map(|met| met.said).filter(|said| *said + AGAIN > now);
-        *met = Some(Met { what, at: now, said: known.unwrap_or(now) });
+    pub(super) fn record(&self, source: Source, what: String, now: Instant) -> bool {
+        let met = &mut self.0.lock().met[source as usize];
+        let known = met.as_ref().map(|met| met.logged).filter(|logged| *logged + LOGGED_EVERY > now);
+        *met = Some(Anomaly { what, at: now, logged: known.unwrap_or(now) });
         known.is_none()
     }
 
@@ -65,39 +65,39 @@ impl Notes {
     }
 
     /// So many own batches were passed over again and again; true when there are more than before.
-    pub(super) fn passes_over(&self, batches: u64) -> bool {
+    pub(super) fn set_passed_over(&self, batches: u64) -> bool {
         let before = std::mem::replace(&mut self.0.lock().passed_over, batches);
         batches > before
     }
 
     /// All that is odd now, in sentences.
-    pub(super) fn told(&self, now: Instant) -> Vec<String> {
+    pub(super) fn advice(&self, now: Instant) -> Vec<String> {
         let Inner { met, waits, beyond, passed_over } = &*self.0.lock();
         let met = (met.iter().zip([
             "passed over in the log",
             "passed over in the log",
             "a member kept others waiting",
         ]))
-        .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + TOLD > now)?, how)));
-        let mut told: Vec<String> =
+        .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + SHOWN_FOR > now)?, how)));
+        let mut advice: Vec<String> =
             met.map(|(met, how)| format!("{how}: {}", bulkmark_types::told(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
-            told.push(format!(
+            advice.push(format!(
                 "reports wait in the log for {} s, and no aggregator counts them: is one running, and what does bulkmark fleet status \
                  --server say there?",
                 (now - since).as_secs()
             ));
         }
         if let Some((_, covers)) = beyond.filter(|(since, _)| *since + UNCOUNTED <= now) {
-            told.push(format!(
+            advice.push(format!(
                 "the steps count batches up to place {covers}, behind the end of the log, so nothing new is counted: an aggregator begins \
                  another epoch within seconds; is one running, and what does bulkmark fleet status --server say there?"
             ));
         }
         if *passed_over > 0 {
-            told.push(uncounted(*passed_over));
+            advice.push(uncounted(*passed_over));
         }
-        told
+        advice
     }
 }
 
@@ -132,39 +132,39 @@ mod tests {
     /// What comes each second is said each minute, and is told of until it has not come for a while.
     #[test]
     fn what_is_met_is_said_now_and_then() {
-        let (notes, begin) = (Notes::default(), Instant::now());
-        let said = (0..180)
-            .filter(|i| notes.meets(Among::Steps, "a step".to_owned(), begin + *i * SECOND))
+        let (anomalies, begin) = (Anomalies::default(), Instant::now());
+        let logged = (0..180)
+            .filter(|i| anomalies.record(Source::Steps, "a step".to_owned(), begin + *i * SECOND))
             .collect::<Vec<_>>();
-        assert_eq!(said, [0, 60, 120]);
+        assert_eq!(logged, [0, 60, 120]);
         let last = begin + 179 * SECOND;
-        assert_eq!(notes.told(last + TOLD - SECOND), ["passed over in the log: a step"]);
-        assert!(notes.told(last + TOLD).is_empty());
+        assert_eq!(anomalies.advice(last + SHOWN_FOR - SECOND), ["passed over in the log: a step"]);
+        assert!(anomalies.advice(last + SHOWN_FOR).is_empty());
     }
 
     /// That batches wait is told when none of them is counted for a while, and not when they are as many, and others.
     #[test]
     fn what_nobody_counts_is_told() {
-        let (notes, begin) = (Notes::default(), Instant::now());
+        let (anomalies, begin) = (Anomalies::default(), Instant::now());
         for i in 0..100 {
-            notes.counted(u64::from(i), Some(u64::from(i) + 5), begin + i * SECOND);
+            anomalies.counted(u64::from(i), Some(u64::from(i) + 5), begin + i * SECOND);
         }
         let now = begin + 99 * SECOND;
-        assert!(notes.told(now).is_empty());
-        notes.counted(99, Some(200), now + UNCOUNTED);
-        let told = notes.told(now + UNCOUNTED);
-        assert!(told[0].starts_with("reports wait in the log for 30 s"), "{told:?}");
-        notes.counted(200, Some(200), now + UNCOUNTED);
-        assert!(notes.told(now + 2 * UNCOUNTED).is_empty());
-        notes.counted(200, None, now + UNCOUNTED);
-        assert!(notes.told(now + 2 * UNCOUNTED).is_empty(), "of another log nothing is known");
+        assert!(anomalies.advice(now).is_empty());
+        anomalies.counted(99, Some(200), now + UNCOUNTED);
+        let advice = anomalies.advice(now + UNCOUNTED);
+        assert!(advice[0].starts_with("reports wait in the log for 30 s"), "{advice:?}");
+        anomalies.counted(200, Some(200), now + UNCOUNTED);
+        assert!(anomalies.advice(now + 2 * UNCOUNTED).is_empty());
+        anomalies.counted(200, None, now + UNCOUNTED);
+        assert!(anomalies.advice(now + 2 * UNCOUNTED).is_empty(), "of another log nothing is known");
         // Ends are a moment older than steps, so what is behind them is told only when it stays.
-        notes.counted(1 << 62, Some(201), now);
-        assert!(notes.told(now + UNCOUNTED / 2).is_empty());
-        notes.counted(1 << 62, Some(900), now + UNCOUNTED);
-        let told = notes.told(now + UNCOUNTED);
-        assert!(told[0].contains("up to place 4611686018427387904, behind the end"), "{told:?}");
-        notes.counted(900, Some(900), now + UNCOUNTED);
-        assert!(notes.told(now + 2 * UNCOUNTED).is_empty());
+        anomalies.counted(1 << 62, Some(201), now);
+        assert!(anomalies.advice(now + UNCOUNTED / 2).is_empty());
+        anomalies.counted(1 << 62, Some(900), now + UNCOUNTED);
+        let advice = anomalies.advice(now + UNCOUNTED);
+        assert!(advice[0].contains("up to place 4611686018427387904, behind the end"), "{advice:?}");
+        anomalies.counted(900, Some(900), now + UNCOUNTED);
+        assert!(anomalies.advice(now + 2 * UNCOUNTED).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! What a member of a fleet says of itself, as JSON: what it says is for people, and may come from a machine that lies or is of
 //! another version, so all of it is bounded and made fit to be shown when it is read.
 
-use crate::log::MAX_WORD;
+use crate::log::MAX_STATE_REPORT;
 use bulkmark_types::{LAST_TIME, Signature, told, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -102,7 +102,7 @@ impl Condition {
 /// How a member is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct MemberWord {
+pub(super) struct ReportBody {
     pub(super) form: u32,
     #[serde(flatten)]
     pub(super) condition: Condition,
@@ -115,7 +115,7 @@ pub(super) struct MemberWord {
     pub(super) mailings: Vec<FleetMailing>,
 }
 
-impl MemberWord {
+impl ReportBody {
     /// Of a member that tells no mailings, and is not known to be where the log's chain ends.
     pub(super) const fn new(condition: Condition, every: u64) -> Self {
         Self { form: FORM, condition, every, in_step: false, mailings: Vec::new() }
@@ -127,7 +127,7 @@ impl MemberWord {
         loop {
             // It is text and numbers, which can be written.
             let bytes = serde_json::to_vec(&self).unwrap_or_default();
-            if bytes.len() <= MAX_WORD || self.mailings.pop().is_none() {
+            if bytes.len() <= MAX_STATE_REPORT || self.mailings.pop().is_none() {
                 return bytes;
             }
         }
@@ -135,12 +135,12 @@ impl MemberWord {
 
     /// What was said, bounded; none where it is in a form that is not known here.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() > MAX_WORD {
+        if bytes.len() > MAX_STATE_REPORT {
             return None;
         }
-        let mut word: Self = serde_json::from_slice(bytes).ok()?;
-        word.bound();
-        (word.form == FORM).then_some(word)
+        let mut body: Self = serde_json::from_slice(bytes).ok()?;
+        body.bound();
+        (body.form == FORM).then_some(body)
     }
 
     fn bound(&mut self) {
@@ -187,11 +187,11 @@ mod tests {
 
     #[test]
     fn what_is_told_is_read_and_always_fits() {
-        let mut word = MemberWord::new(Condition::new(MemberRole::PartialMilter), 60);
-        word.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
-        let bytes = word.encode();
-        assert!(bytes.len() <= MAX_WORD, "{}", bytes.len());
-        let read = MemberWord::decode(&bytes).unwrap();
+        let mut body = ReportBody::new(Condition::new(MemberRole::PartialMilter), 60);
+        body.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
+        let bytes = body.encode();
+        assert!(bytes.len() <= MAX_STATE_REPORT, "{}", bytes.len());
+        let read = ReportBody::decode(&bytes).unwrap();
         assert!(!read.mailings.is_empty() && read.mailings.len() <= MAX_MAILINGS);
         assert_eq!(
             (read.condition.role, read.every, read.mailings[0].count),
@@ -203,18 +203,18 @@ mod tests {
 
     #[test]
     fn anything_may_stand_in_the_log() {
-        let milter = MemberWord::new(Condition::new(MemberRole::Milter), 1);
-        let good = MemberWord { mailings: vec![mailing(1, "x")], ..milter }.encode();
+        let milter = ReportBody::new(Condition::new(MemberRole::Milter), 1);
+        let good = ReportBody { mailings: vec![mailing(1, "x")], ..milter }.encode();
         for end in 0..good.len() {
-            assert!(MemberWord::decode(&good[..end]).is_none(), "{end}");
+            assert!(ReportBody::decode(&good[..end]).is_none(), "{end}");
         }
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0x11;
-            let _ = MemberWord::decode(&bad);
+            let _ = ReportBody::decode(&bad);
         }
         let text = String::from_utf8(good).unwrap();
-        let read = |from: &str, to: &str| MemberWord::decode(text.replace(from, to).as_bytes());
+        let read = |from: &str, to: &str| ReportBody::decode(text.replace(from, to).as_bytes());
         assert!(read("\"form\":1", "\"form\":2").is_none());
         assert_eq!(read("\"milter\"", "\"shard\"").unwrap().condition.role, MemberRole::Unknown);
         assert_eq!(read("\"every\":1", "\"every\":99999999").unwrap().every, 600);
@@ -222,7 +222,7 @@ mod tests {
         let mailing = read("\"last\":6", &format!("\"last\":{late}")).unwrap().mailings.remove(0);
         assert_eq!((mailing.first, mailing.last), (5, LAST_TIME), "it can be written");
         assert!(read("00000001", "<script>").unwrap().mailings.is_empty());
-        assert!(MemberWord::decode(&vec![b'['; MAX_WORD]).is_none());
-        assert!(MemberWord::decode(&vec![b' '; MAX_WORD + 1]).is_none());
+        assert!(ReportBody::decode(&vec![b'['; MAX_STATE_REPORT]).is_none());
+        assert!(ReportBody::decode(&vec![b' '; MAX_STATE_REPORT + 1]).is_none());
     }
 }

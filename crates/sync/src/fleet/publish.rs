@@ -3,7 +3,7 @@
 
 use super::members::Members;
 use super::state::Fleet;
-use super::word::{Condition, FleetMailing, MemberRole, MemberWord};
+use super::state_report::{Condition, FleetMailing, MemberRole, ReportBody};
 use crate::log::{Log, LogError};
 use bulkmark_ledger::{Ledger, LedgerError, now};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ const AGAIN: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(2);
 
 /// How often something must fail in a row before the log is told.
-const PATIENT: u32 = 3;
+const MIN_FAILURES: u32 = 3;
 
 /// What is told besides what fleet and ledger know.
 #[derive(Clone)]
-pub struct Telling {
+pub struct PublishSettings {
     /// How often.
     pub every: Duration,
     /// What this machine does.
@@ -34,11 +34,16 @@ pub struct Telling {
 }
 
 /// Tells how this machine is, for as long as its ledger is open.
-pub async fn tell<L: Log>(ledger: Ledger, log: Arc<L>, fleet: Arc<Fleet>, telling: Telling) {
-    let mut complaint = Complaint::default();
+pub async fn publish_state<L: Log>(
+    ledger: Ledger,
+    log: Arc<L>,
+    fleet: Arc<Fleet>,
+    settings: PublishSettings,
+) {
+    let mut repeated = RepeatedFailure::default();
     loop {
-        let word = match word(&ledger, &fleet, &telling).await {
-            Ok(word) => word.encode(),
+        let report = match report(&ledger, &fleet, &settings).await {
+            Ok(report) => report.encode(),
             Err(LedgerError::Closed) => return,
             // It is said elsewhere; who is ill is silent.
             Err(_) => {
@@ -46,16 +51,16 @@ pub async fn tell<L: Log>(ledger: Ledger, log: Arc<L>, fleet: Arc<Fleet>, tellin
                 continue;
             }
         };
-        let done = log.tell(word).await;
-        let pause = if done.is_ok() { telling.every } else { telling.every.min(AGAIN) };
-        complaint.is(&fleet, "the other members are not told how this machine is", done);
+        let done = log.publish_state(report).await;
+        let pause = if done.is_ok() { settings.every } else { settings.every.min(AGAIN) };
+        repeated.note(&fleet, "the other members are not told how this machine is", done);
         sleep(pause).await;
     }
 }
 
 /// Reads what all members tell, twice as often as this one tells it; for an aggregator.
 pub async fn gather<L: Log>(log: Arc<L>, fleet: Arc<Fleet>, every: Duration) {
-    let mut complaint = Complaint::default();
+    let mut repeated = RepeatedFailure::default();
     loop {
         let mut pause = every / 2;
         let done = Members::read(&*log).await.map(|members| {
@@ -63,17 +68,21 @@ pub async fn gather<L: Log>(log: Arc<L>, fleet: Arc<Fleet>, every: Duration) {
                 // They are about to speak.
                 pause = pause.min(SOON);
             }
-            fleet.gathers(members);
+            fleet.set_members(members);
         });
-        complaint.is(&fleet, "what other members tell cannot be read", done);
+        repeated.note(&fleet, "what other members tell cannot be read", done);
         sleep(pause).await;
     }
 }
 
-async fn word(ledger: &Ledger, fleet: &Fleet, telling: &Telling) -> Result<MemberWord, LedgerError> {
+async fn report(
+    ledger: &Ledger,
+    fleet: &Fleet,
+    settings: &PublishSettings,
+) -> Result<ReportBody, LedgerError> {
     let silent = || LedgerError::Unavailable("it does not answer".to_owned());
     let own = timeout(PATIENCE, ledger.status(None)).await.map_err(|_| silent())??;
-    let is_aggregator = telling.role == MemberRole::Aggregator;
+    let is_aggregator = settings.role == MemberRole::Aggregator;
     let status = fleet.status(ledger.fleet(), is_aggregator);
     let condition = Condition {
         step: status.version,
@@ -82,33 +91,33 @@ async fn word(ledger: &Ledger, fleet: &Fleet, telling: &Telling) -> Result<Membe
         steps_behind: status.steps_behind,
         uncovered: own.spool as u64,
         waiting_seconds: own.spool_oldest.map(|oldest| now().saturating_sub(oldest)),
-        ..Condition::new(telling.role)
+        ..Condition::new(settings.role)
     };
-    Ok(MemberWord {
+    Ok(ReportBody {
         in_step: status.in_step,
-        mailings: telling.mailings.as_ref().map(|mailings| mailings()).unwrap_or_default(),
-        ..MemberWord::new(condition, telling.every.as_secs())
+        mailings: settings.mailings.as_ref().map(|mailings| mailings()).unwrap_or_default(),
+        ..ReportBody::new(condition, settings.every.as_secs())
     })
 }
 
 /// Says once what fails again and again, while the log itself is followed.
 #[derive(Default)]
-struct Complaint {
+struct RepeatedFailure {
     failures: u32,
-    made: bool,
+    logged: bool,
 }
 
-impl Complaint {
-    fn is(&mut self, fleet: &Fleet, what: &str, done: Result<(), LogError>) {
+impl RepeatedFailure {
+    fn note(&mut self, fleet: &Fleet, what: &str, done: Result<(), LogError>) {
         let Err(error) = done else {
             self.failures = 0;
             return;
         };
         self.failures = self.failures.saturating_add(1);
-        if self.made || self.failures < PATIENT || fleet.reached().borrow().is_none() {
+        if self.logged || self.failures < MIN_FAILURES || fleet.reached().borrow().is_none() {
             return;
         }
-        self.made = true;
+        self.logged = true;
         log::warn!(
             "{}: {what}: {}; a log that an older version set up needs `bulkmark fleet setup` once more, all else works without",
             fleet.url(),
