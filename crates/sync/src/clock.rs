@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn a_clock_that_is_off_is_named_with_its_offset() {
         let now = 1_800_000_000;
-        let told = |time| compare(time, now, "the client", "the server");
-        assert_eq!(told(now + 300), Ok(()));
-        assert_eq!(told(now - 300), Ok(()));
+        let compared = |time| compare(time, now, "the client", "the server");
+        assert_eq!(compared(now + 300), Ok(()));
+        assert_eq!(compared(now - 300), Ok(()));
         for (time, expected) in [
             (now + 301, "5 minutes ahead of"),
             (now - 3600, "60 minutes behind"),
@@ -106,7 +106,7 @@ mod tests {
             let expected = format!(
                 "other clock: the client's is {expected} the server's; at most 5 minutes are tolerated"
             );
-            assert_eq!(told(time), Err(expected));
+            assert_eq!(compared(time), Err(expected));
         }
     }
 

@@ -130,7 +130,7 @@ async fn serves(ledger: &Ledger, remote: &Remote, mode: &FollowMode) -> Result<(
             return Ok(());
         }
     }
-    Err(Stopped::Invalid("neither updates nor how far it is".to_owned()))
+    Err(Stopped::Invalid("neither updates nor its position".to_owned()))
 }
 
 async fn follow_once(

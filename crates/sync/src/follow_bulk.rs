@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 fn explained(error: RemoteError) -> Stopped {
     match error {
         RemoteError::Refused { status: StatusCode::NOT_FOUND, .. } => Stopped::Invalid(
-            "nothing of bulk: copy = \"partial\" needs a server that tells bulk apart (/v1/bulk), and this one is older; upgrade it, \
+            "no bulk: copy = \"partial\" needs a server that tells bulk apart (/v1/bulk), and this one is older; upgrade it, \
              or set copy = \"full\""
                 .to_owned(),
         ),
@@ -55,7 +55,7 @@ fn check(mark: BulkMark, bound: u32) -> Result<(), Stopped> {
         return Ok(());
     }
     Err(Stopped::Invalid(format!(
-        "that it tells bulk from the count {} on, and the thresholds of this milter need {bound}",
+        "bulk from the count {} on, and the thresholds of this milter need {bound}",
         mark.bound
     )))
 }
@@ -66,7 +66,7 @@ pub(super) async fn serves(ledger: &Ledger, remote: &Remote, bound: u32) -> Resu
     let mut stream = remote.bulk(ledger.bulk(), bound, Duration::ZERO).await.map_err(explained)?;
     match next(&mut stream, &clock).await? {
         Some(BulkFrame::Alive(mark)) => check(mark, bound),
-        _ => Err(Stopped::Invalid("nothing of how far its bulk is".to_owned())),
+        _ => Err(Stopped::Invalid("no position of its bulk".to_owned())),
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn follow_once(
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     let clock = ClockGuard::begin();
-    // Before anything is asked: what a server says now of how far it is comes after these receipts.
+    // Before any request: the position that the server sends now is newer than these receipts.
     let (mut expected, mut goal) = (ledger.expected(remote.url().to_owned()).await?, BulkMark::default());
     let mut stream = remote.bulk(ledger.bulk(), bound, WAIT).await.map_err(explained)?;
     let mut assembly: Option<(BulkAssembly, ListHead)> = None;
@@ -153,7 +153,7 @@ pub async fn follow_peer_bulk(ledger: Ledger, remote: Arc<Remote>) {
             // The task that follows its updates logs that it cannot be reached.
             Err(Stopped::Invalid(why)) if !std::mem::replace(&mut was_logged, true) => {
                 log::warn!(
-                    "{}: it sent {why}; milters with a partial copy here do not hear what it knows of bulk",
+                    "{}: it sent {why}; milters with a partial copy here do not receive its bulk",
                     remote.url()
                 );
             }

@@ -99,7 +99,7 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     match refused.code() {
         Some(Code::BatchNumber) => {
             let Some(lost) = ledger.renew_spool(remote.url().to_owned(), spool).await? else {
-                log::info!("{}: {refused}; the fleet of before had counted it", remote.url());
+                log::info!("{}: {refused}; the earlier fleet had counted it", remote.url());
                 return Ok(true);
             };
             log::error!(

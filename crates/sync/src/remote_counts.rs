@@ -141,7 +141,11 @@ impl RemoteCounts {
             }
             Err(e) => {
                 if !self.trouble.lock().fails(Instant::now()) {
-                    log::debug!("{}: counts below {} were not told: {e}", server.url(), self.bound());
+                    log::debug!(
+                        "{}: counts below {} are not known this time: {e}",
+                        server.url(),
+                        self.bound()
+                    );
                     return None;
                 }
                 let (url, seconds) = (server.url(), QUIET.as_secs());

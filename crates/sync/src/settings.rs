@@ -143,8 +143,8 @@ mod tests {
             "http://localhost.example.org",
             "http://[2001:db8::1]",
         ] {
-            let told = check(elsewhere).unwrap_err();
-            assert!(told.contains("plain-http-anywhere = true"), "{elsewhere}: {told}");
+            let error = check(elsewhere).unwrap_err();
+            assert!(error.contains("plain-http-anywhere = true"), "{elsewhere}: {error}");
             assert_eq!(new(elsewhere, true), Ok(()), "{elsewhere}");
         }
         for good in
@@ -159,8 +159,8 @@ mod tests {
             "me:secret@a:1",
             "http://a b:secret@c",
         ] {
-            let told = check(secret).unwrap_err();
-            assert!(told.contains("token-file") && !told.contains("secret"), "{secret}: {told}");
+            let error = check(secret).unwrap_err();
+            assert!(error.contains("token-file") && !error.contains("secret"), "{secret}: {error}");
         }
         for bad in ["", "counts.example.org:8721", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
             assert!(check(bad).unwrap_err().contains("https://HOST:PORT"), "{bad}");

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a fleet's machine finds odd and goes on with all the same: who looks after it is told, with what to do.
+//! Anomalies that a fleet's machine meets without stopping: the operator gets a log line and advice.
 
 use bulkmark_counts::FleetMark;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long what was met in the log is told of, and how often at most it is said once more in the own log: others may append such
-/// things each second.
+/// How long an anomaly is shown, and how often it is logged at most: others may append such entries each second.
 const SHOWN_FOR: Duration = Duration::from_mins(10);
 const LOGGED_EVERY: Duration = Duration::from_mins(1);
 
-/// How long batches may wait in the log before it is said that nobody counts them. An aggregator that died is replaced sooner.
+/// How long batches may wait in the log before a warning that nobody counts them. An aggregator that died is replaced sooner.
 const UNCOUNTED: Duration = Duration::from_secs(30);
 
-/// What was met, and when it was met and said last.
+/// An anomaly, with the times of the last occurrence and of the last log line.
 #[derive(Debug, Clone)]
 struct Anomaly {
     what: String,
@@ -21,23 +20,23 @@ struct Anomaly {
     logged: Instant,
 }
 
-/// What was found odd.
+/// All anomalies.
 #[derive(Debug, Default)]
 pub(super) struct Anomalies(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Steps or batches that are not of this program's forms, and members that kept others waiting.
+    /// Steps or batches in formats of other versions, and members that kept others waiting.
     met: [Option<Anomaly>; 3],
-    /// Batches in the log wait to be counted since then, behind this place.
+    /// Since when batches in the log wait to be counted, behind this place.
     waits: Option<(Instant, u64)>,
-    /// Steps cover batches behind the log's end since then, up to this place.
+    /// Since when steps cover batches behind the log's end, up to this place.
     beyond: Option<(Instant, u64)>,
-    /// Own batches that were passed over again and again.
+    /// The number of own batches that were repeatedly skipped.
     passed_over: u64,
 }
 
-/// Where something odd was met.
+/// The source of an anomaly.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     Steps,
@@ -46,7 +45,7 @@ pub(super) enum Source {
 }
 
 impl Anomalies {
-    /// Something was met; true when that is to be said.
+    /// Records an anomaly; true if it should be logged.
     pub(super) fn record(&self, source: Source, what: String, now: Instant) -> bool {
         let met = &mut self.0.lock().met[source as usize];
         let known = met.as_ref().map(|met| met.logged).filter(|logged| *logged + LOGGED_EVERY > now);
@@ -54,7 +53,7 @@ impl Anomalies {
         known.is_none()
     }
 
-    /// Batches up to the place `covers` are counted, and the log has them up to `last`, if it is known.
+    /// Records that batches up to the place `covers` are counted, and that the log has them up to `last`, if known.
     pub(super) fn counted(&self, covers: u64, last: Option<u64>, now: Instant) {
         let Inner { waits, beyond, .. } = &mut *self.0.lock();
         let since = |before: &Option<(Instant, u64)>| {
@@ -64,13 +63,13 @@ impl Anomalies {
         *beyond = last.filter(|last| *last < covers).map(|_| since(beyond));
     }
 
-    /// So many own batches were passed over again and again; true when there are more than before.
+    /// Records how many own batches were repeatedly skipped; true if there are more than before.
     pub(super) fn set_passed_over(&self, batches: u64) -> bool {
         let before = std::mem::replace(&mut self.0.lock().passed_over, batches);
         batches > before
     }
 
-    /// All that is odd now, in sentences.
+    /// Returns a sentence for each current anomaly.
     pub(super) fn advice(&self, now: Instant) -> Vec<String> {
         let Inner { met, waits, beyond, passed_over } = &*self.0.lock();
         let met = (met.iter().zip([
@@ -101,13 +100,13 @@ impl Anomalies {
     }
 }
 
-/// What is said of a ledger whose chain stands where none can, if it does.
+/// Returns the advice for a ledger whose chain is at an impossible position, if it is.
 pub(super) fn impossible(mark: FleetMark) -> Option<String> {
     (!mark.is_possible())
         .then(|| format!("{}; docs/fleet.md#a-poisoned-chain says how to go back", no_more_epochs(mark)))
 }
 
-/// What is wrong with such a chain.
+/// Describes such a position.
 pub(super) fn no_more_epochs(mark: FleetMark) -> String {
     format!(
         "step {} of epoch {} is counted here, which no honest aggregator made: a false one did, and an older bulkmark took it",
@@ -115,7 +114,7 @@ pub(super) fn no_more_epochs(mark: FleetMark) -> String {
     )
 }
 
-/// What is said of own batches that aggregators pass over.
+/// Returns the advice about own batches that aggregators skip.
 pub(super) fn uncounted(batches: u64) -> String {
     format!(
         "the aggregators pass over {batches} batches of this machine again and again, and their log says why: an older bulkmark, or \
@@ -129,9 +128,9 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// What comes each second is said each minute, and is told of until it has not come for a while.
+    /// An anomaly that occurs each second is logged each minute, and shown until it has not occurred for a while.
     #[test]
-    fn what_is_met_is_said_now_and_then() {
+    fn repeated_anomalies_are_logged_now_and_then() {
         let (anomalies, begin) = (Anomalies::default(), Instant::now());
         let logged = (0..180)
             .filter(|i| anomalies.record(Source::Steps, "a step".to_owned(), begin + *i * SECOND))
@@ -142,9 +141,9 @@ mod tests {
         assert!(anomalies.advice(last + SHOWN_FOR).is_empty());
     }
 
-    /// That batches wait is told when none of them is counted for a while, and not when they are as many, and others.
+    /// Waiting batches are shown when none is counted for a while, but not when others take their places.
     #[test]
-    fn what_nobody_counts_is_told() {
+    fn uncounted_batches_are_shown() {
         let (anomalies, begin) = (Anomalies::default(), Instant::now());
         for i in 0..100 {
             anomalies.counted(u64::from(i), Some(u64::from(i) + 5), begin + i * SECOND);
@@ -158,7 +157,7 @@ mod tests {
         assert!(anomalies.advice(now + 2 * UNCOUNTED).is_empty());
         anomalies.counted(200, None, now + UNCOUNTED);
         assert!(anomalies.advice(now + 2 * UNCOUNTED).is_empty(), "of another log nothing is known");
-        // Ends are a moment older than steps, so what is behind them is told only when it stays.
+        // Ends are a moment older than steps, so batches behind them are shown only when the difference stays.
         anomalies.counted(1 << 62, Some(201), now);
         assert!(anomalies.advice(now + UNCOUNTED / 2).is_empty());
         anomalies.counted(1 << 62, Some(900), now + UNCOUNTED);

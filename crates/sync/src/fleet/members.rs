@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All members of a fleet, as they said of themselves in the log; and the mailings of all.
+//! All members of a fleet, by the state that they report in the log; and the mailings of all.
 
 use super::state_report::{Condition, FleetMailing, MemberRole, ReportBody};
 use crate::log::{Log, LogError, StateReport};
@@ -8,34 +8,34 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// A member is silent when it missed three times to speak, and some seconds for the way.
+/// A member is silent after it missed three reports, plus some seconds for delivery.
 const MISSED: u64 = 3;
 const WAY: u64 = 5;
 
-/// How far it may lag, and how long its reports may wait, in seconds, before it is late: what alerts are made of, too.
+/// The lag and the waiting time of reports, in seconds, above which a member is late. Alerts use the same limits.
 const LAG: u64 = 60;
 const WAITING: u64 = 300;
 
-/// How long the log keeps what a member says, in seconds.
+/// How long the log keeps a member's state report, in seconds.
 const KEPT: u64 = 3600;
 
-/// Members and mailings that are told at most.
+/// Maximum of shown members and mailings.
 const MOST_MEMBERS: usize = 10_000;
 const MOST_MAILINGS: usize = 50;
 
-/// How a member is, at a glance.
+/// The state of a member, at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberState {
-    /// As it should be.
+    /// No problem.
     Well,
-    /// It lags behind the log, or nobody counts what it reports.
+    /// It lags behind the log, or nobody counts its reports.
     Late,
-    /// It says nothing any more.
+    /// It no longer reports its state.
     Silent,
-    /// It said nothing for an hour, or never, and stands in the log's lists.
+    /// It is in the log's lists, and reported nothing for an hour, or never.
     Absent,
-    /// It says what this version does not understand.
+    /// Its report is in a format that this version does not know.
     Unreadable,
 }
 
@@ -56,40 +56,40 @@ impl MemberState {
 pub struct MemberStatus {
     /// Its name, as the log proves it.
     pub name: String,
-    /// How it is.
+    /// Its state.
     pub state: MemberState,
-    /// How long ago it said what follows; of one that is absent, the hour for which that is kept.
+    /// The age of its report; of an absent member, the hour for which reports are kept.
     pub heard_seconds_ago: u64,
-    /// What it does, and how far it is.
+    /// Its role and its position.
     #[serde(flatten)]
     pub condition: Condition,
 }
 
-/// What a member said last.
+/// The last report of a member.
 #[derive(Debug)]
 struct LastReport {
     name: String,
     seconds_ago: u64,
-    /// None where it cannot be read.
+    /// None if it cannot be parsed.
     body: Option<ReportBody>,
 }
 
-/// What was read at a time.
+/// The members at the time of reading.
 #[derive(Debug)]
 pub struct Members {
     at: Instant,
     all: Vec<LastReport>,
-    /// Who stands in the log's lists, and as what.
+    /// The members in the log's lists, with their roles.
     listed: BTreeMap<String, MemberRole>,
 }
 
 impl Members {
-    /// As they stand in the log now.
+    /// Reads all members from the log.
     ///
     /// # Errors
-    /// When the log does not say who they are, or how.
+    /// When the lists or the state reports cannot be read.
     pub async fn read<L: Log>(log: &L) -> Result<Self, LogError> {
-        // Who is let in meanwhile is not taken for absent.
+        // Read the lists first: a member that joins meanwhile is not absent.
         let (clients, aggregators) = (log.clients().await?, log.aggregators().await?);
         let clients = clients.into_iter().map(|client| (client.name, MemberRole::Milter));
         let aggregators = aggregators.into_iter().map(|name| (name, MemberRole::Aggregator));
@@ -106,13 +106,13 @@ impl Members {
         Self { at: Instant::now(), all, listed }
     }
 
-    /// Whether none of them says anything yet.
+    /// Whether none of them has reported its state yet.
     #[must_use]
     pub const fn are_silent(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Each of them, as it is by now.
+    /// Returns the current state of each.
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let since = self.at.elapsed().as_secs();
@@ -135,7 +135,7 @@ impl Members {
         all
     }
 
-    /// The largest mailings of all.
+    /// Returns the largest mailings of all members.
     #[must_use]
     pub fn mailings(&self) -> Vec<FleetMailing> {
         let mut merged: BTreeMap<&str, FleetMailing> = BTreeMap::new();
@@ -175,7 +175,7 @@ fn add(to: &mut FleetMailing, name: &str, mailing: &FleetMailing) {
     to.recipients = to.recipients.saturating_add(mailing.recipients);
     to.first = to.first.min(mailing.first);
     to.last = to.last.max(mailing.last);
-    // It may have said the same twice.
+    // It may have reported the same mailing twice.
     if to.members.last().is_none_or(|last| last != name) {
         to.members.push(name.to_owned());
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lags_waits_or_is_silent_is_marked() {
+    fn members_that_lag_wait_or_are_silent_are_marked() {
         let milter = Condition::new(MemberRole::Milter);
         let at = |lag_seconds, waiting_seconds| {
             ReportBody::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)

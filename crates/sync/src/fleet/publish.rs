@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Members tell one another how they are, by way of the log. Nothing relies on it; it is for people.
+//! Publishes this member's state in the log, and reads those of the others. Nothing relies on it; it is for people.
 
 use super::members::Members;
 use super::state::Fleet;
@@ -10,30 +10,30 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How long the ledger may take to tell of itself.
+/// How long the ledger may take to return its status.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Before it is tried again, at most.
+/// The longest pause before another attempt.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Before those are looked for again who did not speak yet.
+/// The pause before looking again for members that have not reported yet.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How often something must fail in a row before the log is told.
+/// How often in a row an act must fail before it is logged.
 const MIN_FAILURES: u32 = 3;
 
-/// What is told besides what fleet and ledger know.
+/// The parts of a state report that neither fleet nor ledger know.
 #[derive(Clone)]
 pub struct PublishSettings {
-    /// How often.
+    /// The time between two reports.
     pub every: Duration,
-    /// What this machine does.
+    /// The role of this machine.
     pub role: MemberRole,
-    /// Its largest mailings; none if they are not to be told.
+    /// Its largest mailings; none if they are not published.
     pub mailings: Option<Arc<dyn Fn() -> Vec<FleetMailing> + Send + Sync>>,
 }
 
-/// Tells how this machine is, for as long as its ledger is open.
+/// Publishes the state of this machine, as long as its ledger is open.
 pub async fn publish_state<L: Log>(
     ledger: Ledger,
     log: Arc<L>,
@@ -45,7 +45,7 @@ pub async fn publish_state<L: Log>(
         let report = match report(&ledger, &fleet, &settings).await {
             Ok(report) => report.encode(),
             Err(LedgerError::Closed) => return,
-            // It is said elsewhere; who is ill is silent.
+            // Other tasks log the error; a member with a broken ledger is silent.
             Err(_) => {
                 sleep(AGAIN).await;
                 continue;
@@ -53,24 +53,24 @@ pub async fn publish_state<L: Log>(
         };
         let done = log.publish_state(report).await;
         let pause = if done.is_ok() { settings.every } else { settings.every.min(AGAIN) };
-        repeated.note(&fleet, "the other members are not told how this machine is", done);
+        repeated.note(&fleet, "the other members do not receive the state of this machine", done);
         sleep(pause).await;
     }
 }
 
-/// Reads what all members tell, twice as often as this one tells it; for an aggregator.
+/// Reads the states of all members, twice as often as this one publishes its own; for an aggregator.
 pub async fn gather<L: Log>(log: Arc<L>, fleet: Arc<Fleet>, every: Duration) {
     let mut repeated = RepeatedFailure::default();
     loop {
         let mut pause = every / 2;
         let done = Members::read(&*log).await.map(|members| {
             if members.are_silent() {
-                // They are about to speak.
+                // They will report soon.
                 pause = pause.min(SOON);
             }
             fleet.set_members(members);
         });
-        repeated.note(&fleet, "what other members tell cannot be read", done);
+        repeated.note(&fleet, "the states of the other members cannot be read", done);
         sleep(pause).await;
     }
 }
@@ -100,7 +100,7 @@ async fn report(
     })
 }
 
-/// Says once what fails again and again, while the log itself is followed.
+/// Logs a repeated failure once, if the log itself can be followed.
 #[derive(Default)]
 struct RepeatedFailure {
     failures: u32,

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a member of a fleet says of itself, as JSON: what it says is for people, and may come from a machine that lies or is of
-//! another version, so all of it is bounded and made fit to be shown when it is read.
+//! The state report of a fleet's member, as JSON. It is for people, and may come from a machine that lies or has another version, so on
+//! reading all of it is bounded and made printable.
 
 use crate::log::MAX_STATE_REPORT;
 use bulkmark_types::{LAST_TIME, Signature, told, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The form of what is said. A later one that says the same and more keeps it.
+/// The version of the format. A later version that only adds fields keeps it.
 const FORM: u32 = 1;
 
-/// Mailings that a member tells at most, and letters of a subject and of a version.
+/// Maximum of mailings in a report, and of characters in a subject and a version.
 pub const MAX_MAILINGS: usize = 50;
 const MAX_SUBJECT: usize = 100;
 const MAX_PROGRAM: usize = 40;
 
-/// What a member does.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberRole {
     /// A milter that holds all counts.
     Milter,
-    /// One that holds those of bulk.
+    /// A milter that holds only bulk.
     PartialMilter,
-    /// It makes steps.
+    /// A member that makes steps.
     Aggregator,
-    /// What this version does not know.
+    /// A role that this version does not know.
     #[default]
     #[serde(other)]
     Unknown,
@@ -42,35 +42,35 @@ impl fmt::Display for MemberRole {
     }
 }
 
-/// A mailing of the day, as one member saw it, or all of them that tell theirs.
+/// A mailing of the day, as seen by one member or by all that publish theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FleetMailing {
-    /// The signature by which it is named.
+    /// The signature that names it.
     pub signature: String,
-    /// The highest count that any of them has.
+    /// The highest count at any of them.
     pub count: u32,
-    /// Messages of it that they found to be bulk.
+    /// Its messages that they judged bulk.
     pub messages: u64,
-    /// How many recipients these had.
+    /// The number of recipients of these.
     pub recipients: u64,
-    /// When the first of them came, in seconds since 1970.
+    /// The arrival of the first one, in seconds since 1970.
     pub first: u64,
-    /// When the last did.
+    /// The arrival of the last one.
     pub last: u64,
-    /// The members that saw it; none in a member's own word.
+    /// The members that saw it; empty in a member's own report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
-    /// The last subject, where the configuration wants it to be shown.
+    /// The last subject, if configured to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
-/// What a member does, and how far it is.
+/// The role of a member, and its position.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Condition {
-    /// What it does.
+    /// Its role.
     pub role: MemberRole,
     /// The version of its program.
     pub program: String,
@@ -87,45 +87,45 @@ pub struct Condition {
     /// Its own reports that no step covers yet.
     #[serde(default)]
     pub uncovered: u64,
-    /// For how many seconds the oldest of them has waited.
+    /// The waiting time of the oldest of them, in seconds.
     #[serde(default)]
     pub waiting_seconds: Option<u64>,
 }
 
 impl Condition {
-    /// That of a member of this program, which counts nothing yet.
+    /// Returns that of a member with this program's version that counts nothing yet.
     pub(super) fn new(role: MemberRole) -> Self {
         Self { role, program: env!("CARGO_PKG_VERSION").to_owned(), ..Self::default() }
     }
 }
 
-/// How a member is.
+/// The content of a state report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct ReportBody {
     pub(super) form: u32,
     #[serde(flatten)]
     pub(super) condition: Condition,
-    /// After how many seconds it says so again.
+    /// Seconds until the next report.
     pub(super) every: u64,
-    /// Whether it is where the log's chain ends, as far as it read that.
+    /// Whether it is at the end of the log's chain, as far as it was read.
     pub(super) in_step: bool,
-    /// Its largest mailings of the day, the largest first, if it tells them.
+    /// Its largest mailings of the day, the largest first, if it publishes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) mailings: Vec<FleetMailing>,
 }
 
 impl ReportBody {
-    /// Of a member that tells no mailings, and is not known to be where the log's chain ends.
+    /// Returns that of a member without mailings that is not known to be at the end of the log's chain.
     pub(super) const fn new(condition: Condition, every: u64) -> Self {
         Self { form: FORM, condition, every, in_step: false, mailings: Vec::new() }
     }
 
-    /// As the log takes it; with as many mailings as it has room for.
+    /// Encodes it for the log, with as many mailings as it has room for.
     pub(super) fn encode(mut self) -> Vec<u8> {
         self.bound();
         loop {
-            // It is text and numbers, which can be written.
+            // It has only text and numbers, so encoding cannot fail.
             let bytes = serde_json::to_vec(&self).unwrap_or_default();
             if bytes.len() <= MAX_STATE_REPORT || self.mailings.pop().is_none() {
                 return bytes;
@@ -133,7 +133,7 @@ impl ReportBody {
         }
     }
 
-    /// What was said, bounded; none where it is in a form that is not known here.
+    /// Decodes a report and bounds it; none for an unknown format.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_STATE_REPORT {
             return None;
@@ -163,7 +163,7 @@ impl ReportBody {
     }
 }
 
-/// The first letters of a text.
+/// Returns the first characters of a text.
 fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_and_always_fits() {
+    fn reports_are_read_back_and_always_fit() {
         let mut body = ReportBody::new(Condition::new(MemberRole::PartialMilter), 60);
         body.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
         let bytes = body.encode();
@@ -197,12 +197,12 @@ mod tests {
             (read.condition.role, read.every, read.mailings[0].count),
             (MemberRole::PartialMilter, 60, 20)
         );
-        assert!(read.mailings[0].members.is_empty(), "a member speaks for itself alone");
+        assert!(read.mailings[0].members.is_empty(), "a member reports only for itself");
         assert!(!read.mailings[0].subject.as_ref().unwrap().contains('\u{202E}'));
     }
 
     #[test]
-    fn anything_may_stand_in_the_log() {
+    fn any_bytes_in_the_log_are_tolerated() {
         let milter = ReportBody::new(Condition::new(MemberRole::Milter), 1);
         let good = ReportBody { mailings: vec![mailing(1, "x")], ..milter }.encode();
         for end in 0..good.len() {

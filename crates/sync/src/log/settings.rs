@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of a log.
+//! The configuration of a log.
 
 use super::types::LogError;
 use crate::settings::Upstream;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a file with a password or key at most.
+/// Maximum size of a file with a password or key.
 const MAX_SECRET: u64 = 4096;
 
 /// `[fleet]`
@@ -19,43 +19,43 @@ const MAX_SECRET: u64 = 4096;
 pub struct Settings {
     /// `nats://HOST:PORT,HOST:PORT` or `postgres://HOST:PORT,HOST:PORT/DATABASE`; see [`Address`].
     pub log: String,
-    /// As whom this machine's reports are known there: the name of its account, where the engine has to be told it.
+    /// The client under which this machine's reports count: the name of its account, if the engine does not know it by itself.
     pub client: Option<String>,
     /// The name of the user or role.
     pub user: Option<String>,
-    /// The file with that user's password.
+    /// The file with the user's password.
     pub password_file: Option<PathBuf>,
-    /// The file with the seed of an nkey, in the place of a name and password.
+    /// The file with the seed of an nkey, instead of a name and password.
     pub nkey_file: Option<PathBuf>,
-    /// Whether the connection is encrypted; none: unless all hosts are this machine.
+    /// Whether the connection is encrypted; none: yes, unless all hosts are this machine.
     pub tls: Option<bool>,
     /// The authorities that sign the servers' certificates, if the system does not trust them.
     pub ca_file: Option<PathBuf>,
-    /// A certificate by which this machine shows who it is, and its key.
+    /// The certificate by which this machine authenticates.
     pub cert_file: Option<PathBuf>,
     /// The key of `cert_file`.
     pub key_file: Option<PathBuf>,
-    /// Aggregators that a milter which holds bulk alone asks for the rest.
+    /// Aggregators that a milter with a partial copy asks for other counts.
     #[serde(default)]
     pub aggregators: Vec<Upstream>,
-    /// How often this machine tells the others how it is; none: every minute.
+    /// How often this machine reports its state; none: every minute.
     #[serde(default, with = "humantime_serde::option")]
     pub state_interval: Option<Duration>,
-    /// Whether it tells them its largest mailings, too.
+    /// Whether the report includes its largest mailings.
     #[serde(default)]
     pub mailings: bool,
 }
 
-/// How often a machine tells how it is, and the shortest and longest time that may be.
+/// The default interval of state reports, and its bounds.
 const STATE_INTERVAL: Duration = Duration::from_secs(60);
 const STATE_INTERVAL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
 
-/// What orders and keeps.
+/// The engine of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// NATS JetStream.
     Nats,
-    /// PostgreSQL, or what speaks its protocol.
+    /// PostgreSQL, or a database with its protocol.
     Postgres,
 }
 
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// What a program tells that was built without it.
+    /// Returns the error of a program that was built without it.
     #[must_use]
     pub fn missing(self) -> LogError {
         let (name, feature) = match self {
@@ -81,7 +81,7 @@ impl Engine {
     }
 }
 
-/// Where a server of the log is.
+/// The address of one server of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// A name or an IP address (one of IPv6 without brackets), and a port.
@@ -91,7 +91,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Whether it is this machine.
+    /// Whether it is on this machine.
     fn is_here(&self) -> bool {
         match self {
             Self::Tcp(name, _) => {
@@ -105,23 +105,23 @@ impl Host {
 /// The address of a log, as [`Settings::log`] has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// By its scheme.
+    /// The engine, by the scheme.
     pub engine: Engine,
-    /// One at least; each is as good as the others.
+    /// At least one; all are equivalent.
     pub hosts: Vec<Host>,
-    /// The database; none with NATS, and never empty.
+    /// The database, not empty; none with NATS.
     pub database: Option<String>,
 }
 
-/// What is expected of an address.
+/// The expected form of an address.
 const EXPECTED: &str = "expected \"nats://HOST:PORT,HOST:PORT\" or \"postgres://HOST:PORT/DATABASE\" (on this machine also \
                         \"postgres:///DATABASE?host=/run/postgresql\")";
 
 impl Address {
-    /// Reads one. Ports may be left out: 4222 of NATS, 5432 of PostgreSQL.
+    /// Parses an address. The default ports are 4222 for NATS and 5432 for PostgreSQL.
     ///
     /// # Errors
-    /// What was found and what is expected. A password is not repeated.
+    /// The address that was found and the expected form, without passwords.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.contains('@') {
             return Err(
@@ -141,7 +141,7 @@ impl Address {
         }
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let (hosts, path) = match engine {
-            // All of its addresses may have the scheme, as NATS' own clients take them.
+            // Each address may have the scheme, as in NATS' own clients.
             Engine::Nats => (rest.trim_end_matches('/').replace("nats://", ""), ""),
             Engine::Postgres => {
                 let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -174,7 +174,7 @@ impl Address {
     }
 }
 
-/// One of `HOST`, `HOST:PORT`, `[IPV6]` and `[IPV6]:PORT`.
+/// Parses `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 fn host_of(text: &str, usual: u16) -> Option<Host> {
     let (name, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -194,21 +194,21 @@ fn host_of(text: &str, usual: u16) -> Option<Host> {
 }
 
 impl Settings {
-    /// Where the log is.
+    /// Returns the address of the log.
     ///
     /// # Errors
-    /// When the address is none.
+    /// When the address is invalid.
     pub fn address(&self) -> Result<Address, LogError> {
         Address::parse(&self.log).map_err(LogError::Setup)
     }
 
-    /// As whom what this machine reports is known in the log.
+    /// Returns the client under which this machine's reports count.
     #[must_use]
     pub fn reporter(&self) -> Option<&str> {
         self.client.as_deref().or(self.user.as_deref())
     }
 
-    /// How often this machine tells the others how it is.
+    /// Returns how often this machine reports its state.
     #[must_use]
     pub fn publishes_every(&self) -> Duration {
         self.state_interval.unwrap_or(STATE_INTERVAL)
@@ -221,14 +221,14 @@ impl Settings {
         self.tls.unwrap_or_else(|| !here())
     }
 
-    /// Whether it goes to another machine in a way that anybody between can read, or change.
+    /// Whether it leads to another machine unencrypted.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
         let apart = |address: Address| !address.hosts.iter().all(Host::is_here);
         !self.uses_tls() && Address::parse(&self.log).is_ok_and(apart)
     }
 
-    /// The first key whose value cannot work, and what was expected of it. `reports` is whether this machine reports.
+    /// Checks all keys. `reports` is whether this machine reports.
     ///
     /// # Errors
     /// The key's name and the sentence for the administrator.
@@ -292,7 +292,7 @@ impl Settings {
         }
     }
 
-    /// The password; none where there is none.
+    /// Reads the password; none if none is configured.
     ///
     /// # Errors
     /// When its file cannot be read.
@@ -300,10 +300,10 @@ impl Settings {
         self.password_file.as_deref().map(|path| secret(path, "a password")).transpose()
     }
 
-    /// The seed of the nkey, `SU...`; none where there is none.
+    /// Reads the seed of the nkey, `SU...`; none if none is configured.
     ///
     /// # Errors
-    /// When its file cannot be read, or has none.
+    /// When its file cannot be read, or has no seed.
     pub fn nkey(&self) -> Result<Option<String>, LogError> {
         let Some(path) = &self.nkey_file else { return Ok(None) };
         // nsc and nk write lines around it.
@@ -315,10 +315,10 @@ impl Settings {
     }
 }
 
-/// Whether this may be the name of a client.
+/// Checks the name of a client.
 ///
 /// # Errors
-/// What was found and what is expected.
+/// The name that was found and the expected form.
 pub fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
@@ -327,7 +327,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The content of a file with a secret, without white space at its ends.
+/// Reads a file with a secret, without white space at its ends.
 fn secret(path: &Path, what: &str) -> Result<String, LogError> {
     let shown = path.display();
     let mut text = String::new();

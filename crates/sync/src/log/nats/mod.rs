@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A log on NATS JetStream.
 //!
-//! Batches, steps, parts of snapshots, the list of clients and what members say of themselves are five streams. A client's name is that of the subject to which its
-//! account alone can publish. Nobody needs a consumer: what is there is fetched by number from any node, and what is new is told
-//! live. `connection` has questions and answers, `api` JetStream's words for them; `follow` and `snapshot` read; `clients` is
-//! the list, `words` what members say; `streams`, `accounts` and `setup` make all of it ready.
+//! Batches, steps, parts of snapshots, the list of clients and state reports are five streams. A client's name is part of the subject to
+//! which only its account can publish. No consumer is needed: existing messages are fetched by number from any node, and new ones arrive
+//! live. `connection` has requests and answers, `api` JetStream's formats of them; `follow` and `snapshot` read; `clients` is the list of
+//! clients; `streams`, `accounts` and `setup` prepare the log.
 
 mod accounts;
 mod api;
@@ -40,15 +40,15 @@ use tokio::sync::mpsc;
 /// A fleet's log in NATS.
 pub struct Nats {
     connection: Arc<Connection>,
-    /// Where own batches go; none where this machine does not report.
+    /// The subject of own batches; none if this machine does not report.
     reports: Option<String>,
     own_name: OwnName,
-    /// Goes into the ids of messages, so that nobody else can say beforehand what is a repeat.
+    /// Part of the ids of messages, so that nobody else can predict them and pass off a message as a repetition.
     secret: [u8; 16],
 }
 
 impl Nats {
-    /// Reads the files that the settings name, and begins to connect; whether that works is seen by the first answer.
+    /// Reads the configured files, and starts to connect; errors of the connection appear in the first answer.
     ///
     /// # Errors
     /// When a setting or a file cannot be used.
@@ -173,7 +173,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// A message of the batches' stream; none whose subject names no client.
+/// Converts a message of the stream of batches; none if its subject names no client.
 fn batch(stored: Stored) -> Option<Batch> {
     let client = stored.subject.strip_prefix("bulkmark.reports.")?.to_owned();
     check_name(&client).ok()?;
@@ -181,7 +181,7 @@ fn batch(stored: Stored) -> Option<Batch> {
     Some(Batch { place: stored.place, client, at, bytes: stored.payload.into() })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a reader's function may pass over a message")]
+#[expect(clippy::unnecessary_wraps, reason = "a reader's function may skip a message")]
 fn step(stored: Stored) -> Option<Step> {
     Some(Step { place: stored.place, bytes: stored.payload.into() })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is asked of a log, and how PostgreSQL is asked for it.
+//! The statements for requests to a log.
 
 use super::append::fits;
 use super::database::{Database, INT8, signed, unsigned};
@@ -50,7 +50,7 @@ pub(super) async fn append_step(
     Ok(place.map(|place| Place(unsigned(place))))
 }
 
-/// See [`crate::log::Log::clients`]. A milter may know itself only.
+/// See [`crate::log::Log::clients`]. A milter may read only its own entry.
 pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError> {
     let allowed = database.ask("select has_table_privilege('bulkmark.clients', 'select')", &[]).await?;
     let sql = if allowed.first().is_some_and(|row| row.get(0)) {
@@ -62,7 +62,7 @@ pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError
     Ok(rows.iter().map(client).collect())
 }
 
-/// See [`crate::log::Log::tell`]. Which role it is, and how long a word may be, the database sees to.
+/// See [`crate::log::Log::publish_state`]. The database checks the role and the size.
 pub(super) async fn publish_state(database: &Database, report: &[u8]) -> Result<(), LogError> {
     database.ask("select bulkmark.tell($1)", &[(&report as _, Type::BYTEA)]).await.map(drop)
 }
@@ -82,7 +82,7 @@ pub(super) async fn exposures(database: &Database) -> Result<Vec<String>, LogErr
     Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
 }
 
-/// See [`crate::log::Log::words`].
+/// See [`crate::log::Log::state_reports`].
 pub(super) async fn state_reports(database: &Database) -> Result<Vec<StateReport>, LogError> {
     let sql = "select m.name, m.age, m.word from (
             select name, word, floor(extract(epoch from clock_timestamp()))::bigint - at as age from bulkmark.members) m
@@ -96,7 +96,7 @@ pub(super) async fn state_reports(database: &Database) -> Result<Vec<StateReport
     Ok(rows.iter().map(report).collect())
 }
 
-/// See [`crate::log::Log::aggregators`]: who is in their role, but for the owner of all, whom a server may put into it.
+/// See [`crate::log::Log::aggregators`]: the members of their role, except the owner, whom a server may add to it.
 pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogError> {
     let sql = "select r.rolname::text from pg_catalog.pg_auth_members m
         join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
@@ -106,7 +106,7 @@ pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogE
     Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
 }
 
-/// What a row of `clients` says; of rates, which the database sees to, nothing.
+/// Converts a row of `clients`, without the rate, which the database enforces.
 pub(super) fn client(row: &Row) -> Client {
     let number = |i| row.get::<_, Option<i64>>(i).map(|number| u32::try_from(number).unwrap_or_default());
     let limits = number(1).zip(number(2)).map(|(influence, quota)| Limits { influence, quota });

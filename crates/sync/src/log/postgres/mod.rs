@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A log in PostgreSQL.
 //!
-//! `schema.sql` has its tables, and functions by which roles may write to them. `database` holds one connection (`session`, over
-//! `tls`), and what it tells without being asked (`signals`); `append`, `follow`, `snapshot` and `engine` ask; `setup` makes it
-//! ready.
+//! `schema.sql` has its tables, and functions by which roles may write to them. `database` holds one connection (`session`, over `tls`)
+//! with its `signals`; `append`, `follow`, `snapshot` and `engine` send statements; `setup` prepares the database.
 
 mod append;
 mod database;
@@ -30,7 +29,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A log in PostgreSQL, over one connection that is made anew whenever it is needed and not there.
+/// A log in PostgreSQL, over one connection that is made again when it is needed and lost.
 #[derive(Clone)]
 pub struct Postgres {
     database: Arc<Database>,
@@ -38,10 +37,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Looks at the configuration; nothing is connected yet.
+    /// Checks the configuration; connects later.
     ///
     /// # Errors
-    /// When it cannot work.
+    /// When it is unusable.
     pub fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
         Ok(Self { database: Arc::new(Database::new(settings, link)?), outbox: Arc::default() })
     }
