@@ -104,7 +104,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Sets the log's current list. A new list may contain the unknown ones.
+    /// Sets the log's current list. Unknown clients stay unknown unless the list changed.
     pub(super) fn set(&mut self, clients: Vec<Client>) {
         let all = clients.into_iter().map(|client| (client.name.clone(), client)).collect();
         if all != self.all {

@@ -96,7 +96,7 @@ pub(super) async fn state_reports(database: &Database) -> Result<Vec<StateReport
     Ok(rows.iter().map(report).collect())
 }
 
-/// See [`crate::log::Log::aggregators`]: the members of their role, except the owner, whom a server may add to it.
+/// See [`crate::log::Log::aggregators`]: the members of their role, except the owner, which a server may add to it.
 pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogError> {
     let sql = "select r.rolname::text from pg_catalog.pg_auth_members m
         join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
