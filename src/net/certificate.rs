@@ -190,7 +190,7 @@ mod tests {
         (pem, Certificate::read(&path).unwrap().remove(0))
     }
 
-    /// The day 2026-01-01, and so many days after it.
+    /// The day 2026-01-01 plus so many days.
     fn day(n: u32) -> SystemTime {
         UNIX_EPOCH + DAY * 20_454 + DAY * n
     }

@@ -275,7 +275,7 @@ impl Clients {
         Ok(changed)
     }
 
-    /// Changes what a client may do.
+    /// Changes the rights of a client.
     ///
     /// # Errors
     /// When there is no such client.

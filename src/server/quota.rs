@@ -22,7 +22,7 @@ pub const PARTNER_RATE: NonZeroU32 = const { NonZeroU32::new(1000).unwrap() };
 #[serde(try_from = "String", into = "String")]
 pub struct Quota(u32);
 
-/// All of it.
+/// The whole capacity.
 const WHOLE: u32 = 1_000_000;
 
 impl Quota {

@@ -147,7 +147,7 @@ pub(super) struct Wanted {
     pub(super) theirs: Arc<Position>,
     pub(super) gaps: Gaps,
     pub(super) alive: Alive,
-    /// When it ends.
+    /// The end of the stream.
     pub(super) until: Instant,
 }
 
@@ -188,7 +188,7 @@ async fn updates_until(
             drop(block);
             let (key, of) = (Key::Updates(gaps, theirs.name), ledger.clone());
             let (from, to) = (Arc::clone(&theirs), Arc::clone(&after));
-            // The same updates again, though there may be more by now.
+            // Read the same updates again, though there may be more by now.
             let read = move || updates(&of, &to.vector, &from.vector, gaps);
             stream.send_block(&key, (0, end), read).await?;
             theirs = after;

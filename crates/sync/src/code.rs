@@ -60,7 +60,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 23] = [
         Self::TokenMissing,
         Self::TokenInvalid,

@@ -6,7 +6,7 @@ use bulkmark_types::FederationKey;
 use std::fmt;
 use std::time::Duration;
 
-/// The version of the protocol; another one is another path of the API and another number here.
+/// The version of the protocol; a new one gets another path of the API and another number here.
 const PROTOCOL: u32 = 1;
 
 /// The layout's name, without the separators of fields.

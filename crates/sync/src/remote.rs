@@ -252,7 +252,7 @@ impl Remote {
     /// Registers this site under a name; `contact` is an address for questions, and may be empty. Takes 15 s at most.
     ///
     /// # Errors
-    /// When the server does not answer, or takes no such site.
+    /// When the server does not answer, or refuses the site.
     pub async fn register(&self, name: &str, contact: &str) -> Result<Registration, RemoteError> {
         let body = serde_json::json!({ "name": name, "contact": contact }).to_string();
         let request = self.http.post(format!("{}/v1/register", self.base)).timeout(SILENCE).body(body);

@@ -101,7 +101,7 @@ impl<L: Log> Follower<L> {
         if self.ledger.fleet().version == 0 && self.from.is_none() {
             // An empty ledger is up to date sooner by a snapshot than by each step.
             match self.take_snapshot(false).await {
-                // Perhaps all steps are there.
+                // All steps may still be there.
                 Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => {
                     self.fleet.set_failing(Flow::Updates, &e)
                 }

@@ -40,7 +40,7 @@ pub enum MemberState {
 }
 
 impl MemberState {
-    /// All of them, with their names.
+    /// All states, with their names.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Well, "well"),
         (Self::Late, "late"),
@@ -54,7 +54,7 @@ impl MemberState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MemberStatus {
-    /// Its name, as the log proves it.
+    /// Its name, as the log authenticated it.
     pub name: String,
     /// Its state.
     pub state: MemberState,

@@ -26,9 +26,9 @@ const SHOWN_FOR: u64 = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReporterStatus {
-    /// Its name, as the log proves it.
+    /// Its name, as the log authenticated it.
     pub name: String,
-    /// Batches.
+    /// The number of its batches.
     pub batches: u64,
     /// When the last of them came, by the log's clock, in seconds since 1970.
     pub last_at: u64,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(logged.len(), 1, "{logged:?}");
         assert!(!(0..20).any(|n| read(202 + n, "own", begin, MAX_BYTES, 0)));
         assert!(is_shown("isp") && !is_shown("own"));
-        // Read once more, it is the same.
+        // Reading the same batch again changes nothing.
         let other = Reporters::default();
         let batch = Batch { place: Place(1), client: "isp".to_owned(), at: begin, bytes: vec![0; MAX_BYTES] };
         assert!(!(0..20).any(|_| other.read(&batch, NonZeroU32::new(1))));

@@ -162,7 +162,7 @@ impl<L: Log> Snapshots<L> {
         self.unfit = Some((number, before + 1));
     }
 
-    /// Puts one now.
+    /// Puts a snapshot now.
     pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
         let newest = put(&self.ledger, &*self.log).await?;
         self.set_newest(newest);

@@ -57,7 +57,7 @@ pub(super) enum Count {
     JunkBatches,
     /// Steps made here that became part of the chain.
     Won,
-    /// Steps made here that did not.
+    /// Steps made here that lost against another one.
     Lost,
     /// Batches that were appended again, because the log lost them or nobody counted them.
     Again,
@@ -87,7 +87,7 @@ pub struct FleetStatus {
     pub last_batch: Option<u64>,
     /// Batches behind `covers`; none if `covers` is of another log than the present one.
     pub batches_behind: Option<u64>,
-    /// Places of steps that are not read yet.
+    /// The number of places of steps that are not read yet.
     pub steps_behind: Option<u64>,
     /// Seconds since a step was applied.
     pub stepped_seconds_ago: Option<u64>,
@@ -95,7 +95,7 @@ pub struct FleetStatus {
     pub won_seconds_ago: Option<u64>,
     /// Steps that were applied since the start.
     pub steps: u64,
-    /// Those of them that were made here.
+    /// Those of them made here.
     pub steps_won: u64,
     /// Steps made here that lost against another one.
     pub steps_lost: u64,
@@ -336,10 +336,10 @@ impl Fleet {
 /// Why following, pushing or aggregating stopped for now.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stopped {
-    /// The log.
+    /// The log failed.
     #[error("{0}{advice}", advice = advice(.0))]
     Log(#[from] LogError),
-    /// The local ledger.
+    /// The local ledger failed.
     #[error(transparent)]
     Ledger(#[from] bulkmark_ledger::LedgerError),
     /// The log's content is unusable.

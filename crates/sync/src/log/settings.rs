@@ -102,7 +102,7 @@ impl Host {
     }
 }
 
-/// The address of a log, as [`Settings::log`] has it.
+/// The address of a log, from [`Settings::log`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The engine, by the scheme.
@@ -231,7 +231,7 @@ impl Settings {
     /// Checks all keys. `reports` is whether this machine reports.
     ///
     /// # Errors
-    /// The key's name and the sentence for the administrator.
+    /// The name of the first invalid key, and the message for the administrator.
     pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
         let fault = |key, what: &str| Err((key, what.to_owned()));

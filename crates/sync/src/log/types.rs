@@ -25,10 +25,10 @@ pub struct BatchId {
     pub attempt: u32,
 }
 
-/// A batch as the log has it.
+/// A batch in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// Where.
+    /// Its place.
     pub place: Place,
     /// The client that appended it: the name that belongs to the account or role, as [`Client::name`].
     pub client: String,
@@ -38,10 +38,10 @@ pub struct Batch {
     pub bytes: Vec<u8>,
 }
 
-/// A step as the log has it.
+/// A step in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Where.
+    /// Its place.
     pub place: Place,
     /// The content.
     pub bytes: Vec<u8>,

@@ -154,7 +154,7 @@ fn read_newest(stored: &Stored) -> Result<Newest, LogError> {
     Ok(newest)
 }
 
-/// Puts one; see [`Log::put_snapshot`](crate::log::Log::put_snapshot).
+/// Stores a snapshot; see [`Log::put_snapshot`](crate::log::Log::put_snapshot).
 pub(super) async fn put(
     connection: &Connection,
     mut parts: mpsc::Receiver<Option<Part>>,

@@ -39,7 +39,7 @@ const STEPS: &str = "select e.last, p.place, p.bytes from bulkmark.ends e left j
     where before < 4194304) as p on true
 where e.name = 'steps' order by p.place";
 
-/// The same of batches.
+/// The same query for batches.
 const BATCHES: &str = "select e.last, p.place, p.bytes, p.client, p.at from bulkmark.ends e left join (
     select place, bytes, client, at from (
         select place, bytes, client, at, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before

@@ -229,7 +229,7 @@ begin
     if octet_length(_body) > 983040 then
         raise exception 'a step of more than 983040 bytes' using errcode = '22023';
     end if;
-    -- Whoever is late locks nothing.
+    -- A late caller locks nothing.
     if _after is null or not exists (select 1 from bulkmark.ends e where e.name = 'steps' and e.last = _after) then
         return null;
     end if;
@@ -417,7 +417,7 @@ begin
                 _ended := array_append(_ended, _one.name || ', ' || _one.why);
             end if;
         exception when insufficient_privilege then
-            -- A role that was there before, and that the owner is no member of.
+            -- A role that existed before, and that the owner is no member of.
             _ended := array_append(_ended, _one.name || ', ' || _one.why || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
         end;
     end loop;
