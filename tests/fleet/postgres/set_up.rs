@@ -112,7 +112,7 @@ async fn roles_of_others_are_left_alone() {
 async fn members_speak_when_an_older_log_is_set_up_again() {
     let Some(rig) = fleet() else { return };
     rig.set_up().await;
-    rig.sql("drop function bulkmark.publish_state(bytea)");
+    rig.sql("drop function bulkmark.tell(bytea)");
     rig.sql("drop table bulkmark.members");
     let (mx1, agg) = (rig.log("mx1"), rig.log("agg"));
     let made = insist(|| mx1.ends()).await.made;
