@@ -6,7 +6,7 @@ use bulkmark_counts::SpoolBatch;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::nats::Nats;
 use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Appending, Log, LogError};
+use bulkmark_sync::log::{BatchId, Log, LogError};
 use bulkmark_testing::fleet::{Engine, Fleet};
 use bulkmark_testing::gate::Gate;
 use bulkmark_testing::holders::{body_of, counts};
@@ -97,7 +97,7 @@ async fn report(log: &impl Log) {
             bulk_from: 0,
             reports: reports.collect(),
         };
-        let id = Appending { spool: 7, number, attempt: 0 };
+        let id = BatchId { spool: 7, number, attempt: 0 };
         while let Err(e) = log.append(id, carried.encode()).await {
             println!("{e}");
         }
