@@ -25,6 +25,6 @@ fuzz_target!(|data: &[u8]| {
     message.header(b"Authentication-Results", data);
     message.header(b"DKIM-Signature", b"v=1; a=a; d=a.example; s=s; h=from; bh=AA==; b=AA==");
     message.header(b"From", b"a@a.example");
-    let proven = trusting.judge(&message.fields(), &mut |_, _, _| ());
-    assert!(proven.dkim.is_empty() && proven.spf.is_empty() && proven.dmarc.is_empty());
+    let verified = trusting.judge(&message.fields(), &mut |_, _, _| ());
+    assert!(verified.dkim.is_empty() && verified.spf.is_empty() && verified.dmarc.is_empty());
 });

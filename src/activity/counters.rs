@@ -13,7 +13,7 @@ use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
 use super::words::Words;
-use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
+use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Standing, TrapResult, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -197,7 +197,7 @@ impl Activity {
     /// An account sent outbound mail; how it stands now. `now` is in seconds since 1970.
     pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
         let standing = self.accounts.lock().sent(name, what, limits, now);
-        self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
+        self.alerts.fetch_add(u64::from(standing.must_notify), Ordering::Relaxed);
         standing
     }
 
@@ -241,7 +241,7 @@ impl Activity {
     }
 
     /// A trap got a message, and made this of it.
-    pub fn trap_sprung(&self, result: Sprung) {
+    pub fn trap_sprung(&self, result: TrapResult) {
         self.traps.lock().sprung(result);
     }
 
@@ -260,8 +260,8 @@ impl Activity {
     #[must_use]
     pub fn trap_messages(&self) -> Vec<(&'static str, u64)> {
         let messages = self.traps.lock().messages.clone();
-        let count = |result: Sprung| messages.get(result.as_str()).copied().unwrap_or_default();
-        Sprung::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
+        let count = |result: TrapResult| messages.get(result.as_str()).copied().unwrap_or_default();
+        TrapResult::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
     }
 
     /// Takes up which traps got mail that a white list wants before a restart.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What traps made of mail, and which of them get mail that a white list wants: these are no traps, or the list is wrong.
 
-use bulkmark_policy::Sprung;
+use bulkmark_policy::TrapResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct TrapStatus {
 
 impl TrapStatus {
     /// A trap got a message.
-    pub(super) fn sprung(&mut self, result: Sprung) {
+    pub(super) fn sprung(&mut self, result: TrapResult) {
         *self.messages.entry(result.to_string()).or_default() += 1;
     }
 

@@ -2,7 +2,7 @@
 //! From what is reported on the control socket to the milter that counts it.
 
 use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
-use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
+use crate::judging::{Refused, Service, Taken, UserReport, mailing_of, take_report};
 use bulkmark_counts::{Said, Side};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
         Box::pin(async move {
             let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
-            let word = Word { reporter, side: Side::NotSpam, force: true, only_back: false };
+            let word = UserReport { reporter, side: Side::NotSpam, force: true, only_back: false };
             let taken = take_report(&service, message, word).await;
             let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
             Ok(KnownBy { signatures, shared })
@@ -35,11 +35,11 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
     })
 }
 
-fn word(report: &Report) -> Word {
+fn word(report: &Report) -> UserReport {
     let side = if report.spam { Side::Spam } else { Side::NotSpam };
     // A trap of the same name is somebody else.
     let reporter = [ReporterKind::User.prefix().as_bytes(), &report.user].concat();
-    Word { reporter, side, force: report.force, only_back: report.forget }
+    UserReport { reporter, side, force: report.force, only_back: report.forget }
 }
 
 /// What the word weighs for a signature, on average of those for which it was counted.

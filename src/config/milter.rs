@@ -283,7 +283,7 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
 fn private_of(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
     const KEY: &str = "sync.private";
     let list = list_of(source, KEY, files)?;
-    match list.asks_elsewhere() {
+    match list.first_remote_entry() {
         Some(entry) => Err(source.error(
             KEY,
             format!("{entry} asks a server, expected a table in a file, since no message may wait for it"),

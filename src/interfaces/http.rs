@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bulkmark_mail::MAX_BODY;
-use bulkmark_verdict::{Answer, because};
+use bulkmark_verdict::{Answer, sentence};
 use serde::Serialize;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
     let mut message = Message::new(&context.service, envelope, Interface::Http);
     recipients.iter().for_each(|recipient| message.rcpt(recipient));
     if !counts {
-        message.only_ask();
+        message.only_look_up();
     }
     if explains {
         message.explain();
@@ -188,7 +188,7 @@ fn tell(message: &Message, judgement: Judgement) -> Told {
     let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
     let low = content.as_ref().and_then(|content| content.signatures.body.err());
     let thresholds = rules.terms(decides(rules, envelope, &finding)).thresholds;
-    let (_, because) = because(&finding, thresholds, low);
+    let (_, because) = sentence(&finding, thresholds, low);
     Told {
         answer: Answer { action: Some(outcome.action.to_string()), ..answer },
         because,

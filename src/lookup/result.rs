@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What came of verifying a message.
 
-use bulkmark_policy::{Method, Proven};
+use bulkmark_policy::{Method, VerifiedNames};
 use std::fmt;
 
 /// What is known of a message by now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The names that stand behind it.
-    pub proven: Proven,
+    pub verified: VerifiedNames,
     /// What was looked at, in order.
     pub found: Vec<Found>,
     /// Why there might be more, if DNS had answered.

@@ -4,7 +4,7 @@
 use super::evidence::{Evidence, Signed, flaw, is_name};
 use super::resolver::{Resolver, ResolverError};
 use super::result::{Found, Unverified, Verified};
-use bulkmark_policy::{Authentication, Method, Proven};
+use bulkmark_policy::{Authentication, Method, VerifiedNames};
 use mail_auth::dkim::Signature;
 use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
@@ -23,7 +23,7 @@ const MOST: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub struct Case {
     /// The names that are asked for, of those that it claims.
-    pub asked: Proven,
+    pub asked: VerifiedNames,
     /// What its signatures are held against; none where that was not kept.
     pub evidence: Option<Evidence>,
     /// The client's address.
@@ -108,7 +108,7 @@ impl Inquest {
     }
 
     /// Nothing of what a signature might prove is.
-    fn none(&self, asked: &Proven, why: &str) {
+    fn none(&self, asked: &VerifiedNames, why: &str) {
         let dkim = asked.dkim.iter().map(|name| (Method::Dkim, name));
         for (method, name) in dkim.chain(asked.dmarc.iter().map(|name| (Method::Dmarc, name))) {
             self.tell(method, name, Err(Failure::Not(why.to_owned())));
@@ -202,9 +202,9 @@ impl Inquest {
         let result = match result {
             Ok(()) => {
                 let names = match method {
-                    Method::Dkim => &mut known.proven.dkim,
-                    Method::Spf => &mut known.proven.spf,
-                    Method::Dmarc => &mut known.proven.dmarc,
+                    Method::Dkim => &mut known.verified.dkim,
+                    Method::Spf => &mut known.verified.spf,
+                    Method::Dmarc => &mut known.verified.dmarc,
                 };
                 if !names.iter().any(|known| known == name) {
                     names.push(name.to_owned());

@@ -11,7 +11,7 @@ use super::letter::Letter;
 use super::plain::plain;
 use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
-use bulkmark_policy::{Facts, Proven, WhiteList};
+use bulkmark_policy::{Facts, VerifiedNames, WhiteList};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ impl Correspondents {
         letter.content.from.iter().take(1).for_each(|address| one.addresses.add(address));
         if is_bulk {
             one.subject = letter.subject.as_str().into();
-            one.verify(&letter.content.proven);
+            one.verify(&letter.content.verified);
         }
     }
 
@@ -112,12 +112,12 @@ impl Correspondent {
     }
 
     /// Takes what is verified of another message of its bulk.
-    fn verify(&mut self, proven: &Proven) {
+    fn verify(&mut self, verified: &VerifiedNames) {
         match &mut self.signed {
-            Some(all) => all.retain(|domain| proven.dkim.contains(domain)),
-            None => self.signed = Some(proven.dkim.clone()),
+            Some(all) => all.retain(|domain| verified.dkim.contains(domain)),
+            None => self.signed = Some(verified.dkim.clone()),
         }
-        let dmarc = proven.dmarc.first().map_or("", |domain| domain);
+        let dmarc = verified.dmarc.first().map_or("", |domain| domain);
         match &mut self.dmarc {
             Some(all) if *all != dmarc => all.clear(),
             Some(_) => (),
@@ -262,7 +262,8 @@ mod tests {
         let list = |signed: &[&str], dmarc: &[&str]| {
             let mut letter = letter("a@example.org", Some("news.example.org"), 0);
             let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-            letter.content.proven = Proven { dkim: all(signed), dmarc: all(dmarc), ..Proven::default() };
+            letter.content.verified =
+                VerifiedNames { dkim: all(signed), dmarc: all(dmarc), ..VerifiedNames::default() };
             (letter, Label::Ham, BULK)
         };
         let line = |letters: &[(Letter, Label, bool)]| lines(letters).remove(0).0;

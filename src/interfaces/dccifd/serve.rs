@@ -7,7 +7,7 @@ use super::super::settings::DccifdSettings;
 use super::reply::{Found, Style, reply};
 use super::request::{Bad, Preamble, Request, Shows};
 use crate::activity::{Done, Interface};
-use crate::judging::{Hold, Judgement, Message, Refused, Service, Word, judge, take_report};
+use crate::judging::{Judgement, Message, Refused, Reservation, Service, UserReport, judge, take_report};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_mail::{MAX_BODY, header_fields};
@@ -40,7 +40,7 @@ struct Received {
 /// A message as it came, and the memory that it takes.
 struct Copy {
     bytes: Vec<u8>,
-    hold: Hold,
+    reservation: Reservation,
 }
 
 /// Why there is no answer.
@@ -109,7 +109,7 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
     }
     let request = preamble.into_request();
     let mut copy = (request.shows == Shows::Message || request.spam)
-        .then(|| Copy { bytes: Vec::new(), hold: context.service.hold() });
+        .then(|| Copy { bytes: Vec::new(), reservation: context.service.reservation() });
     let (mut head, mut message) = (Head::default(), None);
     loop {
         if let Some(copy) = &mut copy {
@@ -136,7 +136,7 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
 
 impl Copy {
     fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if self.bytes.len() + bytes.len() > 2 * MAX_BODY || !self.hold.take(bytes.len()) {
+        if self.bytes.len() + bytes.len() > 2 * MAX_BODY || !self.reservation.take(bytes.len()) {
             return Err(Failure::NoRoom);
         }
         self.bytes.extend_from_slice(bytes);
@@ -165,7 +165,7 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     // DCC counts recipients: to none, nothing is counted. What is called spam was counted as it came.
     let is_asked = request.query || request.spam || request.recipients.is_empty();
     if is_asked || !context.settings.count {
-        message.only_ask();
+        message.only_look_up();
     }
     head.fill(&mut message);
     message
@@ -177,7 +177,7 @@ async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Don
     let is_nominated = match &mut copy {
         // A second copy is returned.
         Some(copy) if request.spam && request.shows == Shows::Message => {
-            let has_room = copy.hold.take(copy.bytes.len());
+            let has_room = copy.reservation.take(copy.bytes.len());
             if !has_room {
                 log::info!(
                     "dccifd: a message that was called spam is not nominated: there is no memory for it"
@@ -225,7 +225,7 @@ async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
         None => "interface:dccifd:tcp".to_owned(),
     };
     let reporter = reporter.into_bytes();
-    let word = Word { reporter, side: Side::Spam, force: false, only_back: false };
+    let word = UserReport { reporter, side: Side::Spam, force: false, only_back: false };
     match take_report(service, raw, word).await {
         Ok(_) => true,
         // The log tells that once a day.

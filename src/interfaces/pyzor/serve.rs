@@ -9,7 +9,7 @@ use super::replay::{Replays, Seen};
 use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Done, Interface};
 use crate::interfaces::settings::{PyzorSettings, Tally};
-use crate::judging::{Once, PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
+use crate::judging::{CountOnce, PyzorDigest, PyzorReporter, Refused, Service, digest_counts, take_pyzor};
 use crate::net::{Address, network_of};
 use arc_swap::ArcSwap;
 use bulkmark_counts::Side;
@@ -138,7 +138,7 @@ impl Context {
     }
 
     fn is_counted(&self, digest: PyzorDigest) -> bool {
-        !digest.says_nothing() && !self.settings.uncounted.contains(&digest)
+        !digest.is_meaningless() && !self.settings.uncounted.contains(&digest)
     }
 
     /// What is to be done, in the order in which the reference server looks at a request.
@@ -229,25 +229,25 @@ impl Context {
             Ok(Task::Look(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
             Ok(Task::Nothing) => (),
             Ok(Task::Count(reported)) => {
-                let teller = match request.user() {
-                    ANONYMOUS => network_teller(from.ip()),
-                    name => Teller::Account(name.to_owned()),
+                let by = match request.user() {
+                    ANONYMOUS => network_reporter(from.ip()),
+                    name => PyzorReporter::Account(name.to_owned()),
                 };
-                self.count(reported, teller, back);
+                self.count(reported, by, back);
             }
         }
         None
     }
 
     /// Has a report counted beside the loop: that takes as long as the disk does.
-    fn count(self: &Arc<Self>, reported: Reported, teller: Teller, back: Back) {
+    fn count(self: &Arc<Self>, reported: Reported, by: PyzorReporter, back: Back) {
         let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
             self.settle(&reported, false);
             return self.add(Done::TimedOut);
         };
         let context = Arc::clone(self);
         drop(tokio::spawn(async move {
-            let counted = context.counted(&reported, &teller).await;
+            let counted = context.counted(&reported, &by).await;
             drop(permit);
             let told = match counted {
                 Ok(true) => Ok((Done::Nominated, Told::Done)),
@@ -259,13 +259,13 @@ impl Context {
         }));
     }
 
-    async fn counted(&self, reported: &Reported, teller: &Teller) -> Result<bool, Denied> {
+    async fn counted(&self, reported: &Reported, by: &PyzorReporter) -> Result<bool, Denied> {
         let once = self.once(reported, bulkmark_ledger::now());
-        let each = once != Once::Reporter;
+        let each = once != CountOnce::Reporter;
         let mut result = Ok(false);
         let mut is_counted = false;
         for &digest in &reported.digests {
-            match take_pyzor(&self.service, digest, (teller, reported.side), once).await {
+            match take_pyzor(&self.service, digest, (by, reported.side), once).await {
                 Ok(counted) => is_counted |= counted,
                 Err(Refused::TooMany) => result = Err(Denied::TooMany),
                 Err(why) => {
@@ -283,13 +283,13 @@ impl Context {
     }
 
     /// What of this counts once. A report whose time is not over yet can come again after a restart, and is remembered on disk.
-    fn once(&self, reported: &Reported, now: u64) -> Once {
+    fn once(&self, reported: &Reported, now: u64) -> CountOnce {
         match (self.settings.count, reported.signed) {
-            (Tally::Reporters, _) => Once::Reporter,
+            (Tally::Reporters, _) => CountOnce::Reporter,
             (Tally::Reports, Some((signature, time))) if time >= now || time <= self.since + CLOCK => {
-                Once::Signed(signature)
+                CountOnce::Signed(signature)
             }
-            (Tally::Reports, _) => Once::Report,
+            (Tally::Reports, _) => CountOnce::Report,
         }
     }
 
@@ -315,10 +315,10 @@ impl Context {
 }
 
 /// Who somebody without an account is. A process of this machine may take any address of the loopback, so all of these are one.
-fn network_teller(ip: IpAddr) -> Teller {
+fn network_reporter(ip: IpAddr) -> PyzorReporter {
     let is_here = ip.to_canonical().is_loopback();
     let network = if is_here { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { network_of(ip) };
-    Teller::Network { network, is_here }
+    PyzorReporter::Network { network, is_here }
 }
 
 /// Has the log say what is wrong with the files.

@@ -2,7 +2,7 @@
 //! What clients are told.
 
 use super::request::SEEDS;
-use crate::judging::Opinion;
+use crate::judging::ReportWeights;
 use std::fmt::Write as _;
 
 /// Lines of a batch that clients are asked to keep to: its answer is in one packet, since they read no more than 1,024 bytes of one.
@@ -15,7 +15,7 @@ const AVERAGE: u32 = 50;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// User reports of a signature, and what they say of spam at least.
-    Found(Opinion, u32),
+    Found(ReportWeights, u32),
     /// It was done.
     Done,
     /// It was not.
@@ -57,7 +57,7 @@ impl Answer {
     fn write(&self, text: &mut String) {
         // Nothing fails that is written to a string.
         let _ = match self {
-            Self::Found(opinion, threshold) => write_found(*opinion, *threshold, text),
+            Self::Found(weights, threshold) => write_found(*weights, *threshold, text),
             Self::Done => write!(text, "res=1"),
             Self::Refused => write!(text, "res=0"),
             // Engines 4 and 8 are bits 3 and 7. Clients keep all this until `srl` grows.
@@ -80,9 +80,9 @@ impl Answer {
 }
 
 /// A confidence of 51 to 100 is spam, and one below tells how much is missing.
-fn write_found(opinion: Opinion, threshold: u32, text: &mut String) -> std::fmt::Result {
-    let confidence = confidence(opinion.left(), threshold);
-    match (confidence, opinion.revoked) {
+fn write_found(weights: ReportWeights, threshold: u32, text: &mut String) -> std::fmt::Result {
+    let confidence = confidence(weights.left(), threshold);
+    match (confidence, weights.revoked) {
         (0, _) => write!(text, "p=0"),
         (_, 0) => write!(text, "p=1&cf={confidence}"),
         (_, _) => write!(text, "p=1&cf={confidence}&ct=1"),
@@ -156,9 +156,9 @@ mod tests {
     /// Clients read no more than 1,024 bytes of an answer.
     #[test]
     fn the_answer_to_a_batch_fits() {
-        let opinion = Opinion { nominated: 1000, revoked: 1 };
+        let weights = ReportWeights { nominated: 1000, revoked: 1 };
         let mut text = String::new();
-        write_batch(&vec![Answer::Found(opinion, 24); BATCH], "", &mut text);
+        write_batch(&vec![Answer::Found(weights, 24); BATCH], "", &mut text);
         assert!(text.starts_with("-p=1&cf=100&ct=1\r\np=1") && text.ends_with("ct=1\r\n.\r\n"));
         assert!(text.len() <= 1024, "{}", text.len());
     }

@@ -9,7 +9,7 @@ use super::request::{Digest, Request};
 use super::session::{PAUSE, Session};
 use crate::activity::{Done, Interface};
 use crate::interfaces::settings::RazorSettings;
-use crate::judging::{Refused, Service, opinions, take_digest};
+use crate::judging::{Refused, Service, report_weights, take_digest};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_types::{Signature, UNIT, foreign};
@@ -164,8 +164,8 @@ async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
     if signatures.is_empty() {
         return Vec::new();
     }
-    match opinions(service, &signatures).await {
-        Some(opinions) => opinions.into_iter().map(|opinion| Answer::Found(opinion, threshold)).collect(),
+    match report_weights(service, &signatures).await {
+        Some(all) => all.into_iter().map(|weights| Answer::Found(weights, threshold)).collect(),
         None => vec![Answer::Unavailable; signatures.len()],
     }
 }
