@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The delay after a verdict: by then the server has counted the message.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// The number of messages that are checked merged: their reported signatures fit one question.
+/// The number of messages that are checked together: their reported signatures fit one question.
 const BATCH: usize = MAX_ASKED / 9;
 
 /// The time for the server's answer. No message waits for it.
