@@ -8,7 +8,7 @@ use crate::orders::Allowance;
 use anyhow::{Context, bail};
 use bulkmark_ledger::now;
 use bulkmark_mail::mbox::{SEPARATOR, delivered};
-use bulkmark_types::{Signature, told};
+use bulkmark_types::{Signature, remote_text};
 use humantime_serde::re::humantime;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -95,10 +95,10 @@ fn allowed(ordered: &Ordered) -> String {
 
 fn list(ordered: &Ordered) -> String {
     let line = |of: &Allowance| {
-        let why = if of.reason.is_empty() { String::new() } else { format!(": {}", told(&of.reason)) };
+        let why = if of.reason.is_empty() { String::new() } else { format!(": {}", remote_text(&of.reason)) };
         let signatures = of.signatures.len();
         let left = left(of.until, now());
-        format!("{}  {left}, {signatures} signatures, by {}{why}", of.name(), told(&of.by))
+        format!("{}  {left}, {signatures} signatures, by {}{why}", of.name(), remote_text(&of.by))
     };
     let all: Vec<_> = ordered.orders.allowed.iter().map(line).collect();
     if all.is_empty() { "no mailing is allowed".to_owned() } else { all.join("\n") }

@@ -12,7 +12,7 @@ use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
 use bulkmark_ledger::now;
-use bulkmark_types::{Signature, told};
+use bulkmark_types::{Signature, remote_text};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -272,7 +272,7 @@ impl Gate {
     /// Notes that a client was refused, and says so once in a while for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
         // It may repeat what the client sent.
-        let why = told(why);
+        let why = remote_text(why);
         self.note(client, |activity| {
             activity.refused += 1;
             for line in activity.refusals.note(&why, Instant::now()) {

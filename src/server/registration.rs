@@ -8,7 +8,7 @@ use super::acts::Registered;
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::quota::{PARTNER_INFLUENCE, PARTNER_RATE};
 use bulkmark_ledger::random_bytes;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -112,7 +112,7 @@ impl Clients {
         if wish.name.is_empty() || wish.name.len() > MOST_NAME || !wish.name.chars().all(allowed) {
             return Err(NotRegistered::Name(wish.name.chars().take(MOST_NAME).collect()));
         }
-        if wish.contact.len() > MOST_CONTACT || told(&wish.contact) != wish.contact {
+        if wish.contact.len() > MOST_CONTACT || remote_text(&wish.contact) != wish.contact {
             return Err(NotRegistered::Contact(wish.contact.len()));
         }
         let waiting = || self.unapproved().map(|(_, site)| site).filter(|site| !site.is_over(now));

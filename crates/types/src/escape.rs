@@ -47,7 +47,7 @@ pub fn plain_bytes(bytes: &[u8]) -> String {
 
 /// Text from another machine, safe in a log line: trimmed, cut after 500 characters, and without the beginning of a field (a name and `=`).
 #[must_use]
-pub fn told(text: &str) -> String {
+pub fn remote_text(text: &str) -> String {
     let text = text.trim();
     let end = text.char_indices().nth(MAX_CHARS).map(|(end, _)| end);
     // Whether the text since the last blank could be the name of a field. In a URL, `=` follows other characters.
@@ -78,9 +78,9 @@ mod tests {
     fn cursor_movements_are_escaped_and_long_texts_cut() {
         let hostile = "\u{1b}]0;title\u{7}\u{9b}2J a\r\nb\u{202e}c\u{200b}é\u{7f}";
         let shown = "\\u{1b}]0;title\\u{7}\\u{9b}2J a\\u{d}\\u{a}b\\u{202e}c\\u{200b}é\\u{7f}";
-        assert_eq!((visible(hostile), told(hostile)), (shown.to_owned(), shown.to_owned()));
-        assert_eq!(told(&"ä".repeat(501)), "ä".repeat(500) + "...");
-        assert_eq!(told(&"\u{1b}".repeat(1 << 20)).len(), 500 * "\\u{1b}".len() + 3);
+        assert_eq!((visible(hostile), remote_text(hostile)), (shown.to_owned(), shown.to_owned()));
+        assert_eq!(remote_text(&"ä".repeat(501)), "ä".repeat(500) + "...");
+        assert_eq!(remote_text(&"\u{1b}".repeat(1 << 20)).len(), 500 * "\\u{1b}".len() + 3);
     }
 
     #[test]
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn no_field_can_be_forged() {
         let evil = " client=a[192.0.2.1] x verdict=bulk y ";
-        assert!(!told(evil).contains('='), "{}", told(evil));
+        assert!(!remote_text(evil).contains('='), "{}", remote_text(evil));
         let usual = "error sending request for url (http://a.example/v1/updates?from=0)";
-        assert_eq!(told(usual), usual);
+        assert_eq!(remote_text(usual), usual);
         assert!(!plain(evil, "[]").contains([' ', '[', ']']), "{}", plain(evil, "[]"));
         assert_eq!(plain_bytes(b"a b\n\xff\\xff\"\xc3\xa4"), "a\\u{20}b\\u{a}\\xff\\u{5c}xff\\u{22}ä");
     }

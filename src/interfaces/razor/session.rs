@@ -70,7 +70,7 @@ impl Session {
         let added = tokio::task::spawn_blocking(move || accounts.add(ip, (user, password))).await;
         match added {
             Ok(Ok((user, password))) => {
-                log::info!("razor: a new account: {}", bulkmark_types::told(&user));
+                log::info!("razor: a new account: {}", bulkmark_types::remote_text(&user));
                 Answer::Account { user, password }
             }
             Ok(Err(NoAccount::Taken)) => Answer::UserExists,
@@ -105,7 +105,7 @@ impl Session {
             self.user = Some(user);
             return Answer::Done;
         }
-        log::info!("razor: a wrong password of {}", bulkmark_types::told(&user));
+        log::info!("razor: a wrong password of {}", bulkmark_types::remote_text(&user));
         self.has_too_many_tries();
         self.was_wrong = true;
         Answer::Refused

@@ -80,7 +80,7 @@ impl Notes {
         ]))
         .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + TOLD > now)?, how)));
         let mut told: Vec<String> =
-            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::told(&met.what))).collect();
+            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::remote_text(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
             told.push(format!(
                 "reports wait in the log for {} s, and no aggregator counts them: is one running, and what does bulkmark fleet status \

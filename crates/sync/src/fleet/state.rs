@@ -10,7 +10,7 @@ use crate::follow_bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
 use bulkmark_counts::{FleetMark, OtherForm};
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -172,7 +172,7 @@ impl Fleet {
                 "{}: {} reports more than its rate, {} signatures a second, and this log does not hold it back: it may push the \
                  batches of others out before they are counted",
                 self.url,
-                told(&batch.client),
+                remote_text(&batch.client),
                 rate.map_or(0, NonZeroU32::get)
             );
         }
@@ -188,7 +188,7 @@ impl Fleet {
 
     /// A batch cannot be read, in a step that was made here.
     pub(super) fn meets_batch(&self, what: &str) {
-        let what = told(what);
+        let what = remote_text(what);
         if self.notes.meets(Among::Batches, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
@@ -196,7 +196,7 @@ impl Fleet {
 
     /// A member held something open in the log, and so others up.
     pub(super) fn ends_stuck(&self, whose: &str) {
-        let what = format!("the connection was ended of {}", told(whose));
+        let what = format!("the connection was ended of {}", remote_text(whose));
         if self.notes.meets(Among::Stuck, what.clone(), Instant::now()) {
             log::warn!("{}: a member kept others waiting: {what}", self.url);
         }
@@ -288,7 +288,7 @@ impl Fleet {
 
     pub(super) fn fails(&self, flow: Flow, error: &impl std::fmt::Display) {
         // It may repeat what the log said.
-        self.link.fails(flow, told(&error.to_string()));
+        self.link.fails(flow, remote_text(&error.to_string()));
     }
 
     pub(super) fn works(&self, flow: Flow) {

@@ -3,7 +3,7 @@
 //! another version, so all of it is bounded and made fit to be shown when it is read.
 
 use crate::log::MAX_WORD;
-use bulkmark_types::{LAST_TIME, Signature, told, visible};
+use bulkmark_types::{LAST_TIME, Signature, remote_text, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -148,7 +148,7 @@ impl MemberWord {
         for seconds in [lag_seconds, waiting_seconds].into_iter().flatten() {
             *seconds = LAST_TIME.min(*seconds);
         }
-        *program = cut(&told(program), MAX_PROGRAM);
+        *program = cut(&remote_text(program), MAX_PROGRAM);
         self.every = self.every.clamp(1, 600);
         self.mailings.retain(|mailing| mailing.signature.parse::<Signature>().is_ok());
         self.mailings.truncate(MAX_MAILINGS);
