@@ -105,7 +105,7 @@ impl Entries {
             .map(|source| Match::of(&source))
     }
 
-    /// The joined entries with a `recipient` condition whose other conditions hold for this message.
+    /// The joined entries that have a `recipient` condition and otherwise match this message.
     pub(super) fn joined_for_some(&self, facts: &Facts<'_>) -> Vec<usize> {
         let Some(known) = self.known(facts) else { return Vec::new() };
         let all = self.joined.iter().enumerate();
@@ -171,8 +171,7 @@ impl Entries {
         (questions, true)
     }
 
-    /// The names to verify: those that the message claims and an entry needs whose other conditions hold. Empty if the message is already
-    /// wanted.
+    /// The names to verify: claimed names that an otherwise matching entry needs. Empty if the message is already wanted.
     pub(super) fn to_verify(&self, facts: &Facts<'_>) -> VerifiedNames {
         let mut asked = VerifiedNames::default();
         if !self.needs_verification || facts.claimed.is_none() || self.message(facts).is_some() {

@@ -45,7 +45,7 @@ impl Exempt {
 /// The reason why a message could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// It is larger than the bound of what is read.
+    /// It is larger than the bound.
     TooLarge,
     /// It has too many recipients.
     TooManyRecipients,

@@ -30,17 +30,17 @@ pub enum Shows {
 /// A request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer is to show.
+    /// The content of the answer.
     pub shows: Shows,
-    /// Whether the message is called spam.
+    /// Whether it reports the message as spam.
     pub spam: bool,
-    /// Whether it is only asked about.
+    /// Whether it is only a look-up.
     pub query: bool,
-    /// Whether it is never to be refused.
+    /// Whether the answer must not refuse the message.
     pub no_reject: bool,
-    /// Received fields that one's own mail servers wrote above the one that tells the client.
+    /// The number of Received fields to skip: one's own mail servers wrote them above the one with the client.
     pub skipped: usize,
-    /// The client, if it is told; otherwise a Received field has it.
+    /// The client, if the request has it; otherwise a Received field has it.
     pub client: Option<IpAddr>,
     /// Its name.
     pub host: Option<String>,
