@@ -29,7 +29,7 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
             let word = UserReport { reporter, side: Side::NotSpam, force: true, only_back: false };
             let taken = take_report(&service, message, word).await;
-            let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
+            let shared = taken.is_ok_and(|taken| taken.is_shared && taken.tally.counted > 0);
             Ok(KnownBy { signatures, shared })
         })
     })
@@ -50,7 +50,7 @@ fn weight(said: Said) -> f64 {
 
 fn told(taken: Result<Taken, Refused>) -> Reported {
     match taken {
-        Ok(Taken { said, signatures, is_shared }) => Reported {
+        Ok(Taken { tally: said, signatures, is_shared }) => Reported {
             signatures,
             counted: said.counted,
             taken_back: said.taken_back,

@@ -67,9 +67,9 @@ pub async fn take_digest(
         service.activity.words.add(side == Side::Spam, Became::OverLimit);
         return Err(Refused::TooMany);
     }
-    let said = submit(service, &rules, of, (by, side), now).await?;
+    let tally = submit(service, &rules, of, (by, side), now).await?;
     log_name(&rules, by, reporter);
-    Ok(said)
+    Ok(tally)
 }
 
 /// Logs the reporter's name, if allowed. Reports of digests have no other log line: there may be hundreds a second.
@@ -89,10 +89,11 @@ pub(super) async fn submit(
 ) -> Result<Said, LedgerError> {
     let nominations =
         vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
-    let saying = Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
-    let said = service.ledger.say(saying).await;
-    service.activity.words.add(side == Side::Spam, became(said.as_ref().ok()));
-    said
+    let submission =
+        Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
+    let tally = service.ledger.say(submission).await;
+    service.activity.words.add(side == Side::Spam, became(tally.as_ref().ok()));
+    tally
 }
 
 /// Whether reports of digests are sent to other servers: a digest stands for the whole content, like a body's signature.

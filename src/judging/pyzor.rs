@@ -162,11 +162,11 @@ pub async fn take_pyzor(
         return Ok(false);
     }
     let weighs = if is_admitted {
-        let said = submit(service, &rules, reported, (reporter, side), now).await?;
+        let tally = submit(service, &rules, reported, (reporter, side), now).await?;
         log_name(&rules, reporter, &own);
-        let has_weight = said.counted + said.taken_back > 0;
+        let has_weight = tally.counted + tally.taken_back > 0;
         // A digest without reports cannot be revoked, but can be white-listed; without room, an account's report still counts.
-        has_weight || side == Side::NotSpam || said.no_room > 0 && !by.is_anonymous()
+        has_weight || side == Side::NotSpam || tally.no_room > 0 && !by.is_anonymous()
     } else {
         false
     };

@@ -68,7 +68,7 @@ pub enum Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// The results for its signatures.
-    pub said: Said,
+    pub tally: Said,
     /// The number of signatures in the message.
     pub signatures: usize,
     /// Whether it is sent to other servers.
@@ -122,14 +122,14 @@ pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature
 
 /// The result of a report, which counts once for each message: it is counted if one of its signatures is. A report that did not reach the
 /// ledger was refused.
-pub(super) fn became(said: Option<&Said>) -> Became {
-    let Some(said) = said else { return Became::Refused };
+pub(super) fn became(tally: Option<&Said>) -> Became {
+    let Some(tally) = tally else { return Became::Refused };
     let results = [
-        (said.counted, Became::Counted),
-        (said.taken_back, Became::TakenBack),
-        (said.known, Became::Known),
-        (said.too_often, Became::TooOften),
-        (said.no_room, Became::NoRoom),
+        (tally.counted, Became::Counted),
+        (tally.taken_back, Became::TakenBack),
+        (tally.known, Became::Known),
+        (tally.too_often, Became::TooOften),
+        (tally.no_room, Became::NoRoom),
     ];
     results.into_iter().find(|(number, _)| *number > 0).map_or(Became::Weightless, |(_, became)| became)
 }
@@ -149,7 +149,7 @@ pub(super) async fn take(
     let taken = submit(service, rules, message, report, weight).await;
     let became = match &taken {
         Err(Refused::TooMany) => Became::OverLimit,
-        other => became(other.as_ref().ok().map(|taken| &taken.said)),
+        other => became(other.as_ref().ok().map(|taken| &taken.tally)),
     };
     service.activity.words.add(is_spam, became);
     taken
@@ -197,29 +197,30 @@ async fn submit(
         }
     }
     let signatures = nominations.len();
-    let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
+    let is_shared = !service.links.is_empty() && nominations.iter().any(|nominated| nominated.shared);
     let UserReport { side, only_back, .. } = report;
     let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
     let nothing_new = !is_admitted;
-    let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
-    let said = service.ledger.say(said).await?;
-    if said.left_out > 0 && said.taken_back == 0 {
+    let submission =
+        Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
+    let tally = service.ledger.say(submission).await?;
+    if tally.left_out > 0 && tally.taken_back == 0 {
         return Err(Refused::TooMany);
     }
     forget(service, &ended_pairs).await;
     let side = if side == Side::Spam { "spam" } else { "not-spam" };
     log::info!(
         "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}{}",
-        said.counted,
-        said.taken_back,
-        said.known,
-        said.too_often,
-        said.no_room,
-        said.weightless,
+        tally.counted,
+        tally.taken_back,
+        tally.known,
+        tally.too_often,
+        tally.no_room,
+        tally.weightless,
         name_field(rules, &report.reporter)
     );
-    Ok(Taken { said, signatures, is_shared })
+    Ok(Taken { tally, signatures, is_shared })
 }
 
 /// Whether a reporter may report one more message today. The limit is logged once a day.

@@ -101,8 +101,8 @@ async fn nominate(
     };
     let taken = take(service, rules, message, report, Some(rules.traps.weight()));
     let why: Cow<'_, str> = match timeout_at(deadline, taken).await {
-        Ok(Ok(Taken { said, .. })) if said.counted > 0 => return TrapResult::Nominated,
-        Ok(Ok(Taken { said, .. })) if said.known > 0 => return TrapResult::Known,
+        Ok(Ok(Taken { tally, .. })) if tally.counted > 0 => return TrapResult::Nominated,
+        Ok(Ok(Taken { tally, .. })) if tally.known > 0 => return TrapResult::Known,
         Ok(Ok(_)) => "there is no room for more of what users and traps say".into(),
         Ok(Err(Refused::Own { address, .. })) => {
             format!("{address} is of your own (user-reports.own-domains)").into()

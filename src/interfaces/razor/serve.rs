@@ -220,7 +220,7 @@ async fn report(digest: Digest, side: Side, session: &Session, context: &Context
     let service = &context.service;
     let of = foreign(&service.rules.load().key, digest.engine(), digest.content());
     match take_digest(service, of, (&reporter, side)).await {
-        Ok(said) if said.no_room + said.too_often == 0 => {
+        Ok(tally) if tally.no_room + tally.too_often == 0 => {
             service.activity.interfaces.add(Interface::Razor, Done::Nominated);
             Answer::Done
         }
