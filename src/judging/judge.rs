@@ -220,8 +220,7 @@ impl Case<'_> {
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.with_cache(&self.service.source_cache, now);
         let shared = shared(rules, envelope, content);
-        let (asked, reports) =
-            self.ask_counts_and_reports(&mut inquiry, &content.signatures, &keys, shared).await;
+        let (asked, reports) = self.ask_with_reports(&mut inquiry, &content.signatures, &keys, shared).await;
         if inquiry.unknown_below().is_some() && shared == Shared::All && !is_lookup {
             self.recheck(content, times);
         }
@@ -261,9 +260,9 @@ impl Case<'_> {
         if !traps.is_empty() {
             // At twice the threshold of spam, reports of more traps would only take room.
             let threshold = rules.terms(counted.decision.by).thresholds.spam;
-            let has_reports =
+            let has_enough =
                 counted.counts.spam.is_some_and(|spam| Weight::of_units(spam.units() / 2).reaches(threshold));
-            let (of, traps) = ((&*content, self.subject), (&**traps, has_reports));
+            let (of, traps) = ((&*content, self.subject), (&**traps, has_enough));
             counted.trap = Some(nominate_for_traps(self.service, rules, to, of, traps, self.deadline).await);
         }
         if counted.decision.action == Action::Tempfail && !is_lookup {
@@ -325,7 +324,7 @@ impl Case<'_> {
     }
 
     /// Counts it and looks up its user reports at the same time. Outbound mail has no user reports.
-    async fn ask_counts_and_reports<'s>(
+    async fn ask_with_reports<'s>(
         &self,
         inquiry: &mut Inquiry<'_>,
         signatures: &'s Signatures,

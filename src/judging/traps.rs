@@ -35,7 +35,7 @@ pub(super) async fn nominate_for_traps(
     rules: &Rules,
     (envelope, parties): (&Envelope, &[Party<'_>]),
     (content, subject_field): (&Content, Option<&[u8]>),
-    (traps, has_reports): (&[&str], bool),
+    (traps, has_enough): (&[&str], bool),
     deadline: Instant,
 ) -> TrapResult {
     // Without knowing whether it is wanted, no trap nominates it.
@@ -65,7 +65,7 @@ pub(super) async fn nominate_for_traps(
             service.activity.trap_wanted(&mailbox, entry.to_string(), now);
             return TrapResult::Whitelisted;
         }
-        if has_reports {
+        if has_enough {
             best = best.min(TrapResult::Known);
             continue;
         }
