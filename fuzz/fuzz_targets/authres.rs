@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any Authentication-Results field: read without a panic. Whatever stands below a trusted field that says what came of a method
-//! proves nothing by that method.
+//! Any Authentication-Results field: read without a panic. A field below a trusted one with a result of a method
+//! verifies no name by that method.
 
 #![no_main]
 
@@ -25,6 +25,6 @@ fuzz_target!(|data: &[u8]| {
     message.header(b"Authentication-Results", data);
     message.header(b"DKIM-Signature", b"v=1; a=a; d=a.example; s=s; h=from; bh=AA==; b=AA==");
     message.header(b"From", b"a@a.example");
-    let proven = trusting.judge(&message.fields(), &mut |_, _, _| ());
-    assert!(proven.dkim.is_empty() && proven.spf.is_empty() && proven.dmarc.is_empty());
+    let verified = trusting.judge(&message.fields(), &mut |_, _, _| ());
+    assert!(verified.dkim.is_empty() && verified.spf.is_empty() && verified.dmarc.is_empty());
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any message: what its signatures are held against is taken of it without a panic, and nothing is proven where nobody is asked.
+//! Any message: the evidence for its signatures is read without a panic, and exists exactly if the header was kept.
 
 #![no_main]
 

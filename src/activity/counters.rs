@@ -13,7 +13,7 @@ use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
 use super::user_reports::UserReports;
-use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
+use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Standing, TrapResult, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -98,7 +98,7 @@ pub struct Activity {
     traps: Mutex<TrapStatus>,
     relays: Mutex<Relays>,
     /// Results of user reports.
-    pub words: UserReports,
+    pub user_reports: UserReports,
     /// Results of messages by policy.
     pub policies: Policies,
     /// Which data of messages are kept beside counts.
@@ -135,7 +135,7 @@ impl Activity {
             alerts: AtomicU64::new(0),
             traps: Mutex::default(),
             relays: Mutex::default(),
-            words: UserReports::default(),
+            user_reports: UserReports::default(),
             policies: Policies::default(),
             wanted: record,
             recent: Ring::default(),
@@ -197,7 +197,7 @@ impl Activity {
     /// Adds outbound mail of an account; returns its standing. `now` is in seconds since 1970.
     pub fn account_sent(&self, name: &str, sent: Sent, limits: Limits, now: u64) -> Standing {
         let standing = self.accounts.lock().sent(name, sent, limits, now);
-        self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
+        self.alerts.fetch_add(u64::from(standing.must_notify), Ordering::Relaxed);
         standing
     }
 
@@ -241,7 +241,7 @@ impl Activity {
     }
 
     /// Counts the result of a message to a trap.
-    pub fn trap_sprung(&self, result: Sprung) {
+    pub fn trap_sprung(&self, result: TrapResult) {
         self.traps.lock().sprung(result);
     }
 
@@ -260,8 +260,8 @@ impl Activity {
     #[must_use]
     pub fn trap_messages(&self) -> Vec<(&'static str, u64)> {
         let messages = self.traps.lock().messages.clone();
-        let count = |result: Sprung| messages.get(result.as_str()).copied().unwrap_or_default();
-        Sprung::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
+        let count = |result: TrapResult| messages.get(result.as_str()).copied().unwrap_or_default();
+        TrapResult::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
     }
 
     /// Restores the traps that got whitelisted mail before a restart.

@@ -31,4 +31,4 @@ pub use relays::LikelyRelay;
 pub use spans::{HOURS, MINUTES, SpanCount, Spans};
 pub use tasks::Tasks;
 pub use traps::{TrapStatus, WantedByTrap};
-pub use user_reports::{Became, UserReports};
+pub use user_reports::{ReportResult, UserReports};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Results of messages to traps, and the traps that get whitelisted mail: such an address is no trap, or the list is wrong.
 
-use bulkmark_policy::Sprung;
+use bulkmark_policy::TrapResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct TrapStatus {
 
 impl TrapStatus {
     /// Counts a message to a trap.
-    pub(super) fn sprung(&mut self, result: Sprung) {
+    pub(super) fn sprung(&mut self, result: TrapResult) {
         *self.messages.entry(result.to_string()).or_default() += 1;
     }
 

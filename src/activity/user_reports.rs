@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The result of one user report on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Became {
+pub enum ReportResult {
     /// It was counted.
     Counted,
     /// It withdrew an earlier report of the same reporter.
@@ -24,7 +24,7 @@ pub enum Became {
     Refused,
 }
 
-impl Became {
+impl ReportResult {
     const ALL: [Self; 8] = [
         Self::Counted,
         Self::TakenBack,
@@ -54,13 +54,13 @@ impl Became {
 /// Reports since the start, as spam and as not spam.
 #[derive(Debug, Default)]
 pub struct UserReports {
-    spam: [AtomicU64; Became::ALL.len()],
-    not_spam: [AtomicU64; Became::ALL.len()],
+    spam: [AtomicU64; ReportResult::ALL.len()],
+    not_spam: [AtomicU64; ReportResult::ALL.len()],
 }
 
 impl UserReports {
     /// Counts a report as spam or as not spam.
-    pub fn add(&self, is_spam: bool, became: Became) {
+    pub fn add(&self, is_spam: bool, became: ReportResult) {
         let counts_of = if is_spam { &self.spam } else { &self.not_spam };
         if let Some(count) = counts_of.get(became as usize) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -71,9 +71,9 @@ impl UserReports {
     #[must_use]
     pub fn all(&self) -> Vec<(&'static str, &'static str, u64)> {
         let sides = [("spam", &self.spam), ("not-spam", &self.not_spam)];
-        let counts_of = |(side, counts): (&'static str, &[AtomicU64; Became::ALL.len()])| {
+        let counts_of = |(side, counts): (&'static str, &[AtomicU64; ReportResult::ALL.len()])| {
             let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
-            Became::ALL
+            ReportResult::ALL
                 .into_iter()
                 .zip(counts)
                 .map(|(became, count)| (side, became.as_str(), count))
@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn each_report_is_counted_by_its_result() {
         let reports = UserReports::default();
-        reports.add(true, Became::NoRoom);
-        reports.add(false, Became::Counted);
+        reports.add(true, ReportResult::NoRoom);
+        reports.add(false, ReportResult::Counted);
         let found: Vec<_> = reports.all().into_iter().filter(|(.., count)| *count > 0).collect();
         assert_eq!(found, [("spam", "no-room", 1), ("not-spam", "counted", 1)]);
         assert_eq!(reports.all().len(), 16);

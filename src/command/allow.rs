@@ -8,7 +8,7 @@ use crate::orders::Allowance;
 use anyhow::{Context, bail};
 use bulkmark_ledger::now;
 use bulkmark_mail::mbox::{SEPARATOR, delivered};
-use bulkmark_types::{Signature, told};
+use bulkmark_types::{Signature, remote_text};
 use humantime_serde::re::humantime;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -96,11 +96,14 @@ fn allowed(ordered: &Ordered) -> String {
 
 fn list(ordered: &Ordered) -> String {
     let line = |mailing: &Allowance| {
-        let why =
-            if mailing.reason.is_empty() { String::new() } else { format!(": {}", told(&mailing.reason)) };
+        let why = if mailing.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", remote_text(&mailing.reason))
+        };
         let signatures = mailing.signatures.len();
         let left = left(mailing.until, now());
-        format!("{}  {left}, {signatures} signatures, by {}{why}", mailing.name(), told(&mailing.by))
+        format!("{}  {left}, {signatures} signatures, by {}{why}", mailing.name(), remote_text(&mailing.by))
     };
     let all: Vec<_> = ordered.orders.allowed.iter().map(line).collect();
     if all.is_empty() { "no mailing is allowed".to_owned() } else { all.join("\n") }

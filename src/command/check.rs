@@ -89,7 +89,7 @@ fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<
     if let Some(sources) = &answer.sources {
         writeln!(out, "  {}", sources.sentence())?;
     }
-    if let Some(held) = Held::told(answer.held.as_deref()) {
+    if let Some(held) = Held::from_name(answer.held.as_deref()) {
         writeln!(out, "  {}", held.why())?;
     }
     if let (Some(action), Some(why)) = (&answer.would, &answer.rehearsal) {

@@ -6,7 +6,7 @@ use super::show::{ago, time};
 use crate::config::ServerFile;
 use crate::server::{Client, Clients, Role};
 use bulkmark_ledger::now;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -70,7 +70,7 @@ pub(super) fn unapproved(file: &ServerFile, is_json: bool) -> anyhow::Result<()>
     for (client, site) in waiting {
         let from = site.from.map_or_else(|| "unix".to_owned(), |ip| ip.to_string());
         let used = if site.used.is_some() { "yes" } else { "no" };
-        let (at, contact) = (time(site.at), told(&site.contact));
+        let (at, contact) = (time(site.at), remote_text(&site.contact));
         writeln!(out, "{:<40} {from:<39} {at} {used:<7} {contact}", client.name)?;
     }
     Ok(())
@@ -98,11 +98,11 @@ pub(super) fn audit(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     for deed in clients.audit() {
-        write!(out, "{}  {} {}, by {}", time(deed.at), deed.client, deed.act, told(&deed.by))?;
+        write!(out, "{}  {} {}, by {}", time(deed.at), deed.client, deed.act, remote_text(&deed.by))?;
         if let Some(site) = registered(&deed.client) {
             let from = site.from.map_or_else(|| "a Unix socket".to_owned(), |ip| ip.to_string());
             let since = ago(deed.at.saturating_sub(site.at));
-            write!(out, "; registered from {from} {since} before, contact {:?}", told(&site.contact))?;
+            write!(out, "; registered from {from} {since} before, contact {:?}", remote_text(&site.contact))?;
         }
         writeln!(out)?;
     }

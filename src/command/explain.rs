@@ -57,7 +57,7 @@ fn as_text(explanation: &Explanation) -> String {
     if let Some(sources) = &explanation.sources {
         let _ = writeln!(text, "{}", sources.sentence());
     }
-    if let Some(held) = Held::told(explanation.held.as_deref()) {
+    if let Some(held) = Held::from_name(explanation.held.as_deref()) {
         let _ = writeln!(text, "{}", held.why());
     }
     if let (Some(action), Some(why)) = (&explanation.would, &explanation.rehearsal) {

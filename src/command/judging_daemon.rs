@@ -13,7 +13,7 @@ use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, Kind, MilterFile};
 use crate::control::{Daemon, Parts};
-use crate::judging::{Service, look_back, weighing};
+use crate::judging::{Service, recheck, weighing};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
 use crate::orders::Orders;
@@ -174,7 +174,7 @@ fn begin_tasks(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks:
     tasks.run("keep", move || state_files::store_periodically(directory.clone(), Arc::clone(&activity)));
     if service.asks.is_some() {
         let service = Arc::clone(service);
-        tasks.run("later", move || look_back(Arc::clone(&service)));
+        tasks.run("later", move || recheck(Arc::clone(&service)));
     }
     let service = Arc::clone(service);
     tasks.run("lists", move || look_after(Arc::clone(&service)));

@@ -9,7 +9,7 @@ use crate::orders::{Allowance, Forgotten};
 use anyhow::bail;
 use bulkmark_ledger::now;
 use bulkmark_signature::signatures;
-use bulkmark_types::{Signature, told};
+use bulkmark_types::{Signature, remote_text};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -75,9 +75,12 @@ fn forgotten(ordered: &Ordered) -> String {
 
 fn list(ordered: &Ordered) -> String {
     let line = |Forgotten { mailing, body, near }: &Forgotten| {
-        let why =
-            if mailing.reason.is_empty() { String::new() } else { format!(": {}", told(&mailing.reason)) };
-        let (left, by) = (left(mailing.until, now()), told(&mailing.by));
+        let why = if mailing.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", remote_text(&mailing.reason))
+        };
+        let (left, by) = (left(mailing.until, now()), remote_text(&mailing.by));
         format!("{}  {left}, {body} exact and {near} similar copies taken off, by {by}{why}", mailing.name())
     };
     let all: Vec<_> = ordered.orders.forgotten.iter().map(line).collect();

@@ -8,7 +8,7 @@ use crate::config;
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::Pause;
 use crate::refusals::{Query, find};
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use humantime_serde::re::humantime;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -66,8 +66,9 @@ pub(super) fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
 /// Describes a pause.
 pub(super) fn sentence(pause: &Pause) -> String {
     let until = pause.until.map_or_else(|| "bulkmark resume".to_owned(), |until| time(until).to_string());
-    let why = if pause.reason.is_empty() { String::new() } else { format!(": {}", told(&pause.reason)) };
-    format!("paused until {until}, by {}{why}; bulk and spam are only marked", told(&pause.by))
+    let why =
+        if pause.reason.is_empty() { String::new() } else { format!(": {}", remote_text(&pause.reason)) };
+    format!("paused until {until}, by {}{why}; bulk and spam are only marked", remote_text(&pause.by))
 }
 
 /// Describes the remaining time of an order.

@@ -8,7 +8,7 @@ use crate::refusals::{Client, Entry, Found, Query, find};
 use anyhow::Context;
 use bulkmark_ledger::now;
 use bulkmark_policy::Mailboxes;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use humantime_serde::re::humantime;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -97,29 +97,29 @@ fn with_command(entry: &Entry) -> Value {
 fn as_text(entry: &Entry) -> String {
     let would = if entry.rehearsed { "would " } else { "" };
     let more = entry.nrcpt.saturating_sub(entry.to.len().min(5));
-    let to: Vec<_> = entry.to.iter().take(5).map(|to| format!("<{}>", told(to))).collect();
+    let to: Vec<_> = entry.to.iter().take(5).map(|to| format!("<{}>", remote_text(to))).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let counts = [("body", entry.body), ("near", entry.near)];
     let counts = counts.into_iter().filter_map(|(name, count)| Some(format!(" {name}={}", count?)));
     let mut why: String = counts.collect();
     for (name, value) in [("spam", &entry.spam), ("policy", &entry.policy), ("reason", &entry.reason)] {
         if !value.is_empty() {
-            why += &format!(" {name}={}", told(value));
+            why += &format!(" {name}={}", remote_text(value));
         }
     }
     let mut text = format!(
         "{}  {would}{}  {}:{why}\n  from <{}> by {}[{}]\n  to {}{more}\n  id {}",
         time(entry.at),
-        told(&entry.action),
-        told(&entry.verdict),
-        told(&entry.from),
-        told(&entry.host),
-        told(&entry.client),
+        remote_text(&entry.action),
+        remote_text(&entry.verdict),
+        remote_text(&entry.from),
+        remote_text(&entry.host),
+        remote_text(&entry.client),
         to.join(", "),
-        told(&entry.id),
+        remote_text(&entry.id),
     );
     if let Some(allow) = entry.allow() {
-        text += &format!("; to allow the mailing: {}", told(&allow));
+        text += &format!("; to allow the mailing: {}", remote_text(&allow));
     }
     text
 }

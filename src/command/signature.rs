@@ -8,7 +8,7 @@ use bulkmark_mail::{MAX_BODY, RawMessage};
 use bulkmark_signature::near::stray;
 use bulkmark_signature::{Settings, signatures};
 use bulkmark_types::{
-    ClientNetwork, FederationKey, Kind, Signature, Whose, source_bucket, source_count, stray_by,
+    ClientNetwork, FederationKey, Kind, LetterOrigin, Signature, source_bucket, source_count, stray_by,
 };
 use serde::Serialize;
 use std::fmt::Display;
@@ -126,7 +126,7 @@ fn lines(message: &RawMessage, key: &FederationKey, settings: &Settings, ip: Opt
     lines.extend(near.payload.map(|signature| Line::new(Kind::Payload, signature, None)));
     if let Some((first, ip)) = near.reported().next().zip(ip) {
         lines.push(Line::new(Kind::Stray, stray(key, first), Some(ip)));
-        for whose in [Whose::Everybody, Whose::Network(ClientNetwork::of(ip))] {
+        for whose in [LetterOrigin::Everybody, LetterOrigin::Network(ClientNetwork::of(ip))] {
             lines.push(Line::new(Kind::StrayBy, stray_by(key, first, whose), Some(ip)));
         }
     }

@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use bulkmark_counts::Rows;
 use bulkmark_ledger::{BulkStatus, LimitedStatus, now};
 use bulkmark_sync::LinkStatus;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
     if let Some(ailment) = &status.ailment {
-        writeln!(out, "NOTHING IS COUNTED: {}", told(ailment))?;
+        writeln!(out, "NOTHING IS COUNTED: {}", remote_text(ailment))?;
     }
     if let Some(address) = &status.listens {
         writeln!(out, "listens on {address}")?;
@@ -174,7 +174,7 @@ fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io:
     }
     for InterfaceStatus { name, address, error, open, connections, requests } in interfaces {
         if let Some(error) = error {
-            writeln!(out, "  {name} at {address} IS NOT OPEN: {}", told(error))?;
+            writeln!(out, "  {name} at {address} IS NOT OPEN: {}", remote_text(error))?;
             continue;
         }
         let requests: Vec<_> = requests.iter().filter(|(_, count)| **count > 0).collect();
@@ -195,7 +195,7 @@ fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
         writeln!(out, "\nmessages to traps since the start: {}", results.join(", "))?;
     }
     for (trap, wanted) in &traps.wanted {
-        let (trap, entry) = (told(trap), told(&wanted.entry));
+        let (trap, entry) = (remote_text(trap), remote_text(&wanted.entry));
         writeln!(
             out,
             "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {}, the last wanted by {entry}",
@@ -240,7 +240,12 @@ fn print_refused(out: &mut impl Write, refused: &RefusedStatus) -> io::Result<()
     writeln!(out, "\nrefused since the start: {}", why.join(", "))?;
     match (&refused.last_invalid_token_from, refused.last_invalid_token_seconds_ago) {
         (Some(from), Some(seconds)) => {
-            writeln!(out, "  the last token that nobody has came from {}, {} ago", told(from), ago(seconds))
+            writeln!(
+                out,
+                "  the last token that nobody has came from {}, {} ago",
+                remote_text(from),
+                ago(seconds)
+            )
         }
         _ => Ok(()),
     }
@@ -282,7 +287,7 @@ impl fmt::Display for LinkLine<'_> {
         }
         write!(f, ", {} in, {} out", bytes(link.bytes_in), bytes(link.bytes_out))?;
         match &link.error {
-            Some(error) => write!(f, "\n  error: {}", told(error)),
+            Some(error) => write!(f, "\n  error: {}", remote_text(error)),
             None => Ok(()),
         }
     }
@@ -326,7 +331,7 @@ impl fmt::Display for ClientLine<'_> {
             )?,
         }
         if client.refused > 0 {
-            let why = told(client.last_refusal.as_deref().unwrap_or_default());
+            let why = remote_text(client.last_refusal.as_deref().unwrap_or_default());
             write!(f, ", {} times refused, last: {why}", client.refused)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! Connects the control socket's reports to the milter that counts them.
 
 use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
-use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
+use crate::judging::{Refused, Service, Taken, UserReport, mailing_of, take_report};
 use bulkmark_counts::{Side, Tally};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
@@ -28,41 +28,41 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
         Box::pin(async move {
             let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
-            let submission = Word { reporter, side: Side::NotSpam, force: true, only_withdraws: false };
+            let submission = UserReport { reporter, side: Side::NotSpam, force: true, only_withdraws: false };
             let taken = take_report(&service, message, submission).await;
-            let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
+            let shared = taken.is_ok_and(|taken| taken.is_shared && taken.tally.counted > 0);
             Ok(KnownBy { signatures, shared })
         })
     })
 }
 
-fn submission(report: &Report) -> Word {
+fn submission(report: &Report) -> UserReport {
     let side = if report.spam { Side::Spam } else { Side::NotSpam };
     // A trap of the same name is another reporter.
     let reporter = [ReporterKind::User.prefix().as_bytes(), &report.user].concat();
-    Word { reporter, side, force: report.force, only_withdraws: report.forget }
+    UserReport { reporter, side, force: report.force, only_withdraws: report.forget }
 }
 
 /// Returns the weight of the report for a signature, on average of those for which it was counted.
-fn weight(said: Tally) -> f64 {
-    let counted = said.counted + said.withdrawn;
-    if counted == 0 { 0.0 } else { f64::from(said.units) / f64::from(UNIT) / counted as f64 }
+fn weight(tally: Tally) -> f64 {
+    let counted = tally.counted + tally.withdrawn;
+    if counted == 0 { 0.0 } else { f64::from(tally.units) / f64::from(UNIT) / counted as f64 }
 }
 
 fn reported(taken: Result<Taken, Refused>) -> Reported {
     match taken {
-        Ok(Taken { said, signatures, is_shared }) => Reported {
+        Ok(Taken { tally, signatures, is_shared }) => Reported {
             signatures,
-            counted: said.counted,
-            taken_back: said.withdrawn,
-            known: said.known,
-            too_often: said.too_often,
-            no_room: said.no_room,
-            weightless: said.weightless,
-            weight: weight(said),
+            counted: tally.counted,
+            taken_back: tally.withdrawn,
+            known: tally.known,
+            too_often: tally.too_often,
+            no_room: tally.no_room,
+            weightless: tally.weightless,
+            weight: weight(tally),
             shared: is_shared,
             refused: None,
-            later: said.no_room > 0,
+            later: tally.no_room > 0,
             too_many: false,
         },
         Err(why) => {

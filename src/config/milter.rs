@@ -284,7 +284,7 @@ fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
 fn load_private(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
     const KEY: &str = "sync.private";
     let list = load_list(source, KEY, files)?;
-    match list.asks_elsewhere() {
+    match list.first_remote_entry() {
         Some(entry) => Err(source.error(
             KEY,
             format!("{entry} asks a server, expected a table in a file, since no message may wait for it"),

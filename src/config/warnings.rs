@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::interfaces;
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User};
-use bulkmark_policy::{OutboundSettings, Thresholds, UserReportSettings, doubts, host_bits};
+use bulkmark_policy::{OutboundSettings, Thresholds, UserReportSettings, host_bits, unmatchable};
 use bulkmark_sync::log;
 use std::fs;
 use std::net::IpAddr;
@@ -297,10 +297,10 @@ fn list_warnings(path: PathBuf, user: &User) -> Vec<ConfigError> {
         }
         fs::read_to_string(path)
     };
-    let doubts = doubts(&[path], &read);
+    let entries = unmatchable(&[path], &read);
     let mut found = found.into_inner();
-    found.extend(doubts.into_iter().map(|doubt| {
-        ConfigError::file(Path::new(&format!("{}:{}", doubt.path.display(), doubt.line)), doubt.what)
+    found.extend(entries.into_iter().map(|entry| {
+        ConfigError::file(Path::new(&format!("{}:{}", entry.path.display(), entry.line)), entry.what)
     }));
     found
 }

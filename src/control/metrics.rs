@@ -218,7 +218,7 @@ fn user_report_metrics(activity: &Activity, text: &mut Text) {
         "bulkmark_user_reports_total",
         "counter",
         "Reports of users and traps, by result.",
-        activity.words.all().into_iter().map(|(side, result, count)| {
+        activity.user_reports.all().into_iter().map(|(side, result, count)| {
             (vec![("side", side.to_owned()), ("result", result.to_owned())], count)
         }),
     );

@@ -10,7 +10,7 @@ use crate::orders::{Allowance, Failure, Forgotten, MAX_TEXT, Orders, Pause};
 use bulkmark_counts::Shares;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::now;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::io;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
@@ -79,7 +79,7 @@ fn carry_out(
     let now = now();
     let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
     let mut done = Ordered { shared: known.shared, ..Ordered::default() };
-    let author = format!("by={} reason=\"{}\"", told(&by), told(&reason));
+    let author = format!("by={} reason=\"{}\"", remote_text(&by), remote_text(&reason));
     let kept = match order {
         Order::List => Ok(()),
         Order::ForgetUser(number) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may ask: clients by their addresses, and by HTTP also by a token or by the name that they used.
+//! Access to interfaces: by the client's address, and for HTTP also by a token or by the host name of the request.
 
 use crate::net::asks_for_ours;
 use axum::http::{HeaderMap, Uri, header};
@@ -9,38 +9,38 @@ use std::net::IpAddr;
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
-/// Bytes of a token at most, and at least.
+/// The bounds of a token's length, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=256;
 
-/// Whether a client with this address may ask: one of this machine or of these networks. On a Unix socket, its mode tells.
+/// Whether a client with this address may ask: if it is on this machine or in these networks. A Unix socket has its mode for this.
 pub(super) fn may_ask(ip: Option<IpAddr>, networks: &[Network]) -> bool {
     let Some(ip) = ip.map(|ip| ip.to_canonical()) else { return true };
     ip.is_loopback() || networks.iter().any(|network| network.contains(ip))
 }
 
-/// What whoever asks must have.
+/// The conditions of access by HTTP.
 #[derive(Debug)]
 pub(super) struct Access {
     /// SHA-256 of the token.
     token: Option<[u8; 32]>,
-    /// Names of this machine; none where nobody can have come by another.
+    /// Names of this machine; `None` if requests cannot use another name.
     names: Option<Vec<String>>,
 }
 
-/// Why somebody may not ask.
+/// The reason why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Denied {
-    /// Without the token.
+    /// It has not the token.
     Token,
-    /// By a name that is not ours.
+    /// Its host name is not ours.
     Host,
 }
 
 impl Access {
-    /// With the token in this file, if there is one; by these names, if they matter.
+    /// Access with the token in this file, if there is one; by these names, if they matter.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The problem of the file.
     pub(super) fn new(token_file: Option<&Path>, names: Option<Vec<String>>) -> Result<Self, String> {
         let read = |path: &Path| {
             let text =
@@ -58,20 +58,20 @@ impl Access {
         Ok(Self { token: token_file.map(read).transpose()?, names })
     }
 
-    /// Whether somebody may ask with these fields for this target.
+    /// Whether a request with these fields for this target may pass.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(super) fn check(&self, fields: &HeaderMap, target: &Uri) -> Result<(), Denied> {
         let text = |name| fields.get(name).and_then(|value| value.to_str().ok());
         if let Some(token) = &self.token {
-            let told = text(header::AUTHORIZATION).and_then(|value| value.split_once(' '));
-            let told = told.filter(|(scheme, told)| {
-                scheme.eq_ignore_ascii_case("bearer") && LENGTHS.contains(&told.trim().len())
+            let given = text(header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+            let given = given.filter(|(scheme, token)| {
+                scheme.eq_ignore_ascii_case("bearer") && LENGTHS.contains(&token.trim().len())
             });
             // Hashes are compared in constant time.
-            let is_right = told.is_some_and(|(_, told)| {
-                let hash: [u8; 32] = Sha256::digest(told.trim().as_bytes()).into();
+            let is_right = given.is_some_and(|(_, given)| {
+                let hash: [u8; 32] = Sha256::digest(given.trim().as_bytes()).into();
                 bool::from(hash.ct_eq(token))
             });
             return if is_right { Ok(()) } else { Err(Denied::Token) };
@@ -89,7 +89,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn who_may_connect() {
+    fn local_and_configured_addresses_may_ask() {
         let networks = ["192.0.2.0/24".parse().unwrap()];
         let may = |ip: &str| may_ask(Some(ip.parse().unwrap()), &networks);
         assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1") && may("192.0.2.9"));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_token_may_ask() {
+    fn requests_with_the_token_may_pass() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("token");
         std::fs::write(&path, "0123456789abcdef\n").unwrap();

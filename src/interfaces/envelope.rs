@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The envelope of a message that comes by HTTP, from the request's query and header fields. They have the names that rspamd's protocol
-//! gives them; a query goes first.
+//! The envelope of a message by HTTP, from the request's query and header fields. Their names are those of rspamd's protocol; the query takes
+//! precedence.
 
 use crate::judging::address;
 use axum::extract::Query;
@@ -8,12 +8,12 @@ use axum::http::Uri;
 use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 
-/// What somebody asks.
+/// The parameters of a request.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// Without recipients.
+    /// The envelope without recipients.
     pub envelope: Envelope,
-    /// The recipients, as they are told.
+    /// The recipients, as sent.
     pub recipients: Vec<String>,
     /// Whether the message is counted.
     pub counts: bool,
@@ -24,18 +24,18 @@ pub struct Asked {
 /// The parts of an envelope, by their names in a query.
 const NAMES: [&str; 7] = ["ip", "hostname", "helo", "from", "rcpt", "user", "queue-id"];
 
-/// What stands before an IPv6 address in SMTP.
+/// The prefix of an IPv6 address in SMTP.
 const TAG: &str = "IPv6:";
 
-/// Reads a query and, by their names, header fields.
+/// Reads a query and header fields of these names.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem of a parameter.
 pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked, String> {
     let uri: Uri = format!("/?{query}").parse().map_err(|e| format!("the query cannot be read: {e}"))?;
-    let Query(told) = Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|e| e.to_string())?;
+    let Query(parameters) = Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|e| e.to_string())?;
     let mut asked = Asked { counts: true, ..Asked::default() };
-    for (name, value) in &told {
+    for (name, value) in &parameters {
         match &**name {
             "count" => asked.counts = yes_or_no(name, value)?,
             "explain" => asked.explains = yes_or_no(name, value)?,
@@ -49,7 +49,7 @@ pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked,
         }
     }
     for name in NAMES {
-        if told.iter().any(|(other, _)| other == name) {
+        if parameters.iter().any(|(other, _)| other == name) {
             continue;
         }
         for value in fields(name) {
@@ -71,7 +71,7 @@ fn set(Asked { envelope, recipients, .. }: &mut Asked, name: &str, value: &str) 
     let value = value.trim();
     let text = || Some(value.to_owned()).filter(|value| !value.is_empty());
     match name {
-        // Programs that know of no client, and those that pass on SMTP's own literal (RFC 5321, 4.1.3).
+        // Some programs know no client, and some send SMTP's own literal (RFC 5321, 4.1.3).
         "ip" if value.is_empty() => envelope.client = None,
         "ip" => {
             let is_tagged = value.get(..TAG.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(TAG));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_goes_before_fields() {
+    fn a_query_takes_precedence_over_fields() {
         let fields = |name: &str| match name {
             "ip" => vec!["198.51.100.1".to_owned()],
             "rcpt" => vec!["u@box.test".to_owned(), "<v@box.test>".to_owned()],
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_name_the_parameter() {
         let error = |query: &str| asked(query, |_| Vec::new()).unwrap_err();
         assert_eq!(error("ip=x"), "found ip=\"x\", expected an IP address");
         assert_eq!(error("count=maybe"), "found count=\"maybe\", expected yes or no");

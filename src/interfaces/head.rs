@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The header of a message, which is kept until all of it is there; its body is handed on as it comes.
+//! The header of a message, which is kept until it is complete; the body is passed on as it arrives.
 
 use crate::judging::Message;
 use bulkmark_mail::{Received, header_fields};
 use std::borrow::Cow;
 
-/// Bytes of a header that are kept. Mail servers take less of a field (Postfix: 100 KiB), and a message has some tens of them. What is
-/// beyond is passed over: nobody gets around a verdict by a long header.
+/// The most bytes of a header that are kept. Mail servers accept less of a field (Postfix: 100 KiB), and a message has some tens of them. The
+/// rest is skipped: a long header avoids no verdict.
 pub(super) const MOST: usize = 256 << 10;
 
-/// Bytes of a line that are kept.
+/// The most bytes of a line that are kept.
 const MOST_OF_LINE: usize = 128 << 10;
 
-/// A header as it comes.
+/// An incoming header.
 #[derive(Debug, Default)]
 pub struct Head {
     bytes: Vec<u8>,
-    /// The line that is not whole yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// Whether any line was whole so far.
+    /// Whether there was a complete line.
     has_line: bool,
-    /// Whether any was of a field.
+    /// Whether there was a field.
     has_field: bool,
-    /// Whether the field that was begun has no room.
-    is_passed_over: bool,
-    /// Whether all of it is there.
+    /// Whether the current field has no room.
+    is_skipped: bool,
+    /// Whether the header is complete.
     is_whole: bool,
-    /// The line that is no field, where one ended it: the body begins with it, as for mail servers.
+    /// The line that is no field, if one ended the header: the body begins with it, as for mail servers.
     begun: Vec<u8>,
 }
 
 impl Head {
-    /// Takes bytes of a message; returns those that belong to its body.
+    /// Takes bytes of a message; returns those of its body.
     pub fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
         while !self.is_whole && !rest.is_empty() {
@@ -40,7 +40,7 @@ impl Head {
             let kept = piece.len().min(MOST_OF_LINE.saturating_sub(self.line.len()));
             let is_long = kept < piece.len();
             self.line.extend_from_slice(&piece[..kept]);
-            // Where no colon came in so many bytes none is waited for.
+            // A line without a colon in so many bytes is no field.
             if is_long && !is_field(&self.line, self.has_field) {
                 self.begun = std::mem::take(&mut self.line);
                 self.is_whole = true;
@@ -63,14 +63,14 @@ impl Head {
         if line == b"\n" || line == b"\r\n" {
             self.is_whole = true;
         } else if is_first && line.starts_with(b"From ") {
-            // Of an mbox.
+            // The first line of a message in an mbox.
         } else if !is_field(&line, self.has_field) {
             self.begun = std::mem::take(&mut line);
             self.is_whole = true;
         } else {
             let is_full = self.bytes.len() + line.len() > MOST;
-            self.is_passed_over = is_full || self.is_passed_over && is_fold(&line);
-            if !self.is_passed_over {
+            self.is_skipped = is_full || self.is_skipped && is_fold(&line);
+            if !self.is_skipped {
                 self.bytes.extend_from_slice(&line);
             }
             self.has_field = true;
@@ -81,7 +81,7 @@ impl Head {
         }
     }
 
-    /// Whether all of it is there.
+    /// Whether the header is complete.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.is_whole
@@ -94,12 +94,11 @@ impl Head {
         Some(Received::of(&String::from_utf8_lossy(value)))
     }
 
-    /// Hands its fields to a message, and what is of the body.
+    /// Passes its fields to a message, and the beginning of the body.
     pub(super) fn fill(&self, message: &mut Message) {
-        // A message may end in its header, without the end of a line.
+        // A message may end in its header, without a line end.
         let is_last_field = is_field(&self.line, self.has_field);
-        let last =
-            if is_last_field && !(self.is_passed_over && is_fold(&self.line)) { &*self.line } else { b"" };
+        let last = if is_last_field && !(self.is_skipped && is_fold(&self.line)) { &*self.line } else { b"" };
         let head: Cow<'_, [u8]> =
             if last.is_empty() { Cow::Borrowed(&self.bytes) } else { [&self.bytes, last].concat().into() };
         for (name, value) in header_fields(&head) {
@@ -113,15 +112,15 @@ impl Head {
     }
 }
 
-/// Whether a line goes on with the field above it.
+/// Whether a line continues the field above it.
 fn is_fold(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t'))
 }
 
-/// Whether a line of a header is one of a field, as mail servers see it: what is not ends the header, and begins the body.
-fn is_field(line: &[u8], is_behind_one: bool) -> bool {
+/// Whether a line belongs to a field, as mail servers see it: any other line ends the header, and begins the body.
+fn is_field(line: &[u8], is_after_field: bool) -> bool {
     if is_fold(line) {
-        return is_behind_one;
+        return is_after_field;
     }
     let Some(colon) = memchr::memchr(b':', line) else { return false };
     let name = line[..colon].trim_ascii_end();
@@ -132,7 +131,7 @@ fn is_field(line: &[u8], is_behind_one: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Header and body are told apart however the bytes are cut, with either line end.
+    /// Header and body are separated in chunks of any size, with either line end.
     #[test]
     fn the_body_begins_behind_the_empty_line() {
         for (mail, head) in [
@@ -153,9 +152,9 @@ mod tests {
         assert_eq!([&*alone.bytes, &*alone.line].concat(), b"A: b\nC: d");
     }
 
-    /// What is no field ends the header, as it does for mail servers, and is of the body.
+    /// A line that is no field ends the header, as for mail servers, and belongs to the body.
     #[test]
-    fn what_is_no_field_is_of_the_body() {
+    fn lines_that_are_no_fields_belong_to_the_body() {
         for (mail, head, begun) in [
             (&b"A: b\nno field\nC: d\n\nbody"[..], &b"A: b\n"[..], &b"no field\n"[..]),
             (b" a fold\nA: b\n\nbody", b"", b" a fold\n"),
@@ -172,9 +171,9 @@ mod tests {
         }
     }
 
-    /// What is beyond is passed over, and the body is found behind it.
+    /// The rest of a long header is skipped, and the body after it is found.
     #[test]
-    fn a_long_header_is_passed_over() {
+    fn the_rest_of_a_long_header_is_skipped() {
         let fields = b"X: yyyyyyy\n".repeat(100_000);
         let folds = [b"X: y\n".to_vec(), b"\tyyyyyyyyyyyy\n".repeat(100_000)].concat();
         let line = [b"X: ".to_vec(), vec![b'y'; 1 << 20], b"\n".to_vec()].concat();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The HTTP interface: a message comes as the body of a request, and what is found of it goes back as JSON.
+//! The HTTP interface: a request's body is a message, and the answer is its judgement as JSON.
 
 use super::access::{Access, Denied};
 use super::envelope::{Asked, asked};
@@ -13,57 +13,57 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bulkmark_mail::MAX_BODY;
-use bulkmark_verdict::{Answer, because};
+use bulkmark_verdict::{Answer, sentence};
 use serde::Serialize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What all requests share.
+/// The shared state of all requests.
 pub(super) struct Context {
     pub(super) service: Arc<Service>,
     pub(super) access: Access,
-    /// How long a message may take.
+    /// The time for a message.
     pub(super) timeout: Duration,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 struct Failure(StatusCode, String);
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         #[derive(Serialize)]
-        struct Told {
+        struct ErrorBody {
             error: String,
         }
         let Self(status, error) = self;
-        let mut response = (status, Json(Told { error })).into_response();
+        let mut response = (status, Json(ErrorBody { error })).into_response();
         let fields = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
             fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // What is left of the message is not read.
+        // The rest of the message is not read.
         fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
     }
 }
 
-/// What is answered.
+/// The answer.
 #[derive(Serialize)]
-struct Told {
+struct JudgeAnswer {
     #[serde(flatten)]
     answer: Answer,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     because: String,
-    /// Of the policy that decides.
+    /// The thresholds of the policy that decides.
     thresholds: Thresholds,
     /// Whether the message was counted by this request.
     counted: bool,
     header: Field,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<Reply>,
-    /// As before this request, if that was asked for.
+    /// The explanation before this request, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     explained: Option<Explanation>,
 }
@@ -75,7 +75,7 @@ struct Field {
     value: String,
 }
 
-/// What the sender of a refused message is to be answered.
+/// The SMTP reply of a refusal.
 #[derive(Serialize)]
 struct Reply {
     code: String,
@@ -83,18 +83,18 @@ struct Reply {
     text: String,
 }
 
-/// What is asked at this interface.
+/// The paths of this interface.
 pub(super) fn router(context: Arc<Context>) -> Router {
     // The body is bounded as it is read.
-    Router::new().route("/v1/judge", post(answer)).layer(DefaultBodyLimit::disable()).with_state(context)
+    Router::new().route("/v1/judge", post(handle)).layer(DefaultBodyLimit::disable()).with_state(context)
 }
 
-async fn answer(State(context): State<Arc<Context>>, request: Request) -> Response {
+async fn handle(State(context): State<Arc<Context>>, request: Request) -> Response {
     let interfaces = &context.service.activity.interfaces;
-    match told(&context, request).await {
-        Ok(told) => {
-            interfaces.add(Interface::Http, if told.counted { Done::Counted } else { Done::Asked });
-            Json(told).into_response()
+    match respond(&context, request).await {
+        Ok(answer) => {
+            interfaces.add(Interface::Http, if answer.counted { Done::Counted } else { Done::Asked });
+            Json(answer).into_response()
         }
         Err(failure) => {
             let is_late = failure.0 == StatusCode::REQUEST_TIMEOUT;
@@ -105,7 +105,7 @@ async fn answer(State(context): State<Arc<Context>>, request: Request) -> Respon
     }
 }
 
-async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
+async fn respond(context: &Context, request: Request) -> Result<JudgeAnswer, Failure> {
     let (parts, body) = request.into_parts();
     context.access.check(&parts.headers, &parts.uri).map_err(|denied| match denied {
         Denied::Token => {
@@ -128,7 +128,7 @@ async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
     let mut message = Message::new(&context.service, envelope, Interface::Http);
     recipients.iter().for_each(|recipient| message.rcpt(recipient));
     if !counts {
-        message.only_ask();
+        message.only_look_up();
     }
     if explains {
         message.explain();
@@ -139,21 +139,21 @@ async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
     })??;
     let explained = if explains { Box::pin(explain(&message, &context.service)).await } else { None };
     let judgement = Box::pin(judge(&mut message, &context.service, None)).await;
-    Ok(Told { explained, ..tell(&message, judgement) })
+    Ok(JudgeAnswer { explained, ..judge_answer(&message, judgement) })
 }
 
-/// No web site can have a browser send this type to this machine without asking for leave first.
+/// Without prior permission, no web site can make a browser send this type to this machine.
 fn check_type(fields: &HeaderMap) -> Result<(), Failure> {
-    let told = fields.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media = told.split(';').next().unwrap_or_default().trim();
+    let found = fields.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = found.split(';').next().unwrap_or_default().trim();
     if media.eq_ignore_ascii_case("message/rfc822") {
         return Ok(());
     }
-    let why = format!("found Content-Type {told:?}, expected message/rfc822");
+    let why = format!("found Content-Type {found:?}, expected message/rfc822");
     Err(Failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
 }
 
-/// Takes the message as it comes.
+/// Reads the message.
 async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
     let mut head = Head::default();
     let (mut is_filled, mut size) = (false, 0usize);
@@ -182,14 +182,14 @@ async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(message: &Message, judgement: Judgement) -> Told {
+fn judge_answer(message: &Message, judgement: Judgement) -> JudgeAnswer {
     let (rules, envelope) = (&message.rules, &message.envelope);
     let Judgement { finding, outcome, content, reported } = judgement;
     let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
     let low = content.as_ref().and_then(|content| content.signatures.body.err());
     let thresholds = rules.terms(decides(rules, envelope, &finding)).thresholds;
-    let (_, because) = because(&finding, thresholds, low);
-    Told {
+    let (_, because) = sentence(&finding, thresholds, low);
+    JudgeAnswer {
         answer: Answer { action: Some(outcome.action.to_string()), ..answer },
         because,
         thresholds: thresholds.into(),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interfaces beside the milter: by which other programs ask the same daemon about a message.
+//! The interfaces beside the milter, by which other programs ask the same daemon about a message.
 //!
-//! Each speaks its protocol, and makes a [`Message`](crate::judging::Message) of what it is told, which is judged as the milter's
-//! are. `http` takes a message and answers with JSON; `dccifd` speaks the protocol of DCC's interface daemon, for whose clients are
-//! there; `razor` answers Razor's clients, who tell signatures instead of messages; `pyzor` is what `pyzord` is for the clients of
-//! Pyzor, and counts their digests. `head` finds the end of a message's header, `settings` is `[interfaces]` of the configuration. None is
-//! open unless it is configured.
+//! Each implements its protocol and makes a [`Message`](crate::judging::Message) of the request, which is judged like the milter's. `http`
+//! takes a message and answers with JSON; `dccifd` implements the protocol of DCC's interface daemon for its existing clients; `razor`
+//! answers Razor's clients, which send signatures instead of messages; `pyzor` replaces `pyzord` for Pyzor's clients, and counts their
+//! digests. `head` finds the end of a message's header, `settings` is `[interfaces]` of the configuration. Interfaces are closed by default.
 
 mod access;
 pub mod dccifd;
@@ -21,5 +20,5 @@ pub use envelope::{Asked, asked};
 pub use head::Head;
 pub use open::{InterfaceError, OpenInterfaces};
 pub use settings::{
-    DccifdSettings, HttpSettings, Many, PyzorSettings, RazorSettings, Registers, Settings, Tally,
+    CountUnit, DccifdSettings, HttpSettings, Many, PyzorSettings, RazorSettings, Registers, Settings,
 };

@@ -22,23 +22,23 @@ pub enum InterfaceError {
     /// The address cannot be used.
     #[error("cannot listen on {address} (interfaces.{interface}.listen): {reason}")]
     Bind {
-        /// As the configuration has it.
+        /// The address in the configuration.
         address: String,
-        /// Which interface.
+        /// The interface.
         interface: &'static str,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// The address leads out of this machine.
+    /// Other machines can reach the address.
     #[error(
         "{address} (interfaces.{interface}.listen) can be reached from other machines, and {missing} is not set"
     )]
     Remote {
-        /// As it was bound.
+        /// The bound address.
         address: String,
-        /// Which interface.
+        /// The interface.
         interface: &'static str,
-        /// The key that would say who may.
+        /// The missing key, which restricts access.
         missing: &'static str,
     },
     /// The token cannot be used.
@@ -49,7 +49,7 @@ pub enum InterfaceError {
     Accounts {
         /// Their file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
     /// The accounts of Pyzor's users cannot be used.
@@ -57,7 +57,7 @@ pub enum InterfaceError {
     PyzorAccounts(String),
 }
 
-/// Interfaces that are bound, and do not answer yet.
+/// Interfaces that are bound, but do not answer yet.
 pub struct OpenInterfaces {
     http: Option<(Arc<HttpListener>, Arc<http::Context>)>,
     dccifd: Option<(Arc<Socket>, Arc<dccifd::Context>)>,
@@ -66,19 +66,19 @@ pub struct OpenInterfaces {
     bounds: [Bounds; 3],
 }
 
-/// Nobody is known by name, and those who ask all come from a few addresses.
+/// Clients are not known by name, and all come from a few addresses.
 const fn bounds(most: usize) -> Bounds {
     Bounds { all: most, address: usize::MAX, known: usize::MAX }
 }
 
-/// Is done when the daemon is to end.
+/// Completes when the daemon must end.
 async fn ended(mut end: watch::Receiver<bool>) {
     // The sender is dropped only after it sent.
     let _ = end.wait_for(|ended| *ended).await;
 }
 
 impl OpenInterfaces {
-    /// Binds the interfaces that these settings have, each for itself, and returns those that cannot be had, too. What they keep is in `state_dir`.
+    /// Binds the interfaces in these settings independently, and also returns the errors. Their files are in `state_dir`.
     pub async fn bind(
         settings: &Settings,
         service: &Arc<Service>,
@@ -116,7 +116,7 @@ impl OpenInterfaces {
         (interfaces, closed)
     }
 
-    /// Where they are, for people.
+    /// Their addresses, for the log.
     #[must_use]
     pub fn addresses(&self) -> Vec<(Interface, String)> {
         let http = self.http.as_ref().map(|(listener, _)| (Interface::Http, listener.address()));
@@ -126,7 +126,7 @@ impl OpenInterfaces {
         http.into_iter().chain(dccifd).chain(razor).chain(pyzor).collect()
     }
 
-    /// Answers at an interface until the end, and then waits for ever.
+    /// Answers at an interface until the end, and then waits forever.
     pub async fn serve(&self, interface: Interface, service: &Arc<Service>, end: watch::Receiver<bool>) {
         let open = || service.activity.interfaces.connections(interface).begin();
         match interface {
@@ -159,7 +159,7 @@ impl OpenInterfaces {
     }
 }
 
-/// Has each connection of an interface answered by a task of its own, until the end.
+/// Answers each connection of an interface in its own task, until the end.
 async fn serve_each<F: Future<Output = ()> + Send + 'static>(
     (socket, bounds): (&Arc<Socket>, Bounds),
     open: impl Fn() -> Open,
@@ -176,7 +176,7 @@ async fn serve_each<F: Future<Output = ()> + Send + 'static>(
     .await;
 }
 
-/// Binds an interface that other machines may reach only if the key `missing` is not missing.
+/// Binds an interface. If a key is `missing`, other machines must not reach it.
 async fn bind(
     address: &Address,
     mode: Mode,
@@ -231,12 +231,12 @@ async fn bind_razor(
     let socket = bind(address, Mode::default(), Interface::Razor, networks(&settings.networks)).await?;
     let accounts = razor::Accounts::read(state_dir)
         .map_err(|reason| InterfaceError::Accounts { path: state_dir.join(razor::ACCOUNTS), reason })?;
-    let told = settings.told(&socket.address()).to_owned();
+    let public_address = settings.public_address(&socket.address()).to_owned();
     let context = razor::Context {
         service: Arc::clone(service),
         settings: settings.clone(),
         accounts: Arc::new(accounts),
-        told,
+        public_address,
     };
     Ok((Arc::new(socket), Arc::new(context)))
 }
@@ -248,7 +248,7 @@ async fn bind_pyzor(
 ) -> Result<Arc<pyzor::Context>, InterfaceError> {
     let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
     let accounts = accounts.map_err(InterfaceError::PyzorAccounts)?;
-    pyzor::tell_faults(&accounts);
+    pyzor::log_faults(&accounts);
     let bound = pyzor::Context::bind(address, settings, accounts, service).await;
     let context = bound.map_err(|reason| InterfaceError::Bind {
         address: address.to_string(),

@@ -13,26 +13,26 @@ use std::time::Duration;
 /// The time that a client gets by default to send a message or a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Connections of an interface at a time, by default.
+/// The most connections of an interface, by default.
 const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
 /// `[interfaces.http]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HttpSettings {
-    /// Where it is.
+    /// The address.
     pub listen: Listen,
-    /// Who may connect to a Unix socket.
+    /// The mode of a Unix socket.
     #[serde(skip)]
     pub listen_mode: Mode,
-    /// The file of the token that is asked for.
+    /// The file of the required token.
     pub token_file: Option<PathBuf>,
-    /// Names by which it may be asked for, beside addresses and localhost.
+    /// Accepted host names, besides addresses and localhost.
     pub hosts: Vec<String>,
-    /// Connections at a time.
+    /// The most connections.
     #[serde(skip)]
     pub max_connections: NonZeroUsize,
-    /// How long a client may take to send a message.
+    /// The time for a client to send a message.
     #[serde(skip)]
     pub timeout: Duration,
 }
@@ -50,14 +50,14 @@ impl Default for HttpSettings {
     }
 }
 
-/// From when on counts are shown as `many`.
+/// The condition for showing counts as `many`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Many {
-    /// Where people call the message spam.
+    /// If users report the message as spam.
     #[default]
     Spam,
-    /// Where it is bulk that no white list wants, too.
+    /// Also if it is bulk that no white list wants.
     Bulk,
 }
 
@@ -65,22 +65,22 @@ pub enum Many {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DccifdSettings {
-    /// Where it is.
+    /// The address.
     pub listen: Listen,
-    /// Who may connect to a Unix socket.
+    /// The mode of a Unix socket.
     #[serde(skip)]
     pub listen_mode: Mode,
-    /// Clients beside this machine's that may ask by TCP.
+    /// Other machines that may ask by TCP.
     #[serde(skip)]
     pub networks: Vec<Network>,
-    /// Whether messages are counted. Otherwise all are only asked about.
+    /// Whether messages are counted. Otherwise all are only looked up.
     pub count: bool,
-    /// From when on counts are shown as `many`.
+    /// The condition for showing counts as `many`.
     pub many: Many,
-    /// Connections at a time.
+    /// The most connections.
     #[serde(skip)]
     pub max_connections: NonZeroUsize,
-    /// How long a client may take to send a message.
+    /// The time for a client to send a message.
     #[serde(skip)]
     pub timeout: Duration,
 }
@@ -99,16 +99,16 @@ impl Default for DccifdSettings {
     }
 }
 
-/// Who may make an account.
+/// The clients that may register.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registers {
-    /// Nobody any more.
+    /// None any longer.
     Nobody,
     /// Clients on this machine.
     #[default]
     Local,
-    /// Whoever may connect.
+    /// All that may connect.
     All,
 }
 
@@ -116,19 +116,19 @@ pub enum Registers {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RazorSettings {
-    /// Where it is.
+    /// The address.
     pub listen: Listen,
-    /// Clients beside this machine's that may connect.
+    /// Other machines that may connect.
     #[serde(skip)]
     pub networks: Vec<Network>,
-    /// By which name or address clients reach it; empty: the one where it is.
+    /// The name or address by which clients reach it; if empty, `listen`.
     pub name: String,
-    /// Who may make an account.
+    /// The clients that may register.
     pub register: Registers,
-    /// Connections at a time.
+    /// The most connections.
     #[serde(skip)]
     pub max_connections: NonZeroUsize,
-    /// How long a client may be silent, or take to send a request.
+    /// The time for a client to be silent, or to send a request.
     #[serde(skip)]
     pub timeout: Duration,
 }
@@ -147,13 +147,13 @@ impl Default for RazorSettings {
 }
 
 impl RazorSettings {
-    /// What clients are told, where they reach it at this address.
+    /// The address that is sent to clients, if it listens at this one.
     #[must_use]
-    pub fn told<'a>(&'a self, address: &'a str) -> &'a str {
+    pub fn public_address<'a>(&'a self, address: &'a str) -> &'a str {
         if self.name.is_empty() { address } else { &self.name }
     }
 
-    /// A key that cannot be used, and why.
+    /// A key with a wrong value, and its problem.
     fn bad(&self) -> Option<(&'static str, String)> {
         let Self { listen, networks, name, .. } = self;
         if matches!(listen.address(), Some(Address::Unix(_))) {
@@ -181,38 +181,38 @@ impl RazorSettings {
     }
 }
 
-/// What a count of the Pyzor interface is of.
+/// The unit of the Pyzor interface's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Tally {
-    /// Of those who reported a digest, each once.
+pub enum CountUnit {
+    /// Reporters of a digest, each once.
     #[default]
     Reporters,
-    /// Of reports, as the reference server counts.
+    /// Reports, as the reference server counts.
     Reports,
 }
 
-/// Requests of an address in a second, by default.
+/// The most requests of an address in a second, by default.
 const RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(499);
 
 /// `[interfaces.pyzor]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PyzorSettings {
-    /// Where it is.
+    /// The address.
     pub listen: Listen,
-    /// Clients beside this machine's that may ask.
+    /// Other machines that may ask.
     #[serde(skip)]
     pub networks: Vec<Network>,
     /// The file of users and their keys.
     pub accounts_file: Option<PathBuf>,
-    /// The file that says who may do what.
+    /// The file of permissions.
     pub access_file: Option<PathBuf>,
-    /// What is counted.
-    pub count: Tally,
-    /// Digests that are not counted, beside those of nothing and of the ends of files.
+    /// The unit of counts.
+    pub count: CountUnit,
+    /// Digests that are not counted, besides those of nothing and of the ends of files.
     pub uncounted: Vec<PyzorDigest>,
-    /// Requests of an address in a second.
+    /// The most requests of an address in a second.
     pub max_rate: NonZeroU32,
 }
 
@@ -223,7 +223,7 @@ impl Default for PyzorSettings {
             networks: Vec::new(),
             accounts_file: None,
             access_file: None,
-            count: Tally::default(),
+            count: CountUnit::default(),
             uncounted: Vec::new(),
             max_rate: RATE,
         }
@@ -253,12 +253,12 @@ impl PyzorSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Connections of each interface at a time.
+    /// The most connections of each interface.
     pub max_connections: NonZeroUsize,
-    /// How long a client may be silent, or take to send a message or a request.
+    /// The time for a client to be silent, or to send a message or a request.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// Clients beside this machine's that may ask by TCP or UDP; by HTTP a token tells.
+    /// Other machines that may ask by TCP or UDP; HTTP uses a token.
     pub networks: Vec<Network>,
     /// HTTP.
     pub http: HttpSettings,
@@ -270,7 +270,7 @@ pub struct Settings {
     pub pyzor: PyzorSettings,
 }
 
-/// Letters of a host name with a port.
+/// The most characters of a host name with a port.
 const LONGEST_HOST: usize = 255;
 
 impl Default for Settings {
@@ -288,7 +288,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Gives the interfaces what is the same for all of them.
+    /// Copies the common settings to all interfaces.
     pub fn share(&mut self, listen_mode: Mode) {
         let Self { max_connections, timeout, networks, http, dccifd, razor, pyzor } = self;
         for of in [&mut dccifd.networks, &mut razor.networks, &mut pyzor.networks] {
@@ -310,7 +310,7 @@ impl Settings {
         Interface::BESIDE.into_iter().any(|interface| self.address(interface).is_some())
     }
 
-    /// Where an interface is to be; none if it is not configured.
+    /// The address of an interface; `None` if it is not configured.
     #[must_use]
     pub const fn address(&self, interface: Interface) -> Option<&Address> {
         match interface {
@@ -322,10 +322,10 @@ impl Settings {
         }
     }
 
-    /// Whether they agree with one another.
+    /// Checks that the settings fit together.
     ///
     /// # Errors
-    /// A key, and what is to be said of it.
+    /// A key, and its problem.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { http, dccifd, razor, pyzor, .. } = self;
         pyzor.check()?;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A common bound on the memory that messages take while they come in.
+//! A common bound on the memory of incoming messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that all sessions together may hold: eight of the largest messages, or thousands of usual ones. Beyond that a
-/// message is not judged, rather than the machine exhausted.
+/// The most bytes of all sessions together: eight of the largest messages, or thousands of usual ones. Beyond that, a message is not judged,
+/// so that the machine does not run out of memory.
 const TOTAL: usize = 256 << 20;
 
-/// What is left of it.
+/// The rest of that memory.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<AtomicUsize>);
 
@@ -19,21 +19,21 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// An account of one message, empty yet.
-    pub(super) fn account(&self) -> Account {
-        Account { left: self.clone(), taken: 0 }
+    /// An empty reservation for one message.
+    pub(super) fn reservation(&self) -> Reservation {
+        Reservation { left: self.clone(), taken: 0 }
     }
 }
 
-/// What one message took; given back when it is dropped.
+/// The memory that one message took; released on drop.
 #[derive(Debug)]
-pub struct Account {
+pub struct Reservation {
     left: Budget,
     taken: usize,
 }
 
-impl Account {
-    /// Takes `bytes` more; false, and nothing is taken, when they are not there.
+impl Reservation {
+    /// Takes `bytes` more; returns false, and takes nothing, if there is not enough.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
         let taken = self
@@ -45,20 +45,20 @@ impl Account {
         taken
     }
 
-    /// Another of the same budget, empty yet.
-    pub(super) fn of_same(&self) -> Self {
-        self.left.account()
+    /// Another empty reservation of the same budget.
+    pub(super) fn new_empty(&self) -> Self {
+        self.left.reservation()
     }
 
-    /// Gives everything back.
-    pub(super) fn give_back(&mut self) {
+    /// Releases everything.
+    pub(super) fn release(&mut self) {
         self.left.0.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);
     }
 }
 
-impl Drop for Account {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.give_back();
+        self.release();
     }
 }
 
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_comes_back() {
+    fn dropped_reservations_are_released() {
         let budget = Budget::default();
-        let (mut a, mut b) = (budget.account(), budget.account());
+        let (mut a, mut b) = (budget.reservation(), budget.reservation());
         assert!(a.take(TOTAL) && !b.take(1));
         drop(a);
         assert!(b.take(TOTAL));

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whom one's own users write to, as their mail passes; and whether somebody to whom a recipient wrote may have sent a message.
+//! Correspondents: remembers the recipients of own users' mail, and finds messages from somebody to whom a recipient wrote.
 
 use super::message::Message;
 use super::service::Service;
 use crate::lookup::{Case, Evidence};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_mail::{RawMessage, values};
-use bulkmark_policy::{Action, Authenticate, Correspondence, Facts, Proven};
+use bulkmark_policy::{Action, Authenticate, Correspondence, Facts, VerifiedNames};
 use bulkmark_verdict::{Content, Envelope, Finding, Outcome, Rules, is_held_for_correspondent};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// Recipients of a message to whom its sender is said to write. Who writes to more at once writes a newsletter.
-const MOST_WRITTEN: usize = 20;
+/// The most recipients of a message that count as correspondents: a message to more is a newsletter.
+const MAX_RECIPIENTS: usize = 20;
 
-/// Remembers to whom an own user wrote this message, if it is such mail and goes on; on disk when this returns, or at the deadline.
+/// Remembers the recipients of this message if an own user wrote it and it is delivered; they are on disk when this returns, or at the
+/// deadline.
 pub(super) async fn remember(
     service: &Service,
     message: &Message,
@@ -27,7 +28,7 @@ pub(super) async fn remember(
     let is_letter =
         !outcome.verdict.is_unwanted() && !message.is_automatic && !matches!(finding, Finding::Canary(_));
     let recipients = &envelope.recipients;
-    let is_sent = outcome.action == Action::Mark && (1..=MOST_WRITTEN).contains(&recipients.len());
+    let is_sent = outcome.action == Action::Mark && (1..=MAX_RECIPIENTS).contains(&recipients.len());
     if !(is_own && is_letter && is_sent && !is_over && rules.spares_correspondents()) {
         return;
     }
@@ -44,40 +45,40 @@ pub(super) async fn remember(
     }
 }
 
-/// What a stored message has by which it may be proven from whom it is.
+/// The evidence of a stored message about its sender.
 #[derive(Debug, Default)]
-pub(super) struct Traces {
-    /// By what its signatures can be verified, where that is done here.
-    evidence: Option<Evidence>,
-    /// Whether the milter found that as it came, and only marked it therefore.
+pub(super) struct SenderEvidence {
+    /// The evidence for its signatures, if the milter verifies them.
+    signatures: Option<Evidence>,
+    /// Whether the milter verified it on arrival, and only marked it for that reason.
     is_held: bool,
 }
 
-impl Traces {
-    /// Takes them of a whole message as it was read, and its bytes.
+impl SenderEvidence {
+    /// Reads the evidence from a whole message and its bytes.
     pub(super) fn of(message: &RawMessage, raw: &[u8], rules: &Rules) -> Self {
-        // All that others wrote of that name was taken out as it came. Where it was not there are two of them, at least.
+        // Forged fields of this name were removed on arrival. If not, there are at least two of them.
         let mut marks = values(raw, rules.header.as_str());
         let is_held = marks.next().is_some_and(is_held_for_correspondent) && marks.next().is_none();
-        Self { evidence: rules.verifies().then(|| Evidence::of(message)).flatten(), is_held }
+        Self { signatures: rules.verifies().then(|| Evidence::of(message)).flatten(), is_held }
     }
 }
 
-/// A message that is reported.
+/// A reported message.
 #[derive(Clone, Copy)]
 pub(super) struct Reported<'a> {
     pub(super) content: &'a Content,
     pub(super) envelope: &'a Envelope,
     pub(super) subject: &'a str,
-    pub(super) traces: &'a Traces,
+    pub(super) evidence: &'a SenderEvidence,
 }
 
-/// Of a message of which somebody says that it is spam: the pairs by which that ends a correspondence, since a recipient says so, and it is
-/// proven that the message is from there: who forges somebody's address ends nobody's correspondence with them.
+/// The pairs whose correspondence a spam report ends: the reporter must be a recipient, and the message must be verified. Forging an address
+/// ends no correspondence with it.
 ///
 /// # Errors
-/// The address to which a recipient wrote, if somebody else says it: that is somebody's correspondent, as far as it can be told.
-pub(super) async fn ended(
+/// The address to which another recipient than the reporter wrote: it is that recipient's correspondent.
+pub(super) async fn ended_correspondences(
     service: &Service,
     rules: &Rules,
     message: Reported<'_>,
@@ -87,23 +88,23 @@ pub(super) async fn ended(
         let (mailbox, name) = (rules.mailboxes.mailbox(recipient), rules.mailboxes.mailbox(reporter));
         mailbox == name || mailbox.rsplit_once('@').is_some_and(|(user, _)| user == name)
     };
-    let Reported { content, traces, .. } = message;
+    let Reported { content, evidence, .. } = message;
     let mut envelope = message.envelope.clone();
     if reporter.contains('@') && !envelope.recipients.iter().any(|recipient| is_reporter(recipient)) {
         envelope.recipients.push(reporter.to_owned());
     }
     let mut all = correspondences(&service.correspondents, rules, &envelope, content);
     let authenticate = rules.authentication.authenticate;
-    // What a verifier wrote into the header is still there.
+    // The header still has the verifier's field.
     if authenticate == Authenticate::Header {
         let facts = content.facts(&envelope, rules);
-        all.retain(|of| traces.is_held || of.is_proven(&facts, false));
+        all.retain(|of| evidence.is_held || of.is_verified(&facts, false));
     }
     if let Some(of) = all.iter().find(|of| !is_reporter(&of.recipient)) {
         return Err(of.address.clone());
     }
     let found = all.len();
-    if !traces.is_held {
+    if !evidence.is_held {
         match authenticate {
             Authenticate::Header => (),
             // The client's name is not in the message.
@@ -122,21 +123,21 @@ pub(super) async fn ended(
     Ok(all.iter().map(|of| rules.correspondence(of)).collect())
 }
 
-/// Keeps those of which the message's signatures prove that it is from there. Its client is not known any more.
+/// Keeps the correspondences that the message's signatures verify. Its client is no longer known.
 async fn verify(
     service: &Service,
     rules: &Rules,
-    Reported { content, envelope, traces, .. }: Reported<'_>,
+    Reported { content, envelope, evidence, .. }: Reported<'_>,
     all: &mut Vec<Correspondence>,
 ) {
-    let mut asked = Proven::default();
+    let mut asked = VerifiedNames::default();
     all.iter().for_each(|of| asked.extend(of.claims(&content.claimed)));
     if asked.is_empty() {
         return all.clear();
     }
     let case = Case {
         asked,
-        evidence: traces.evidence.clone(),
+        evidence: evidence.signatures.clone(),
         client: None,
         helo: "unknown".to_owned(),
         sender: envelope.sender.clone().unwrap_or_default(),
@@ -144,20 +145,20 @@ async fn verify(
     };
     let settings = &rules.authentication;
     let verified = service.verifiers.verify(settings, case, settings.timeout).await;
-    let facts = Facts { proven: Some(&verified.proven), ..content.facts(envelope, rules) };
-    all.retain(|of| of.is_proven(&facts, false));
+    let facts = Facts { verified: Some(&verified.verified), ..content.facts(envelope, rules) };
+    all.retain(|of| of.is_verified(&facts, false));
 }
 
 /// Forgets these pairs.
 pub(super) async fn forget(service: &Service, pairs: &[u64]) {
     if service.correspondents.forget(pairs) {
         let correspondents = Arc::clone(&service.correspondents);
-        // A panic there has told of itself.
+        // A panic is already logged.
         let _ = tokio::task::spawn_blocking(move || correspondents.flush()).await;
     }
 }
 
-/// By which of a message's addresses a recipient wrote to it. Whether it really comes from there is not known yet.
+/// The recipients who wrote to an address that the message claims as its sender. The claim is not verified yet.
 pub(super) fn correspondences(
     correspondents: &Correspondents,
     rules: &Rules,

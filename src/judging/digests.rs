@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is told and asked of digests that other programs made, without the message.
+//! Reports and look-ups of other programs' digests, without the message.
 
-use super::report::{Refused, became, is_heard, named, weighing};
+use super::report::{Refused, became, is_admitted, name_field, weighing};
 use super::service::Service;
-use crate::activity::Became;
+use crate::activity::ReportResult;
 use bulkmark_counts::{Nominated, Side, Submission, Tally};
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_types::{ReporterId, Signature, nomination, revocation};
 use bulkmark_verdict::Rules;
 use tokio::time::timeout;
 
-/// User reports of one signature, in units.
+/// The user reports of one signature, in units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Opinion {
-    /// What those weigh who called it spam.
+pub struct ReportWeights {
+    /// The weight of its nominations.
     pub nominated: u32,
-    /// And those who spoke against that.
+    /// The weight of its revocations.
     pub revoked: u32,
 }
 
-impl Opinion {
-    /// What is left of the nominations.
+impl ReportWeights {
+    /// The nominations less the revocations.
     #[must_use]
     pub const fn left(self) -> u32 {
         self.nominated.saturating_sub(self.revoked)
     }
 }
 
-/// User reports of these signatures, by one question to the ledger. None when there is no answer before the deadline of verdicts.
-pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec<Opinion>> {
+/// The user reports of these signatures, by one question to the ledger. `None` if there is no answer before the deadline of verdicts.
+pub async fn report_weights(service: &Service, signatures: &[Signature]) -> Option<Vec<ReportWeights>> {
     if !service.ledger.has_user_reports() {
-        return Some(vec![Opinion::default(); signatures.len()]);
+        return Some(vec![ReportWeights::default(); signatures.len()]);
     }
     let rules = service.rules.load_full();
     let both = |&of: &Signature| {
@@ -41,7 +41,7 @@ pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec
     let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
     let (pairs, _) = weights.as_chunks();
-    Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())
+    Some(pairs.iter().map(|&[nominated, revoked]| ReportWeights { nominated, revoked }).collect())
 }
 
 /// The ledger's answer, if it comes before the deadline of verdicts.
@@ -52,7 +52,7 @@ pub(super) async fn in_time<T>(
     timeout(rules.deadline, answer).await.ok()?.ok()
 }
 
-/// Counts what somebody says of a signature. What was answered is on disk.
+/// Counts a report of a signature. On return it is on disk.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
@@ -63,24 +63,24 @@ pub async fn take_digest(
 ) -> Result<Tally, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
     let by = ReporterId::of(&rules.key, reporter);
-    if !is_heard(service, &rules, (by, reporter), side, now) {
-        service.activity.words.add(side == Side::Spam, Became::OverLimit);
+    if !is_admitted(service, &rules, (by, reporter), side, now) {
+        service.activity.user_reports.add(side == Side::Spam, ReportResult::OverLimit);
         return Err(Refused::TooMany);
     }
-    let said = say(service, &rules, of, (by, side), now).await?;
-    name(&rules, by, reporter);
-    Ok(said)
+    let tally = submit(service, &rules, of, (by, side), now).await?;
+    log_name(&rules, by, reporter);
+    Ok(tally)
 }
 
-/// Has the log name who said something of a digest, where it may. It says so of nothing else: there may be hundreds in a second.
-pub(super) fn name(rules: &Rules, by: ReporterId, name: &[u8]) {
+/// Logs the reporter's name, if allowed. Reports of digests have no other log line: there may be hundreds a second.
+pub(super) fn log_name(rules: &Rules, by: ReporterId, name: &[u8]) {
     if rules.user_reports.log_names {
-        log::info!("reported: a digest by={by}{}", named(rules, name));
+        log::info!("reported: a digest by={by}{}", name_field(rules, name));
     }
 }
 
-/// Has the ledger count it.
-pub(super) async fn say(
+/// Submits it to the ledger.
+pub(super) async fn submit(
     service: &Service,
     rules: &Rules,
     of: Signature,
@@ -89,14 +89,14 @@ pub(super) async fn say(
 ) -> Result<Tally, LedgerError> {
     let nominations =
         vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
-    let saying =
+    let submission =
         Submission { reporter, side, nominations, weighing: weighing(rules), now, ..Submission::default() };
-    let said = service.ledger.submit(saying).await;
-    service.activity.words.add(side == Side::Spam, became(said.as_ref().ok()));
-    said
+    let tally = service.ledger.submit(submission).await;
+    service.activity.user_reports.add(side == Side::Spam, became(tally.as_ref().ok()));
+    tally
 }
 
-/// Whether other servers are told of digests: one stands for the whole content, as a body's signature does.
+/// Whether reports of digests are sent to other servers: a digest stands for the whole content, like a body's signature.
 pub(super) const fn are_shared(rules: &Rules) -> bool {
     rules.user_reports.share_nominations && rules.shares_exact
 }

@@ -1,71 +1,71 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! At the end of a message: has it counted, within its deadline, and judged.
+//! Counts and judges a complete message, within its deadline.
 
-use super::budget::Account;
+use super::budget::Reservation;
 use super::correspondents::{correspondences, remember};
+use super::duplicates::{Aspect, Names};
 use super::judgement::Judgement;
-use super::later::Judged;
-use super::line::{ASKED, target, tell};
+use super::log_line::{LOOKUP, log_message, target};
 use super::message::Message;
-use super::partial::{Asking, Elsewhere, may_be_bulk, together, wanted};
-use super::proofs::prove;
+use super::partial::{ServerCounts, ServerQuery, may_be_bulk, merged, wanted};
+use super::recheck_queue::PartlyJudged;
 use super::record::record;
-use super::refused::note;
+use super::refusals::record_refusal;
 use super::service::Service;
-use super::traps::{spring, trapped};
-use super::twice::{Names, Of};
-use super::user_reports::hear;
+use super::traps::{nominate_for_traps, trap_recipients};
+use super::user_reports::look_up;
+use super::verification::verify_bulk;
 use crate::activity::Interface;
 use crate::lookup::Evidence;
 use bulkmark_counts::{Report, RetryKey, Shared};
 use bulkmark_ledger::{Ledger, LedgerError};
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
+use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Standing, TrapResult, Verdict, Weight};
 use bulkmark_signature::Signatures;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
-    account_line, questions,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, ReportInquiry, Rules,
+    Unknown, account_line, questions,
 };
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// Messages above this size are read by the readers, so that small ones do not wait behind them. What remains takes a few
-/// milliseconds at worst, and most mail is below it.
+/// Larger messages are read by the readers, so that small ones do not wait behind them. Reading a smaller one takes a few milliseconds at
+/// worst, and most mail is smaller.
 const LARGE: usize = 16 << 10;
 
-/// A message that is judged, and what that takes.
+/// A message that is judged, with all that this needs.
 struct Case<'a> {
     rules: &'a Arc<Rules>,
     envelope: &'a Envelope,
     parties: Vec<Party<'a>>,
     service: &'a Service,
-    /// Its Subject field, where somebody wants to see it.
+    /// Its Subject field, if it is recorded.
     subject: Option<&'a [u8]>,
-    /// Whether it is only asked about.
-    is_asked: bool,
-    /// By which way it came.
+    /// Whether it is only looked up.
+    is_lookup: bool,
+    /// The interface that it came through.
     interface: Interface,
     /// The time at its end, in seconds since 1970.
     now: u64,
-    /// When there must be a verdict.
+    /// The deadline of the verdict.
     deadline: Instant,
     /// Its recipients that are traps.
     traps: Vec<&'a str>,
 }
 
-/// Where counts are known.
+/// The known counts of a question.
 enum Known {
-    /// All of them here.
-    Here,
+    /// All of them, here.
+    All,
     /// These at a server, and more here.
-    Elsewhere(Elsewhere),
+    WithServer(ServerCounts),
     /// Only those of bulk.
-    InPart,
+    Partial,
 }
 
-/// Why a message has no counts.
+/// The reason why a message has no counts.
 enum Uncounted {
     Timeout,
     Failed(LedgerError),
@@ -76,20 +76,20 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let began = Instant::now();
     let (rules, now) = (Arc::clone(&message.rules), bulkmark_ledger::now());
     let deadline = began + rules.deadline;
-    let (raw, account) = message.take_raw();
+    let (raw, reservation) = message.take_raw();
     message.envelope.is_paused = service.orders.is_paused(now);
     let message = &*message;
-    let (envelope, is_asked) = (&message.envelope, message.is_asked);
+    let (envelope, is_lookup) = (&message.envelope, message.is_lookup);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
-    // A message that is only asked about springs nothing.
-    let traps = if is_asked { Vec::new() } else { trapped(&rules, envelope) };
+    // A look-up nominates nothing.
+    let traps = if is_lookup { Vec::new() } else { trap_recipients(&rules, envelope) };
     let case = Case {
         rules: &rules,
         envelope,
         parties,
         service,
         subject,
-        is_asked,
+        is_lookup,
         interface: message.interface,
         now,
         deadline,
@@ -97,52 +97,52 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     };
     let (finding, content, reported) = match case.unread(message, &raw) {
         Some(finding) => (finding, None, 0),
-        None => case.read_and_count(raw, account).await,
+        None => case.read_and_count(raw, reservation).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
-    if is_asked {
+    if is_lookup {
         return case.answered(message, Judgement { finding, outcome, content, reported });
     }
     let names = case.names(content.as_ref());
     if let Some(standing) = case.account(&finding, outcome.verdict, names) {
-        outcome = outcome.of_account(&rules, &message.envelope, standing, host);
+        outcome = outcome.with_account(&rules, &message.envelope, standing, host);
     }
     if !case.traps.is_empty() {
-        let sprung = match &finding {
-            Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
-            _ => Sprung::Refused,
+        let trap_result = match &finding {
+            Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(TrapResult::Refused),
+            _ => TrapResult::Refused,
         };
-        if service.twice.left(case.interface, (Of::Traps, names), 1, now) > 0 {
-            service.activity.trap_sprung(sprung);
+        if service.duplicates.uncounted(case.interface, (Aspect::Traps, names), 1, now) > 0 {
+            service.activity.trap_sprung(trap_result);
         }
-        outcome = outcome.of_traps(&rules, &message.envelope, &case.traps, sprung);
+        outcome = outcome.with_traps(&rules, &message.envelope, &case.traps, trap_result);
     }
     remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
-    // What was counted as it came through another interface is recorded there, and told here only if more is done with it.
+    // A copy of a message that another interface counted is recorded there, and logged here only if an action is taken.
     let is_copy = reported == 0 && matches!(judgement.finding, Finding::Counted(_));
     let Outcome { verdict, action, account, .. } = judgement.outcome;
     if is_copy && action == Action::Mark && account.is_none() && case.traps.is_empty() {
         return case.answered(message, judgement);
     }
     if !is_copy {
-        note(service, &rules, message, &judgement);
+        record_refusal(service, &rules, message, &judgement);
         record(&service.activity, &rules, &message.envelope, subject, &judgement, began.elapsed());
     }
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
-    tell(&rules, message, &judgement, (target(verdict), level));
+    log_message(&rules, message, &judgement, (target(verdict), level));
     judgement
 }
 
 impl Case<'_> {
-    /// A message that was only asked about, or is counted already: the log has it for whoever looks closely.
+    /// Logs a message that was only looked up or is already counted, at debug level.
     fn answered(&self, message: &Message, judgement: Judgement) -> Judgement {
-        tell(self.rules, message, &judgement, (ASKED, Level::Debug));
+        log_message(self.rules, message, &judgement, (LOOKUP, Level::Debug));
         judgement
     }
 
-    /// What is found of a message that is not even read, if that is so.
+    /// The finding of a message that is not even read, if so.
     fn unread(&self, message: &Message, raw: &RawMessage) -> Option<Finding> {
         if let Some(reason) = message.exempt {
             return Some(Finding::Exempt(reason));
@@ -153,8 +153,12 @@ impl Case<'_> {
         message.unjudged.map(|reason| Finding::Unknown(reason, String::new()))
     }
 
-    async fn read_and_count(&self, raw: RawMessage, account: Account) -> (Finding, Option<Content>, usize) {
-        let (mut content, evidence) = match self.content(raw, account).await {
+    async fn read_and_count(
+        &self,
+        raw: RawMessage,
+        reservation: Reservation,
+    ) -> (Finding, Option<Content>, usize) {
+        let (mut content, evidence) = match self.content(raw, reservation).await {
             Ok(content) => content,
             Err(finding) => return (finding, None, 0),
         };
@@ -166,23 +170,23 @@ impl Case<'_> {
         (finding, Some(content), reported)
     }
 
-    /// Reads it, and keeps what its signatures may be held against. A panic costs this message its verdict and nothing else.
+    /// Reads it, and keeps the evidence for its signatures. A panic costs this message its verdict and nothing else.
     async fn content(
         &self,
         raw: RawMessage,
-        account: Account,
-    ) -> Result<(Content, Option<(Evidence, Account)>), Finding> {
+        reservation: Reservation,
+    ) -> Result<(Content, Option<(Evidence, Reservation)>), Finding> {
         let rules = Arc::clone(self.rules);
         let large = raw.len() > LARGE;
         let (envelope, correspondents) = (self.envelope.clone(), Arc::clone(&self.service.correspondents));
         let read = move || {
             let mut content = Content::claiming(&raw, &rules, envelope.sender.as_deref());
             content.correspondences = correspondences(&correspondents, &rules, &envelope, &content);
-            let is_asked = rules.asks_for_signature(&content.claimed, &content.correspondences);
-            let evidence = is_asked.then(|| Evidence::of(&raw)).flatten();
-            // Its memory is not free before, even if nobody waits for the result any more.
-            let mut smaller = account.of_same();
-            drop((raw, account));
+            let is_lookup = rules.asks_for_signature(&content.claimed, &content.correspondences);
+            let evidence = is_lookup.then(|| Evidence::of(&raw)).flatten();
+            // Only now is its memory free, even if the result is no longer awaited.
+            let mut smaller = reservation.new_empty();
+            drop((raw, reservation));
             let keep = |evidence: Evidence| smaller.take(evidence.size()).then_some((evidence, smaller));
             (content, evidence.and_then(keep))
         };
@@ -201,37 +205,37 @@ impl Case<'_> {
         })
     }
 
-    /// Counts and judges it; also says how many signatures were reported.
+    /// Counts and judges it; also returns the number of reported signatures.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
         let Self { rules, envelope, now, traps, .. } = self;
         let now = *now;
         let ledger = &self.service.ledger;
-        // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
+        // Keys cost a hash for each recipient; they are needed only if some mail is refused temporarily.
         let times = self.times(content);
-        let is_asked = times == 0;
-        let is_retried = !is_asked && (rules.has_tempfail() || ledger.remembers_refused());
+        let is_lookup = times == 0;
+        let is_retried = !is_lookup && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
-        let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
+        let mode = if is_lookup { Mode::Ask } else { Mode::Report(times) };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = content.about(inquiry, envelope, rules);
-        let mut inquiry = inquiry.recalling(&self.service.settled, now);
+        let mut inquiry = inquiry.with_cache(&self.service.source_cache, now);
         let shared = shared(rules, envelope, content);
-        let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_asked {
-            self.look_back(content, times);
+        let (asked, reports) = self.ask_with_reports(&mut inquiry, &content.signatures, &keys, shared).await;
+        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_lookup {
+            self.recheck(content, times);
         }
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => {
-                let spam = hearing.map(|hearing| hearing.weight(inquiry.seen()));
+                let spam = reports.map(|reports| reports.weight(inquiry.seen()));
                 (Counts { spam, ..inquiry.counts() }, inquiry.backings())
             }
             Err(Uncounted::Failed(e)) => {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
             Err(Uncounted::Timeout) => {
-                if rules.on_failure == OnFailure::Tempfail && !is_asked {
-                    // The report may still be counted, and the message comes again. The ledger takes one after the other.
+                if rules.on_failure == OnFailure::Tempfail && !is_lookup {
+                    // The report may still be counted, and the message returns. The ledger handles requests in order.
                     let ledger = ledger.clone();
                     tokio::spawn(async move { ledger.record_refused(keys, now).await });
                 }
@@ -242,41 +246,41 @@ impl Case<'_> {
         let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
         let known = (counts, known.1);
         content.is_allowed = self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
-        // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
+        // For a trap's mail, white lists are asked even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
         let answered = self.ask_tables(content, asked).await;
         let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
         let claims = (&mut *content, evidence);
-        prove(self.service, rules, to, claims, asked, self.deadline).await;
+        verify_bulk(self.service, rules, to, claims, asked, self.deadline).await;
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
         let mut counted = Counted { unknown_below, ..counted };
         if !traps.is_empty() {
-            // Twice what makes it spam: the words of more traps would only take the room of others.
+            // At twice the threshold of spam, reports of more traps would only take room.
             let threshold = rules.terms(counted.decision.by).thresholds.spam;
-            let is_said =
+            let has_enough =
                 counted.counts.spam.is_some_and(|spam| Weight::of_units(spam.units() / 2).reaches(threshold));
-            let (of, traps) = ((&*content, self.subject), (&**traps, is_said));
-            counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
+            let (of, traps) = ((&*content, self.subject), (&**traps, has_enough));
+            counted.trap = Some(nominate_for_traps(self.service, rules, to, of, traps, self.deadline).await);
         }
-        if counted.decision.action == Action::Tempfail && !is_asked {
+        if counted.decision.action == Action::Tempfail && !is_lookup {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
     }
 
-    /// How often it is reported: not at all if it is only asked about, or was counted as it came through another interface.
+    /// The number of its reports: none if it is only looked up, or was counted at another interface.
     fn times(&self, content: &Content) -> u32 {
-        if self.is_asked {
+        if self.is_lookup {
             return 0;
         }
-        let (of, times) = ((Of::Signatures, self.names(Some(content))), self.rules.times(&self.parties));
-        self.service.twice.left(self.interface, of, times, self.now)
+        let (of, times) = ((Aspect::Signatures, self.names(Some(content))), self.rules.times(&self.parties));
+        self.service.duplicates.uncounted(self.interface, of, times, self.now)
     }
 
-    /// What names the message, so that it is known again as it comes through another interface.
+    /// The names of the message, by which it is recognized at another interface.
     fn names(&self, content: Option<&Content>) -> Names<'_> {
         let signatures = content.map(|content| &content.signatures);
         Names {
@@ -286,16 +290,15 @@ impl Case<'_> {
         }
     }
 
-    /// Has it looked at again once the rest of its counts is known.
-    fn look_back(&self, content: &Content, times: u32) {
+    /// Queues it to be checked again when the rest of its counts is known.
+    fn recheck(&self, content: &Content, times: u32) {
         let (signatures, range) = (content.signatures.clone(), self.rules.range());
         let provenance = content.provenance(self.envelope, self.rules);
-        let judged = Judged { signatures, provenance, range, times, at: std::time::Instant::now() };
-        self.service.later.put(judged);
+        let judged = PartlyJudged { signatures, provenance, range, times, at: std::time::Instant::now() };
+        self.service.recheck_queue.put(judged);
     }
 
-    /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
-    /// tables.
+    /// The envelope with the answers of remote tables, if the message is bulk, not yet wanted, and there are such tables.
     async fn ask_tables(&self, content: &Content, counts: Counts) -> Option<Envelope> {
         let Self { rules, envelope, service, .. } = self;
         let (questions, is_all) = questions(rules, &self.parties, envelope, content, counts);
@@ -320,50 +323,50 @@ impl Case<'_> {
         Some(Envelope { answers, ..(*envelope).clone() })
     }
 
-    /// Counts it, and hears user reports of it, at the same time. What one's own users send nobody is asked about.
-    async fn ask_and_hear<'s>(
+    /// Counts it and looks up its user reports at the same time. Outbound mail has no user reports.
+    async fn ask_with_reports<'s>(
         &self,
         inquiry: &mut Inquiry<'_>,
         signatures: &'s Signatures,
         keys: &[RetryKey],
         shared: Shared,
-    ) -> (Result<(), Uncounted>, Option<Hearing<'s>>) {
+    ) -> (Result<(), Uncounted>, Option<ReportInquiry<'s>>) {
         let Self { rules, service, now, deadline, .. } = self;
         if rules.is_outbound(self.envelope) || !service.ledger.has_user_reports() {
             return (self.ask(inquiry, keys, (shared, false)).await, None);
         }
-        let hearing = Hearing::new(signatures, &rules.key);
-        let hearing = hear(hearing, &service.ledger, &rules.user_reports, (*now, *deadline));
+        let reports = ReportInquiry::new(signatures, &rules.key);
+        let reports = look_up(reports, &service.ledger, &rules.user_reports, (*now, *deadline));
         if service.asks.is_none() {
-            return tokio::join!(self.ask(inquiry, keys, (shared, false)), hearing);
+            return tokio::join!(self.ask(inquiry, keys, (shared, false)), reports);
         }
-        // Whether the rest of its counts is asked for depends on what is said.
-        let hearing = hearing.await;
-        let is_said = hearing.as_ref().is_some_and(Hearing::is_said);
-        (self.ask(inquiry, keys, (shared, is_said)).await, hearing)
+        // The rest of its counts is asked for depending on its user reports.
+        let reports = reports.await;
+        let has_reports = reports.as_ref().is_some_and(ReportInquiry::has_reports);
+        (self.ask(inquiry, keys, (shared, has_reports)).await, reports)
     }
 
-    /// Puts the questions of an inquiry to the ledger. Others are asked for what is not held here, where it may be bulk, or `is_said` to be
-    /// spam.
+    /// Puts the questions of an inquiry to the ledger. The server is asked for counts that are not held here, if the message may be bulk, or
+    /// has user reports.
     async fn ask(
         &self,
         inquiry: &mut Inquiry<'_>,
         keys: &[RetryKey],
-        (shared, is_said): (Shared, bool),
+        (shared, has_reports): (Shared, bool),
     ) -> Result<(), Uncounted> {
-        // What goes to nobody is counted here, all of it.
+        // Outbound mail is counted here completely.
         let asks = self.service.asks.as_deref().filter(|_| !self.rules.is_outbound(self.envelope));
-        let mut asking = asks.map(|asks| Asking::new(asks, shared, is_said));
+        let mut query = asks.map(|asks| ServerQuery::new(asks, shared, has_reports));
         while let Some(question) = inquiry.ask() {
-            let elsewhere = match &mut asking {
-                Some(asking) => match self.ask_elsewhere(asking, inquiry, &question).await {
-                    Known::InPart if !inquiry.is_first() => {
-                        inquiry.stop(asking.bound());
+            let server_counts = match &mut query {
+                Some(query) => match self.ask_server(query, inquiry, &question).await {
+                    Known::Partial if !inquiry.is_first() => {
+                        inquiry.stop(query.bound());
                         return Ok(());
                     }
                     known => known,
                 },
-                None => Known::Here,
+                None => Known::All,
             };
             let (keys, now) = (keys.to_vec(), self.now);
             let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
@@ -378,13 +381,13 @@ impl Case<'_> {
             };
             let uncounted = match timeout_at(self.deadline, answer).await {
                 Ok(Ok(counts)) => {
-                    match (&elsewhere, &asking) {
-                        (Known::Elsewhere(elsewhere), _) => {
-                            inquiry.answer(&together(&question, &counts, elsewhere));
+                    match (&server_counts, &query) {
+                        (Known::WithServer(server_counts), _) => {
+                            inquiry.answer(&merged(&question, &counts, server_counts));
                         }
-                        (Known::InPart, Some(asking)) => {
+                        (Known::Partial, Some(query)) => {
                             inquiry.answer(&counts);
-                            inquiry.stop(asking.bound());
+                            inquiry.stop(query.bound());
                         }
                         _ => inquiry.answer(&counts),
                     }
@@ -400,27 +403,27 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// At a milter with a partial copy: what others counted of this question. The first one asks them only where what is held here says that the message
-    /// may be bulk.
-    async fn ask_elsewhere(
+    /// For a milter with a partial copy: the server's counts for this question. For the first question, the server is asked only if the
+    /// counts here show that the message may be bulk.
+    async fn ask_server(
         &self,
-        asking: &mut Asking<'_>,
+        query: &mut ServerQuery<'_>,
         inquiry: &Inquiry<'_>,
         question: &Question,
     ) -> Known {
         if inquiry.is_first() {
             let held = self.service.ledger.counts(wanted(question), self.now);
-            // Where this fails the report does, too, and says why.
-            let Ok(Ok(held)) = timeout_at(self.deadline, held).await else { return Known::InPart };
-            let may_be = inquiry.is_scattered() || may_be_bulk(question, &held, asking.bound());
-            if !may_be && !asking.is_said {
-                return Known::InPart;
+            // If this fails, the report does too, and logs why.
+            let Ok(Ok(held)) = timeout_at(self.deadline, held).await else { return Known::Partial };
+            let may_be = inquiry.is_scattered() || may_be_bulk(question, &held, query.bound());
+            if !may_be && !query.has_reports {
+                return Known::Partial;
             }
         }
-        asking.ask(question).await.map_or(Known::InPart, Known::Elsewhere)
+        query.ask(question).await.map_or(Known::Partial, Known::WithServer)
     }
 
-    /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.
+    /// Tells the ledger that the message will return, within the deadline.
     async fn remember_refused(&self, keys: Vec<RetryKey>, ledger: Ledger) {
         let why = match timeout_at(self.deadline, ledger.record_refused(keys, self.now)).await {
             Ok(Ok(())) => return,
@@ -430,8 +433,7 @@ impl Case<'_> {
         log::warn!("a message was refused temporarily and may be counted again when it returns: {why}");
     }
 
-    /// How the account stands whose message that is, where it is outbound. What is exempt or wanted is not added up, and what came through
-    /// several interfaces once.
+    /// The state of the account of an outbound message. Exempt and whitelisted mail is not added, and mail through several interfaces once.
     fn account(&self, finding: &Finding, verdict: Verdict, names: Names<'_>) -> Option<Standing> {
         let Self { rules, envelope, now, .. } = self;
         let is_added = match finding {
@@ -443,19 +445,20 @@ impl Case<'_> {
             return None;
         }
         let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
-        let recipients = self.service.twice.left(self.interface, (Of::Account, names), recipients, *now);
+        let recipients =
+            self.service.duplicates.uncounted(self.interface, (Aspect::Account, names), recipients, *now);
         let bulk = if verdict.is_unwanted() { recipients } else { 0 };
         let account = envelope.account();
         let limits = rules.outbound.limits(&account);
         let sent = Sent { bulk, recipients };
         let standing = self.service.activity.account_sent(&account, sent, limits, *now);
-        if standing.is_news {
+        if standing.must_notify {
             log::warn!("{}", account_line(rules, envelope, standing));
         }
         Some(standing)
     }
 
-    /// One key for each recipient, or one for the message where it counts once.
+    /// One key for each recipient, or one for the message if it counts once.
     fn retry_keys(&self, content: &Content) -> Vec<RetryKey> {
         let Self { rules, envelope, parties, .. } = self;
         let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
@@ -477,7 +480,7 @@ impl Case<'_> {
     }
 }
 
-/// What other servers are told of a message.
+/// The signatures of a message that are sent to other servers.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
     if rules.is_outbound(envelope) || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing

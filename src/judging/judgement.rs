@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of a message once it is judged.
+//! A judged message.
 
 use bulkmark_verdict::{Content, Finding, Outcome};
 
-/// What became of a message.
+/// The judgement of a message.
 #[derive(Debug)]
 pub struct Judgement {
-    /// How far the judging came.
+    /// The finding.
     pub finding: Finding,
-    /// What is to be done, and said.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What it says, where it was read.
+    /// Its content, if it was read.
     pub content: Option<Content>,
-    /// Signatures that were reported for it.
+    /// The number of signatures that were reported for it.
     pub reported: usize,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A message on its way in. Knows nothing of the protocol by which it comes.
+//! An incoming message, independent of its protocol.
 
-use super::budget::Account;
+use super::budget::Reservation;
 use super::service::{InFlight, Service};
 use crate::activity::Interface;
 use bulkmark_mail::{RawMessage, Received};
@@ -9,66 +9,66 @@ use bulkmark_verdict::{Envelope, Exempt, Rules, Unknown};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Recipients of one message that are kept. Postfix takes 1,000 by default.
+/// The most recipients of a message that are kept. Postfix accepts 1,000 by default.
 pub const MAX_RECIPIENTS: usize = 10_000;
 
-/// Bytes of the two sides of an address that are kept; RFC 5321, 4.5.3.1, has no longer ones.
+/// The most bytes of the two sides of an address that are kept; RFC 5321, 4.5.3.1, has no longer ones.
 const MAX_LOCAL_PART: usize = 64;
 const MAX_DOMAIN: usize = 255;
 
-/// Fields of our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
-/// looks for it among all fields. Those beyond stay, below ours.
+/// The most fields with our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
+/// searches all fields for it. The others stay, below ours.
 pub const MAX_FORGED: usize = 1000;
 
-/// Bytes of a subject, or of a Message-ID, that are kept.
+/// The most bytes of a subject, or of a Message-ID, that are kept.
 const MAX_FIELD: usize = 500;
 
-/// Bytes of the line between header and body.
+/// The size of the line between header and body, in bytes.
 const EMPTY_LINE: u64 = 2;
 
-/// A message under way.
+/// An incoming message.
 pub struct Message {
-    /// Those under which it began.
+    /// The rules under which it began.
     pub rules: Arc<Rules>,
-    /// Who sends it to whom.
+    /// The envelope.
     pub envelope: Envelope,
-    /// By which way it comes.
+    /// The interface that it comes through.
     pub(super) interface: Interface,
-    /// Whether it is only asked about.
-    pub(super) is_asked: bool,
-    /// Whether it is kept even where it is not judged.
+    /// Whether it is only looked up.
+    pub(super) is_lookup: bool,
+    /// Whether it is kept even if it is not judged.
     is_explained: bool,
-    /// Why the message is neither counted nor judged.
+    /// The reason why the message is neither counted nor judged.
     pub exempt: Option<Exempt>,
-    /// Whether the client that is known by now is one of one's own mail servers in front: the next Received field has the one before it.
+    /// Whether the current client is one of one's own mail servers in front, so that the next Received field has the client before it.
     is_relayed: bool,
-    /// Why it cannot be judged.
+    /// The reason why it cannot be judged.
     pub(super) unjudged: Option<Unknown>,
     pub(super) raw: RawMessage,
-    /// Header fields of our own name that came with it.
+    /// The number of its header fields with our own name.
     pub forged: usize,
     /// Whether all recipients are known.
     has_content: bool,
     pub(super) started: Instant,
-    /// Whether a program answered by itself, as it says: nobody wrote that.
+    /// Whether it is an automatic answer, as it claims.
     pub(super) is_automatic: bool,
-    /// Its Subject field as it came, cut short; where somebody wants to see it.
+    /// Its raw Subject field, truncated, if it is recorded.
     pub(super) subject: Option<Vec<u8>>,
     wants_subject: bool,
-    pub(super) account: Account,
+    pub(super) reservation: Reservation,
     _in_flight: InFlight,
 }
 
 impl Message {
-    /// One with this envelope, without recipients yet. What comes from the mail server is told whole; what another program does not tell
-    /// of a client is not known.
+    /// A message with this envelope, without recipients yet. The milter's envelope is complete; at other interfaces, a missing client is
+    /// unknown.
     #[must_use]
     pub fn new(service: &Arc<Service>, envelope: Envelope, interface: Interface) -> Self {
         let rules = service.rules.load_full();
         let exempt = match interface {
             Interface::Milter => rules.exempt(&envelope),
             Interface::Http | Interface::Dccifd | Interface::Razor | Interface::Pyzor => {
-                rules.exempt_as_told(&envelope)
+                rules.exempt_if_client_known(&envelope)
             }
         };
         let is_relayed = exempt.is_none() && rules.is_relay(envelope.client);
@@ -77,7 +77,7 @@ impl Message {
             rules,
             envelope,
             interface,
-            is_asked: false,
+            is_lookup: false,
             is_explained: false,
             exempt,
             is_relayed,
@@ -89,22 +89,22 @@ impl Message {
             is_automatic: false,
             subject: None,
             wants_subject: service.activity.is_recording(),
-            account: service.budget.account(),
+            reservation: service.budget.reservation(),
             _in_flight: service.begin_message(),
         }
     }
 
-    /// It does not come from a program on this machine: its client's address cannot be read.
+    /// The client's address cannot be read, so it is no local program.
     pub fn client_is_unknown(&mut self) {
-        self.exempt = self.rules.exempt_as_told(&self.envelope);
+        self.exempt = self.rules.exempt_if_client_known(&self.envelope);
     }
 
-    /// It is judged and not counted, and nothing is remembered of it.
-    pub const fn only_ask(&mut self) {
-        self.is_asked = true;
+    /// It is judged but not counted, and not remembered.
+    pub const fn only_look_up(&mut self) {
+        self.is_lookup = true;
     }
 
-    /// It is to be explained, too, before it is judged.
+    /// It is also explained, before it is judged.
     pub const fn explain(&mut self) {
         self.is_explained = true;
     }
@@ -125,7 +125,7 @@ impl Message {
         }
     }
 
-    /// All recipients are known: if nobody wants his mail judged, it need not be kept.
+    /// All recipients are known: if no policy judges their mail, it need not be kept.
     pub fn content_begins(&mut self) {
         if !std::mem::replace(&mut self.has_content, true) && self.exempt.is_none() {
             let parties = self.rules.parties(&self.envelope);
@@ -133,13 +133,13 @@ impl Message {
         }
     }
 
-    /// A header field, its value with the blank behind the colon.
+    /// A header field; the value begins with the blank after the colon.
     pub fn header(&mut self, name: &[u8], exact: &[u8]) {
         let value = exact.trim_ascii_start();
         if self.is_relayed && name.eq_ignore_ascii_case(b"received") {
             self.pass_relay(value);
         }
-        // For whom it is judged depends on the client.
+        // The policies depend on the client.
         if !self.is_relayed {
             self.content_begins();
         }
@@ -155,13 +155,13 @@ impl Message {
         // RFC 3834.
         self.is_automatic |=
             name.eq_ignore_ascii_case(b"auto-submitted") && !value.trim_ascii().eq_ignore_ascii_case(b"no");
-        // With the colon, a blank and the end of the line.
+        // With the colon, a blank and the line end.
         self.grow(name.len() + value.len() + 4);
         self.collect(|raw| raw.header(name, exact));
     }
 
-    /// A mail server of one's own wrote this Received field: the message comes from the client that it tells, or, if that is such a server
-    /// as well or a filter beside it, from the one of the next field.
+    /// One's own mail server wrote this Received field: the client is the one that it names, or, if that is such a server or a filter beside
+    /// it, the one of the next field.
     fn pass_relay(&mut self, value: &[u8]) {
         let Received { client, helo, .. } = Received::of(&String::from_utf8_lossy(value));
         if client.is_some_and(|ip| ip.is_loopback()) {
@@ -171,9 +171,9 @@ impl Message {
         if client.is_none() {
             return;
         }
-        // Nobody here verified a name of it.
+        // Its name is not verified here.
         self.envelope = Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) };
-        self.exempt = self.exempt.or_else(|| self.rules.exempt_as_told(&self.envelope));
+        self.exempt = self.exempt.or_else(|| self.rules.exempt_if_client_known(&self.envelope));
     }
 
     /// A piece of the body.
@@ -183,19 +183,19 @@ impl Message {
         self.collect(|raw| raw.body(chunk));
     }
 
-    /// More bytes of the message came, wanted or not.
+    /// Adds to the size of the message, kept or not.
     fn grow(&mut self, bytes: usize) {
         let size = self.envelope.size.get_or_insert(EMPTY_LINE);
         *size = size.saturating_add(bytes as u64);
     }
 
-    /// The message as it came, and the account of its memory.
-    pub(super) fn take_raw(&mut self) -> (RawMessage, Account) {
-        let empty = self.account.of_same();
-        (std::mem::take(&mut self.raw), std::mem::replace(&mut self.account, empty))
+    /// The raw message, and the reservation of its memory.
+    pub(super) fn take_raw(&mut self) -> (RawMessage, Reservation) {
+        let empty = self.reservation.new_empty();
+        (std::mem::take(&mut self.raw), std::mem::replace(&mut self.reservation, empty))
     }
 
-    /// Keeps a piece of a message that will be judged, as long as there is memory for it.
+    /// Keeps a piece of a message to judge, as long as there is memory for it.
     fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
         if self.exempt.is_some() && !self.is_explained || self.unjudged.is_some() || self.raw.over().is_some()
         {
@@ -204,18 +204,18 @@ impl Message {
         let before = self.raw.len();
         add(&mut self.raw);
         if self.raw.over().is_some() {
-            self.account.give_back();
-        } else if !self.account.take(self.raw.len().saturating_sub(before)) {
+            self.reservation.release();
+        } else if !self.reservation.take(self.raw.len().saturating_sub(before)) {
             self.unjudged = Some(Unknown::Overloaded);
             self.raw = RawMessage::new();
-            self.account.give_back();
+            self.reservation.release();
         }
     }
 }
 
-/// An address whose sides are as long as they may be: a longer one must not keep its message from being judged.
+/// An address with truncated sides: a long one must not keep its message from being judged.
 fn shortened(address: &str) -> String {
-    // Some mail servers take a longer local part; so only the whole decides.
+    // Some mail servers accept a longer local part; so only the total length matters.
     if address.len() <= MAX_LOCAL_PART + 1 + MAX_DOMAIN {
         return address.to_owned();
     }
@@ -228,7 +228,7 @@ fn cut(value: &[u8]) -> &[u8] {
     &value[..value.len().min(MAX_FIELD)]
 }
 
-/// An address as SMTP gives it, without its angle brackets.
+/// An SMTP address without its angle brackets.
 #[must_use]
 pub fn address(smtp: &str) -> &str {
     smtp.strip_prefix('<').and_then(|a| a.strip_suffix('>')).unwrap_or(smtp)

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The one way of a message to its verdict, whoever brings it: the milter, or another interface.
+//! The way of a message to its verdict, the same for the milter and all interfaces.
 //!
-//! An interface collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
-//! `bulkmark-verdict` says, and tells log, metrics and page of it; [`explain`] says why, to whoever asks for that. What people and traps say of mail goes by
-//! [`take_report`]. [`Service`] is what all have in common.
+//! An interface collects a [`Message`], within common bounds (`budget`). [`judge`] reads it (`readers`), asks the ledger as
+//! `bulkmark-verdict` says, and updates log, metrics and page; [`explain`] explains the verdict. Reports of users and traps go through
+//! [`take_report`]. [`Service`] is the shared state.
 
 mod budget;
 mod correspondents;
-mod daily;
+mod daily_limits;
 mod digests;
+mod duplicates;
 mod explain;
+mod in_progress;
 mod judge;
 mod judgement;
-mod later;
-mod line;
-mod look_back;
+mod log_line;
 mod message;
 mod partial;
-mod proofs;
 mod pyzor;
 mod readers;
+mod recheck;
+mod recheck_queue;
 mod record;
-mod refused;
+mod refusals;
 mod report;
 mod service;
 mod trap_networks;
 mod traps;
-mod turns;
-mod twice;
 mod user_reports;
+mod verification;
 
-pub use budget::Account as Hold;
-pub use digests::{Opinion, opinions, take_digest};
+pub use budget::Reservation;
+pub use digests::{ReportWeights, report_weights, take_digest};
 pub use explain::{
     Case, Explained, Explanation, Judged, Source, Thresholds, UserReports, decides, exempt, explain, find,
 };
 pub use judge::judge;
 pub use judgement::Judgement;
-pub use look_back::look_back;
 pub use message::{MAX_FORGED, MAX_RECIPIENTS, Message, address};
-pub use pyzor::{Once, ParseDigestError, PyzorDigest, Teller, digest_counts, take_pyzor};
-pub use report::{Refused, Taken, Word, mailing_of, take_report, weighing};
+pub use pyzor::{CountOnce, ParseDigestError, PyzorDigest, PyzorReporter, digest_counts, take_pyzor};
+pub use recheck::recheck;
+pub use report::{Refused, Taken, UserReport, mailing_of, take_report, weighing};
 pub use service::Service;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter with a partial copy does about counts that it does not hold: where what it holds says that a message may be bulk, it asks its server
-//! for the rest.
+//! The counts that a milter with a partial copy does not hold: if its own counts show that a message may be bulk, it asks its server for the
+//! rest.
 
 use bulkmark_counts::Shared;
 use bulkmark_sync::RemoteCounts;
@@ -9,25 +9,25 @@ use bulkmark_types::Signature;
 use bulkmark_verdict::Question;
 use std::time::{Duration, Instant};
 
-/// How long a message waits for counts that are not held here, in all.
+/// The time that a message waits for the server's counts, in all.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The asking about one message.
-pub(super) struct Asking<'a> {
+/// The queries to the server about one message.
+pub(super) struct ServerQuery<'a> {
     asks: &'a RemoteCounts,
     shared: Shared,
-    /// Whether people call the message spam.
-    pub(super) is_said: bool,
+    /// Whether users report the message as spam.
+    pub(super) has_reports: bool,
     deadline: Option<Instant>,
 }
 
-/// What others counted of each signature of a question, where it was asked, in the order of the answer.
-pub(super) type Elsewhere = Vec<Option<u32>>;
+/// The server's count of each signature of a question, if it was asked, in the order of the answer.
+pub(super) type ServerCounts = Vec<Option<u32>>;
 
-impl<'a> Asking<'a> {
-    /// About a message of which others are told so much: of what is not told them they are not asked, either.
-    pub(super) const fn new(asks: &'a RemoteCounts, shared: Shared, is_said: bool) -> Self {
-        Self { asks, shared, is_said, deadline: None }
+impl<'a> ServerQuery<'a> {
+    /// Queries about a message of which `shared` signatures are sent to other servers: only about these they are asked, too.
+    pub(super) const fn new(asks: &'a RemoteCounts, shared: Shared, has_reports: bool) -> Self {
+        Self { asks, shared, has_reports, deadline: None }
     }
 
     /// The count from which on bulk is held.
@@ -35,8 +35,8 @@ impl<'a> Asking<'a> {
         self.asks.bound()
     }
 
-    /// What the server counted of this question's signatures. None when it is not known in time.
-    pub(super) async fn ask(&mut self, question: &Question) -> Option<Elsewhere> {
+    /// The server's counts of this question's signatures. `None` if they do not arrive in time.
+    pub(super) async fn ask(&mut self, question: &Question) -> Option<ServerCounts> {
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
         let all = wanted(question);
         let may = self.may_ask(question, all.len());
@@ -46,7 +46,7 @@ impl<'a> Asking<'a> {
         Some(may.into_iter().map(|may| if may { counts.next() } else { None }).collect())
     }
 
-    /// Of which signatures the server may be asked: the exact ones tell what a message says to whoever has it, too.
+    /// The signatures that the server may be asked for: exact ones reveal a message's content to others who have it.
     fn may_ask(&self, question: &Question, all: usize) -> Vec<bool> {
         let exact = |at: usize| at < question.reported.len() || at >= all - question.asked_exact.min(all);
         let may = |at: usize| match self.shared {
@@ -64,14 +64,14 @@ pub(super) fn wanted(question: &Question) -> Vec<Signature> {
     [reported, once, asked].into_iter().flatten().copied().collect()
 }
 
-/// Whether what is held of these signatures, with what this message adds, says that it may be bulk. Below the bound nothing is held, so
-/// that many recipients may make up for what is missing.
+/// Whether the counts that are held, with those of this message, show that it may be bulk. Below the bound nothing is held, so many
+/// recipients can make up for missing counts.
 pub(super) fn may_be_bulk(question: &Question, held: &[u32], bound: u32) -> bool {
     let with_this = |(at, &count): (usize, &u32)| count.saturating_add(added(question, at).max(1));
     held.iter().enumerate().map(with_this).any(|count| count > bound)
 }
 
-/// What this message adds to the count at this place of the answer.
+/// The number that this message adds to the count at this place of the answer.
 fn added(question: &Question, at: usize) -> u32 {
     match at {
         _ if question.times == 0 => 0,
@@ -80,22 +80,23 @@ fn added(question: &Question, at: usize) -> u32 {
     }
 }
 
-/// The higher of what is known here and elsewhere, with what this message adds to the latter.
-pub(super) fn together(question: &Question, here: &[u32], elsewhere: &Elsewhere) -> Vec<u32> {
-    let of = |(at, (&here, elsewhere)): (usize, (&u32, &Option<u32>))| {
-        elsewhere.map_or(here, |elsewhere| here.max(elsewhere.saturating_add(added(question, at))))
+/// The higher of the counts here and at the server, with this message added to the latter.
+pub(super) fn merged(question: &Question, here: &[u32], server_counts: &ServerCounts) -> Vec<u32> {
+    let of = |(at, (&here, server_counts)): (usize, (&u32, &Option<u32>))| {
+        server_counts
+            .map_or(here, |server_counts| here.max(server_counts.saturating_add(added(question, at))))
     };
-    here.iter().zip(elsewhere).enumerate().map(of).collect()
+    here.iter().zip(server_counts).enumerate().map(of).collect()
 }
 
-/// Raises counts of which the server tells nothing by itself, since they are low, to what it has. Where it does not answer in time, they stay.
+/// Raises low counts, which the server does not send by itself, to the server's. Without an answer in time, they stay.
 pub(super) async fn raise(asks: &RemoteCounts, signatures: &[Signature], counts: &mut [u32]) {
     let low: Vec<usize> = (0..counts.len()).filter(|&at| counts[at] < asks.bound()).collect();
     let deadline = Instant::now() + PATIENCE;
     for some in low.chunks(MAX_ASKED) {
         let asked: Vec<Signature> = some.iter().map(|&at| signatures[at]).collect();
-        let Some(elsewhere) = asks.counts_now(&asked, deadline).await else { return };
-        some.iter().zip(elsewhere).for_each(|(&at, count)| counts[at] = counts[at].max(count));
+        let Some(server_counts) = asks.counts_now(&asked, deadline).await else { return };
+        some.iter().zip(server_counts).for_each(|(&at, count)| counts[at] = counts[at].max(count));
     }
 }
 
@@ -109,10 +110,10 @@ mod tests {
         Signature::from_bytes([n; 16])
     }
 
-    /// What others are not told they are not asked, either: nothing of private mail, and where exact signatures stay here, neither these
-    /// nor what follows from them.
+    /// Other servers are not asked about signatures that they do not get: none of private mail, and where exact signatures stay here, neither
+    /// these nor those that derive from them.
     #[test]
-    fn what_is_not_told_is_not_asked() {
+    fn signatures_that_are_not_sent_are_not_asked_for() {
         let asks = RemoteCounts::new(Vec::new(), Arc::new(Links::new(&[], false)), 10);
         let question = Question {
             reported: vec![signature(1)],
@@ -122,15 +123,15 @@ mod tests {
             times: 1,
             ..Question::default()
         };
-        let may = |shared| Asking::new(&asks, shared, false).may_ask(&question, 4);
+        let may = |shared| ServerQuery::new(&asks, shared, false).may_ask(&question, 4);
         assert_eq!(may(Shared::All), [true; 4]);
         assert_eq!(may(Shared::Once), [false, true, true, false]);
         assert_eq!(may(Shared::Nothing), [false; 4]);
     }
 
-    /// One copy may be bulk where something of it is held; one to many, where these could make up for what is not.
+    /// One copy may be bulk if a count is held; one to many recipients, if these could make up for a missing count.
     #[test]
-    fn what_may_be_bulk() {
+    fn held_counts_or_many_recipients_may_be_bulk() {
         let may = |held: u32, times| {
             let question = Question { reported: vec![signature(1)], times, ..Question::default() };
             may_be_bulk(&question, &[held], 10)
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_message_adds_is_counted_once() {
+    fn this_message_is_counted_once() {
         let question = Question {
             reported: vec![signature(1)],
             once: vec![signature(2)],
@@ -152,8 +153,8 @@ mod tests {
             times: 3,
             ..Question::default()
         };
-        let elsewhere = vec![Some(4), Some(7), Some(9)];
-        assert_eq!(together(&question, &[3, 1, 0], &elsewhere), [7, 8, 9]);
-        assert_eq!(together(&question, &[13, 1, 0], &vec![Some(4), None, None]), [13, 1, 0]);
+        let server_counts = vec![Some(4), Some(7), Some(9)];
+        assert_eq!(merged(&question, &[3, 1, 0], &server_counts), [7, 8, 9]);
+        assert_eq!(merged(&question, &[13, 1, 0], &vec![Some(4), None, None]), [13, 1, 0]);
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Digests that clients of Pyzor made: how often they are told of, and what is counted of what is said of them.
+//! Digests of Pyzor's clients: their counts, and reports of them.
 //!
-//! A digest has two counts, in the same ledger as all others, and so the same for a whole federation: of those who reported it, and of those
-//! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
+//! A digest has two counts, in the same ledger as all others, so that a whole federation shares them: the reports, and the white-listings.
+//! Each is also a nomination or a revocation, by which reporters are judged.
 
-use super::digests::{are_shared, in_time, name, say};
+use super::digests::{are_shared, in_time, log_name, submit};
 use super::partial::raise;
-use super::report::{Refused, is_heard};
+use super::report::{Refused, is_admitted};
 use super::service::Service;
-use crate::activity::Became;
+use crate::activity::ReportResult;
 use bulkmark_counts::{Report, Shared, Side};
 use bulkmark_ledger::now;
 use bulkmark_types::{FederationKey, Foreign, ReporterId, Signature, foreign};
@@ -18,21 +18,20 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-/// What is left of messages that say nothing, where Pyzor's clients have taken away what they take away, lines of fewer than eight letters
-/// among them: nothing; or of an attached file the last line of its base64, where that has just eight letters, for it is not decoded. All PNG
-/// pictures end alike, and all PDF documents, but for their line ends.
-const NOTHING: [&str; 16] = [
+/// The rest of messages without content, after Pyzor's clients have removed their parts, including lines with fewer than eight characters:
+/// nothing; or the last line of an attached file's base64, which is not decoded, if it has exactly eight characters. All PNG pictures have
+/// the same end, and all PDF documents except for their line ends.
+const EMPTY_RESTS: [&str; 16] = [
     "", "TkSuQmCC", "RK5CYII=", "rkJggg==", "CiUlRU9G", "JSVFT0Y=", "JUVPRg==", "JSVFT0YK", "JUVPRgo=",
     "RU9GCg==", "JUVPRg0K", "RU9GDQo=", "T0YNCg==", "JSVFT0YN", "JUVPRg0=", "RU9GDQ==",
 ];
 
-/// Their digests.
-static SAY_NOTHING: LazyLock<[[u8; 20]; 16]> =
-    LazyLock::new(|| NOTHING.map(|text| Sha1::digest(text).into()));
+/// The digests of [`EMPTY_RESTS`].
+static EMPTY_DIGESTS: LazyLock<[[u8; 20]; 16]> =
+    LazyLock::new(|| EMPTY_RESTS.map(|text| Sha1::digest(text).into()));
 
-/// Those who say something and have no account are together one more reporter, which says no more in a day than others do: addresses can be
-/// made up.
-const STRANGERS: &[u8] = b"interface:pyzor:strangers";
+/// All reporters without an account are together one more reporter, with the same daily limit as others: addresses can be made up.
+const ANONYMOUS: &[u8] = b"interface:pyzor:strangers";
 
 /// A digest of Pyzor: SHA-1 of some lines of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -71,37 +70,37 @@ impl TryFrom<String> for PyzorDigest {
 impl PyzorDigest {
     /// Whether it is never counted: very different messages have it.
     #[must_use]
-    pub fn says_nothing(self) -> bool {
-        self.0 == [0; 20] || SAY_NOTHING.contains(&self.0)
+    pub fn is_meaningless(self) -> bool {
+        self.0 == [0; 20] || EMPTY_DIGESTS.contains(&self.0)
     }
 
-    /// The signatures by which its reports are counted, and its white-listing.
+    /// The signatures that count its reports, and its white-listings.
     #[must_use]
     pub fn signatures(self, key: &FederationKey) -> [Signature; 2] {
         [foreign(key, Foreign::Pyzor, &self.0), self.with(key, b"whitelist")]
     }
 
-    /// A signature that says more of it: no other digest is as long.
+    /// A signature of the digest with more data: no other digest is as long.
     fn with(self, key: &FederationKey, more: &[u8]) -> Signature {
         foreign(key, Foreign::Pyzor, &[&self.0, more].concat())
     }
 }
 
-/// Who says something of a digest.
+/// A reporter of digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Teller {
-    /// Somebody with an account.
+pub enum PyzorReporter {
+    /// A user with an account.
     Account(String),
-    /// Anybody in the network of an address.
+    /// All users in the network of an address.
     Network {
-        /// The network, or the address where that is its own.
+        /// The network, or the address if that is its own network.
         network: IpAddr,
         /// Whether it is this machine.
         is_here: bool,
     },
 }
 
-impl Teller {
+impl PyzorReporter {
     fn name(&self) -> Vec<u8> {
         match self {
             Self::Account(name) => format!("interface:pyzor:account:{name}").into_bytes(),
@@ -109,41 +108,42 @@ impl Teller {
         }
     }
 
-    /// Whether nobody knows who it is, and where.
-    fn is_stranger(&self) -> bool {
+    /// Whether it is anonymous and remote.
+    fn is_anonymous(&self) -> bool {
         matches!(self, Self::Network { is_here: false, .. })
     }
 }
 
-/// What counts once.
+/// The unit that counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Once {
-    /// A reporter, for a digest and window; newcomers no further than their words weigh.
+pub enum CountOnce {
+    /// A reporter, for a digest and window; newcomers only up to their weight.
     Reporter,
     /// Each report.
     Report,
-    /// Each report, and this one has a signature by which it is known on disk if it comes again.
+    /// Each report; this one has a signature by which it is recognized, on disk, if it is repeated.
     Signed([u8; 20]),
 }
 
-/// Counts what somebody says of a digest; whether its count is higher by one for it.
+/// Counts a report of a digest; returns whether its count is higher by one.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
 pub async fn take_pyzor(
     service: &Service,
     digest: PyzorDigest,
-    (teller, side): (&Teller, Side),
-    once: Once,
+    (by, side): (&PyzorReporter, Side),
+    once: CountOnce,
 ) -> Result<bool, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
-    let each = once != Once::Reporter;
-    let own = teller.name();
+    let each = once != CountOnce::Reporter;
+    let own = by.name();
     let reporter = ReporterId::of(&rules.key, &own);
-    let is_admitted = |name| is_heard(service, &rules, (ReporterId::of(&rules.key, name), name), side, now);
-    let is_admitted = is_admitted(&own) && (!teller.is_stranger() || is_admitted(STRANGERS));
+    let is_admitted =
+        |name| is_admitted(service, &rules, (ReporterId::of(&rules.key, name), name), side, now);
+    let is_admitted = is_admitted(&own) && (!by.is_anonymous() || is_admitted(ANONYMOUS));
     if !is_admitted && !each {
-        service.activity.words.add(side == Side::Spam, Became::OverLimit);
+        service.activity.user_reports.add(side == Side::Spam, ReportResult::OverLimit);
         return Err(Refused::TooMany);
     }
     let [reported, whitelisted] = digest.signatures(&rules.key);
@@ -152,28 +152,28 @@ pub async fn take_pyzor(
         Side::NotSpam => (whitelisted, [&b"whitelisted by "[..], reporter.bytes()].concat()),
     };
     let mark = match once {
-        Once::Signed(signature) => digest.with(&rules.key, &[&b"signed "[..], &signature].concat()),
-        Once::Reporter | Once::Report => digest.with(&rules.key, &mark),
+        CountOnce::Signed(signature) => digest.with(&rules.key, &[&b"signed "[..], &signature].concat()),
+        CountOnce::Reporter | CountOnce::Report => digest.with(&rules.key, &mark),
     };
-    let Some(_turn) = service.turns.begin(mark) else { return Ok(false) };
-    let is_marked = once != Once::Report;
+    let Some(_turn) = service.in_progress.begin(mark) else { return Ok(false) };
+    let is_marked = once != CountOnce::Report;
     let is_known = is_marked && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
     if is_known && each {
         return Ok(false);
     }
     let weighs = if is_admitted {
-        let said = say(service, &rules, reported, (reporter, side), now).await?;
-        name(&rules, reporter, &own);
-        let has_weight = said.counted + said.withdrawn > 0;
-        // What nobody reported cannot be revoked, and can be white-listed; where there is no room, an account is known all the same.
-        has_weight || side == Side::NotSpam || said.no_room > 0 && !teller.is_stranger()
+        let tally = submit(service, &rules, reported, (reporter, side), now).await?;
+        log_name(&rules, reporter, &own);
+        let has_weight = tally.counted + tally.withdrawn > 0;
+        // A digest without reports cannot be revoked, but can be white-listed; without room, an account's report still counts.
+        has_weight || side == Side::NotSpam || tally.no_room > 0 && !by.is_anonymous()
     } else {
         false
     };
     if !each && (is_known || !weighs) {
         return Ok(false);
     }
-    // The mark stays here: it says that this reporter, or this report, was counted, and follows from nothing that others have.
+    // The mark stays here: it records that this reporter, or this report, was counted, and derives from nothing that others have.
     let marks = if is_marked { vec![mark] } else { Vec::new() };
     let shared = if are_shared(&rules) { Shared::Once } else { Shared::Nothing };
     let report = Report { signatures: marks, once: vec![of], times: 1, shared, now, ..Report::default() };
@@ -181,8 +181,8 @@ pub async fn take_pyzor(
     Ok(true)
 }
 
-/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. A milter with a partial copy puts another one to its
-/// server, where others may be told of digests. None when the ledger does not answer before the deadline of verdicts.
+/// The counts of digests, of reports and of white-listings, by one question to the ledger. A milter with a partial copy also asks its server,
+/// if digests may be sent to others. `None` if the ledger does not answer before the deadline of verdicts.
 pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option<Vec<[u32; 2]>> {
     let rules = service.rules.load_full();
     let signatures: Vec<Signature> =
@@ -208,22 +208,22 @@ mod tests {
             assert_eq!(read(bad), Err(ParseDigestError), "{bad}");
         }
         let empty = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
-        assert!(read(empty).unwrap().says_nothing() && !read(&"01".repeat(20)).unwrap().says_nothing());
+        assert!(read(empty).unwrap().is_meaningless() && !read(&"01".repeat(20)).unwrap().is_meaningless());
     }
 
-    /// In base64 the last eight letters are four to six bytes: of each end of a file all three are known, and nothing else.
+    /// In base64 the last eight characters are four to six bytes: all three rests of each file end are known, and nothing else.
     #[test]
-    fn ends_of_files_say_nothing() {
+    fn ends_of_files_are_meaningless() {
         let ends: [&[u8]; 5] =
             [b"\0\0\0\0IEND\xaeB`\x82", b"9\n%%EOF", b"9\n%%EOF\n", b"9\r\n%%EOF\r\n", b"9\r%%EOF\r"];
         let wanted: HashSet<_> =
             ends.iter().flat_map(|end| (4..=6).map(|length| end[end.len() - length..].to_vec())).collect();
         let known: HashSet<_> =
-            NOTHING[1..].iter().map(|text| base64_decode(text.as_bytes()).unwrap()).collect();
+            EMPTY_RESTS[1..].iter().map(|text| base64_decode(text.as_bytes()).unwrap()).collect();
         assert_eq!(known, wanted);
     }
 
-    /// The count of reports, that of white-listing, and who said so never meet.
+    /// Reports, white-listings and reporters have different signatures.
     #[test]
     fn a_digest_has_two_counts() {
         let key = FederationKey::public();

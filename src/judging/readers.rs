@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads messages that are not small, a few at a time and in turn: so the threads that serve connections stay free for small ones,
-//! and no client's messages keep those of others waiting.
+//! Reads larger messages, a few at a time and in turn: the threads that serve connections stay free for small ones, and no client's messages
+//! delay those of others.
 
 use bulkmark_verdict::Unknown;
 use parking_lot::Mutex;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use tokio::sync::oneshot;
 
-/// Messages that wait at most. There is one for each connection at most, and max-connections is 1,000 by default; the budget of
-/// the bodies bounds their bytes.
+/// The most messages that wait. There is at most one for each connection, and max-connections is 1,000 by default; the budget of memory
+/// bounds their bytes.
 const MOST_WAITING: usize = 1000;
 
-/// What is to be done, and then forgotten.
+/// A piece of work.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Who sent a message: one address, or one customer's network. None for local submission.
+/// The client of a message: one address, or one customer's network. `None` for local submission.
 type Client = Option<IpAddr>;
 
 /// Threads that read, as many as the machine has cores.
@@ -31,12 +31,12 @@ pub(super) struct Readers {
 
 #[derive(Default)]
 struct Queue {
-    /// Jobs that are being done.
+    /// The number of running jobs.
     running: usize,
     waiting: usize,
     /// The jobs of each client, in their order.
     jobs: HashMap<Client, VecDeque<Job>>,
-    /// The clients that have jobs, in the order of their turns.
+    /// The clients with jobs, in the order of their turns.
     turns: VecDeque<Client>,
 }
 
@@ -67,7 +67,7 @@ impl Queue {
 
 impl Default for Readers {
     fn default() -> Self {
-        // With two, one long message does not hold up all others.
+        // With two, one long message does not delay all others.
         Self::new(available_parallelism().map_or(2, NonZeroUsize::get).max(2))
     }
 }
@@ -77,10 +77,10 @@ impl Readers {
         Self { most, queue: Arc::default() }
     }
 
-    /// Does some work when it is this client's turn. Whoever stops waiting for the result gets it dropped undone.
+    /// Does some work when it is this client's turn. If the caller stops waiting, the work is dropped undone.
     ///
     /// # Errors
-    /// The reason why there is no result: too much waits already, or the work panicked.
+    /// The reason why there is no result: too many jobs wait already, or the work panicked.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         client: Option<IpAddr>,
@@ -89,7 +89,7 @@ impl Readers {
         let (done, result) = oneshot::channel();
         let job = Box::new(move || {
             if !done.is_closed() {
-                // Whoever waited may have given up meanwhile.
+                // The caller may have given up meanwhile.
                 drop(done.send(catch_unwind(AssertUnwindSafe(work)).ok()));
             }
         });
@@ -99,7 +99,7 @@ impl Readers {
         result.await.ok().flatten().ok_or(Unknown::InternalError)
     }
 
-    /// Puts a job into the queue, and has somebody work on it; false when the queue is full.
+    /// Queues a job, and starts a thread if there are too few; false if the queue is full.
     fn start(&self, client: Client, job: Job) -> bool {
         let mut queue = self.queue.lock();
         if queue.waiting >= MOST_WAITING {
@@ -115,7 +115,7 @@ impl Readers {
     }
 }
 
-/// Does what waits, until nothing does.
+/// Runs waiting jobs until there are none.
 fn work(queue: &Mutex<Queue>) {
     loop {
         let job = {
@@ -130,7 +130,7 @@ fn work(queue: &Mutex<Queue>) {
     }
 }
 
-/// An address of IPv4, or the network of 64 bits that one customer has at least.
+/// An address of IPv4, or a network of 64 bits, the smallest that a customer has.
 fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
@@ -167,47 +167,47 @@ mod tests {
         (readers, release)
     }
 
-    fn start(readers: &Readers, from: u8, told: &mpsc::Sender<u8>) -> bool {
-        let told = told.clone();
-        readers.start(client(from), Box::new(move || told.send(from).unwrap()))
+    fn start(readers: &Readers, from: u8, done: &mpsc::Sender<u8>) -> bool {
+        let done = done.clone();
+        readers.start(client(from), Box::new(move || done.send(from).unwrap()))
     }
 
     #[tokio::test]
     async fn each_client_has_its_turn() {
         let (readers, release) = busy(1).await;
-        let (told, order) = mpsc::channel();
+        let (done, order) = mpsc::channel();
         for _ in 0..100 {
-            assert!(start(&readers, 1, &told));
+            assert!(start(&readers, 1, &done));
         }
-        assert!(start(&readers, 2, &told) && start(&readers, 3, &told));
-        drop((release, told));
+        assert!(start(&readers, 2, &done) && start(&readers, 3, &done));
+        drop((release, done));
         let order: Vec<u8> = tokio::task::spawn_blocking(move || order.iter().collect()).await.unwrap();
         assert_eq!(order[..4], [1, 2, 3, 1]);
         assert_eq!(order.len(), 102);
-        // Whoever has a network of IPv6 has one turn.
+        // An IPv6 network has one turn.
         assert_eq!(network("2001:db8::1".parse().unwrap()), network("2001:db8::2:1".parse().unwrap()));
     }
 
     #[tokio::test]
-    async fn so_many_wait_and_no_more() {
+    async fn the_queue_is_bounded() {
         let (readers, release) = busy(2).await;
-        let (told, order) = mpsc::channel();
+        let (done, order) = mpsc::channel();
         for _ in 0..MOST_WAITING {
-            assert!(start(&readers, 1, &told));
+            assert!(start(&readers, 1, &done));
         }
-        assert!(!start(&readers, 2, &told));
+        assert!(!start(&readers, 2, &done));
         assert_eq!(readers.read(client(2), || ()).await, Err(Unknown::Overloaded));
-        drop((release, told));
-        let done = tokio::task::spawn_blocking(move || order.iter().count()).await.unwrap();
-        assert_eq!(done, MOST_WAITING);
+        drop((release, done));
+        let number = tokio::task::spawn_blocking(move || order.iter().count()).await.unwrap();
+        assert_eq!(number, MOST_WAITING);
     }
 
-    /// After its deadline a message costs nothing more; and a panic costs one message its verdict.
+    /// After its deadline a message costs nothing more; a panic costs one message its verdict.
     #[tokio::test]
-    async fn nobody_works_for_who_is_gone() {
+    async fn abandoned_work_is_not_done() {
         let (readers, release) = busy(1).await;
-        let (told, heard) = mpsc::channel::<()>();
-        let mut wait = Box::pin(readers.read(client(1), move || told.send(()).unwrap()));
+        let (done, received) = mpsc::channel::<()>();
+        let mut wait = Box::pin(readers.read(client(1), move || done.send(()).unwrap()));
         assert!(futures_poll(&mut wait).await);
         drop(wait);
         drop(release);
@@ -216,10 +216,10 @@ mod tests {
             Err::<(), _>(Unknown::InternalError)
         );
         assert_eq!(readers.read(client(1), || 7).await, Ok(7));
-        assert!(heard.recv().is_err());
+        assert!(received.recv().is_err());
     }
 
-    /// Begins to wait; true when there is nothing yet.
+    /// Polls once; returns true if the future is pending.
     async fn futures_poll<T>(wait: &mut (impl Future<Output = T> + Unpin)) -> bool {
         std::future::poll_fn(|cx| {
             std::task::Poll::Ready(std::pin::Pin::new(&mut *wait).poll(cx).is_pending())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What metrics and status page keep of a message.
+//! The record of a message for metrics and status page.
 
 use super::judgement::Judgement;
 use crate::activity::{Activity, Judged, Recent, Record, Seen};
@@ -10,10 +10,10 @@ use bulkmark_verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
 use std::panic::catch_unwind;
 use std::time::Duration;
 
-/// Letters of a subject or name from outside that are kept.
-const MAX_LETTERS: usize = 120;
+/// The most characters of a subject or name from outside that are kept.
+const MAX_CHARS: usize = 120;
 
-/// Recipients of a message that are named.
+/// The most recipients of a message that are named.
 const NAMED: usize = 5;
 
 /// Kinds of counts, as reasons of bulk.
@@ -21,7 +21,7 @@ const BODY: &str = "body";
 const NEAR: &str = "near";
 const USER_REPORTS: &str = "user-reports";
 
-/// Records a judgement that took so long. `subject_field` is the value of the Subject field, where it is wanted.
+/// Records a judgement that took `time`. `subject_field` is the value of the Subject field, if it is recorded.
 pub(super) fn record(
     activity: &Activity,
     rules: &Rules,
@@ -35,7 +35,7 @@ pub(super) fn record(
     let (verdict, action) = (outcome.verdict, outcome.action);
     let (held, would) = (held(finding), would(finding));
     let (mut reason, counts, signature, bulk) = match finding {
-        // It is a test of the mail system, and no mail: it stands in the log alone.
+        // It is a test of the mail system, and no mail: only the log has it.
         Finding::Canary(_) => return activity.canary(),
         Finding::Exempt(reason) => (Some(reason.as_str()), None, None, None),
         Finding::Unknown(reason, _) => (Some(reason.as_str()), None, None, None),
@@ -45,9 +45,10 @@ pub(super) fn record(
             (kind(rules, counted), Some(counted.counts), counted.signature, bulk)
         }
     };
-    let told = reason.unwrap_or_default();
+    let reason_label = reason.unwrap_or_default();
     let domain = note_client(activity, finding, envelope);
-    let judged = Judged { verdict, action, reason: told, held, would, signatures: *reported, time, now };
+    let judged =
+        Judged { verdict, action, reason: reason_label, held, would, signatures: *reported, time, now };
     count(activity, &judged, policy(rules, envelope, finding));
     if !activity.is_recording() {
         return;
@@ -67,7 +68,7 @@ pub(super) fn record(
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
-        spam: called_spam(counts),
+        spam: spam_weight(counts),
         signature: signature.map(|signature| signature.to_string()),
         mailing: None,
         domain: short(&domain.to_lowercase()),
@@ -77,7 +78,7 @@ pub(super) fn record(
         ms: (time.as_secs_f64() * 10_000.0).round() / 10.0,
     };
     let subject = bulk.and(subject_field).map(|value| {
-        // A subject that cannot be read costs the page a subject, and nobody a message.
+        // An unreadable subject is missing on the page; the message is not affected.
         short(&catch_unwind(|| subject(value)).unwrap_or_default())
     });
     let list_id = content.as_ref().and_then(|content| content.list_id.as_deref());
@@ -87,7 +88,7 @@ pub(super) fn record(
         subject: subject.as_deref(),
         action: (!is_wanted).then_some(action),
         would,
-        // Nobody is to put into a white list mail that users report as spam.
+        // Mail that users report as spam should not get into a white list.
         suggestion: suggestion(envelope.host.as_deref(), domain, list_id)
             .filter(|_| verdict == Verdict::Bulk),
     });
@@ -102,13 +103,13 @@ fn count(activity: &Activity, judged: &Judged, policy: Option<&str>) {
     }
 }
 
-/// Why it may be wanted, and nobody knows.
+/// The reason why it is unknown whether it is wanted.
 fn unverified(finding: &Finding) -> Option<&'static str> {
     let is_unverified = matches!(finding, Finding::Counted(counted) if counted.unverified.is_some());
     is_unverified.then_some("no answer of DNS")
 }
 
-/// The policy that decided, where there are several.
+/// The policy that decided, if there are several.
 fn policy<'a>(rules: &'a Rules, envelope: &Envelope, finding: &Finding) -> Option<&'a str> {
     match finding {
         Finding::Counted(counted) => rules.name(counted.decision.by),
@@ -117,7 +118,7 @@ fn policy<'a>(rules: &'a Rules, envelope: &Envelope, finding: &Finding) -> Optio
     }
 }
 
-/// Counts where a message that is judged came from. The domain of its sender.
+/// Counts the client of a judged message. Returns the sender's domain.
 fn note_client<'a>(activity: &Activity, finding: &Finding, envelope: &'a Envelope) -> &'a str {
     let sender = envelope.sender.as_deref().unwrap_or_default();
     let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
@@ -127,7 +128,7 @@ fn note_client<'a>(activity: &Activity, finding: &Finding, envelope: &'a Envelop
     domain
 }
 
-/// Why it is only marked though it is bulk or spam, if so.
+/// The reason why it is only marked although it is bulk or spam, if so.
 const fn held(finding: &Finding) -> Option<Held> {
     match finding {
         Finding::Counted(counted) => counted.decision.held,
@@ -135,7 +136,7 @@ const fn held(finding: &Finding) -> Option<Held> {
     }
 }
 
-/// What would have been done, where that is only rehearsed.
+/// The action that is only rehearsed.
 fn would(finding: &Finding) -> Option<Action> {
     match finding {
         Finding::Counted(counted) => counted.decision.would.map(|would| would.action),
@@ -143,7 +144,7 @@ fn would(finding: &Finding) -> Option<Action> {
     }
 }
 
-/// The same of [`held`] for the page.
+/// The reason as the page shows it.
 const fn why(held: Held) -> &'static str {
     match held {
         Held::Sources => "few sources",
@@ -153,7 +154,7 @@ const fn why(held: Held) -> &'static str {
     }
 }
 
-/// Which count has reached its threshold: that of the same body, or of near-replicas alone.
+/// The kind of count that has reached its threshold: that of the body, or only the near count.
 fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
     let exact = rules.terms(counted.decision.by).thresholds.body.is_reached(counted.counts.body);
     if counted.decision.verdict == Verdict::Spam {
@@ -162,18 +163,18 @@ fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
     counted.is_bulk.then_some(if exact { BODY } else { NEAR })
 }
 
-/// By how much users report it as spam, if they do.
-fn called_spam(counts: Option<Counts>) -> Option<String> {
+/// The weight of spam reports, if there are any.
+fn spam_weight(counts: Option<Counts>) -> Option<String> {
     counts?.spam.filter(|spam| spam.units() > 0).map(|spam| spam.to_string())
 }
 
-/// The client, for people: `mail.example.org [192.0.2.7]`.
+/// The client as the page shows it: `mail.example.org [192.0.2.7]`.
 fn client(envelope: &Envelope) -> String {
     let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
     short(&envelope.host.as_ref().map_or_else(|| format!("[{ip}]"), |host| format!("{host} [{ip}]")))
 }
 
-/// Tells for which reasons messages may be counted, so that each is there before the first of it.
+/// Announces all reasons of counted messages, so that each metric exists before its first message.
 pub(super) fn expect(activity: &Activity) {
     activity.expect(Verdict::Clean, "");
     activity.expect(Verdict::Spam, USER_REPORTS);
@@ -185,5 +186,5 @@ pub(super) fn expect(activity: &Activity) {
 }
 
 fn short(text: &str) -> String {
-    text.chars().take(MAX_LETTERS).collect()
+    text.chars().take(MAX_CHARS).collect()
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody says of a message that was delivered: from the message to what the ledger is told.
+//! Reports of delivered messages: from the message to the ledger.
 
-use super::correspondents::{Reported, Traces, ended, forget};
-use super::daily::{Admitted, MOST_A_DAY};
+use super::correspondents::{Reported, SenderEvidence, ended_correspondences, forget};
+use super::daily_limits::{Admitted, MOST_A_DAY};
 use super::service::Service;
-use crate::activity::Became;
+use crate::activity::ReportResult;
 use bulkmark_counts::{Nominated, Shared, Side, Submission, Tally, Weighing};
 use bulkmark_ledger::LedgerError;
 use bulkmark_mail::{RawMessage, Stored, TooLarge};
@@ -15,20 +15,20 @@ use bulkmark_types::{LowInformation, ReporterId, Signature, nomination};
 use bulkmark_verdict::{Content, Envelope, Finding, Inquiry, Mode, Rules};
 use std::sync::Arc;
 
-/// What somebody says.
+/// A user report.
 #[derive(Debug, Clone)]
-pub struct Word {
-    /// Who: the name, behind what kind of reporter it is, such as `user:`. Any bytes.
+pub struct UserReport {
+    /// The reporter: the prefix of its kind, such as `user:`, and its name. Any bytes.
     pub reporter: Vec<u8>,
-    /// What.
+    /// Spam or not spam.
     pub side: Side,
-    /// Whether it holds for mail of one's own, too.
+    /// Whether it also holds for mail of one's own.
     pub force: bool,
-    /// Whether only what the reporter said before is taken back.
+    /// Whether it only withdraws the reporter's earlier report.
     pub only_withdraws: bool,
 }
 
-/// Why nothing is counted.
+/// The reason why nothing is counted.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// It is over a bound.
@@ -53,50 +53,50 @@ pub enum Refused {
         /// Its domain.
         domain: String,
     },
-    /// It comes from somebody to whom the recipient wrote, who is not the reporter.
+    /// It comes from a correspondent of the recipient, who is not the reporter.
     #[error("its recipient wrote to {0}, who is no stranger then (--force reports it all the same)")]
     Correspondent(String),
-    /// The reporter said enough today.
+    /// The reporter has reached the daily limit.
     #[error("this reporter said so of {MOST_A_DAY} messages today, and may go on tomorrow")]
     TooMany,
-    /// The ledger did not take it.
+    /// The ledger did not accept it.
     #[error("{0}; nothing was counted, and it can be reported again")]
     Ledger(#[from] LedgerError),
 }
 
-/// What was counted.
+/// A counted report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// By signatures.
-    pub said: Tally,
-    /// Of these, in the message.
+    /// The results for its signatures.
+    pub tally: Tally,
+    /// The number of signatures in the message.
     pub signatures: usize,
-    /// Whether other servers are told.
+    /// Whether it is sent to other servers.
     pub is_shared: bool,
 }
 
-/// Counts what somebody says of the message in these bytes. What was answered is on disk, and counts once however often it is said.
+/// Counts a report of the message in these bytes. On return it is on disk, and counts once however often it is repeated.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
-pub async fn take_report(service: &Service, raw: Vec<u8>, word: Word) -> Result<Taken, Refused> {
+pub async fn take_report(service: &Service, raw: Vec<u8>, report: UserReport) -> Result<Taken, Refused> {
     let rules = service.rules.load_full();
     let of_rules = Arc::clone(&rules);
     let read = move || read(&raw, &of_rules);
     let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable);
     match read.flatten() {
-        Ok(read) => take(service, &rules, read.reported(), word, None).await,
+        Ok(read) => take(service, &rules, read.reported(), report, None).await,
         Err(refused) => {
-            service.activity.words.add(word.side == Side::Spam, Became::Refused);
+            service.activity.user_reports.add(report.side == Side::Spam, ReportResult::Refused);
             Err(refused)
         }
     }
 }
 
-/// By which signatures the mailing of the message in these bytes is known: the body's first, then those by which near-replicas are.
+/// The signatures of the mailing of the message in these bytes: the body's first, then the near signatures that identify it.
 ///
 /// # Errors
-/// [`Refused`], where there are none.
+/// [`Refused`] if there are none.
 pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature>, Refused> {
     let rules = service.rules.load_full();
     let of_rules = Arc::clone(&rules);
@@ -120,21 +120,21 @@ pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature
     Ok(all)
 }
 
-/// What became of a word, which is counted once for each message: if it counts by one of its signatures, it is counted. What the ledger
-/// was not told, or did not take, was refused.
-pub(super) fn became(said: Option<&Tally>) -> Became {
-    let Some(said) = said else { return Became::Refused };
+/// The result of a report, which counts once for each message: it is counted if one of its signatures is. A report that did not reach the
+/// ledger was refused.
+pub(super) fn became(tally: Option<&Tally>) -> ReportResult {
+    let Some(tally) = tally else { return ReportResult::Refused };
     let results = [
-        (said.counted, Became::Counted),
-        (said.withdrawn, Became::TakenBack),
-        (said.known, Became::Known),
-        (said.too_often, Became::TooOften),
-        (said.no_room, Became::NoRoom),
+        (tally.counted, ReportResult::Counted),
+        (tally.withdrawn, ReportResult::TakenBack),
+        (tally.known, ReportResult::Known),
+        (tally.too_often, ReportResult::TooOften),
+        (tally.no_room, ReportResult::NoRoom),
     ];
-    results.into_iter().find(|(number, _)| *number > 0).map_or(Became::Weightless, |(_, became)| became)
+    results.into_iter().find(|(number, _)| *number > 0).map_or(ReportResult::Weightless, |(_, became)| became)
 }
 
-/// The same for a message that was read. A reporter with a weight is a trap, which may say as much as it likes.
+/// The same for a message that was read. A reporter with a weight is a trap, which has no daily limit.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
@@ -142,24 +142,24 @@ pub(super) async fn take(
     service: &Service,
     rules: &Rules,
     message: Reported<'_>,
-    word: Word,
+    report: UserReport,
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
-    let is_spam = word.side == Side::Spam;
-    let taken = say(service, rules, message, word, weight).await;
+    let is_spam = report.side == Side::Spam;
+    let taken = submit(service, rules, message, report, weight).await;
     let became = match &taken {
-        Err(Refused::TooMany) => Became::OverLimit,
-        other => became(other.as_ref().ok().map(|taken| &taken.said)),
+        Err(Refused::TooMany) => ReportResult::OverLimit,
+        other => became(other.as_ref().ok().map(|taken| &taken.tally)),
     };
-    service.activity.words.add(is_spam, became);
+    service.activity.user_reports.add(is_spam, became);
     taken
 }
 
-async fn say(
+async fn submit(
     service: &Service,
     rules: &Rules,
     message: Reported<'_>,
-    word: Word,
+    report: UserReport,
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
     let (Reported { content, envelope, .. }, now) = (message, bulkmark_ledger::now());
@@ -172,20 +172,20 @@ async fn say(
         None => (),
     }
     let seen = seen(service, rules, (content, envelope), now).await?;
-    // What is taken back is taken back of anything, and at any time.
-    let all = word.only_withdraws || word.side == Side::NotSpam;
-    let mut correspondence = Vec::new();
-    if !all && !word.force {
+    // Withdrawals are accepted for any mail and at any time.
+    let all = report.only_withdraws || report.side == Side::NotSpam;
+    let mut ended_pairs = Vec::new();
+    if !all && !report.force {
         check_own(rules, content, envelope)?;
-        let reporter = String::from_utf8_lossy(word.reporter.strip_prefix(b"user:").unwrap_or_default());
-        let ended = ended(service, rules, message, &reporter).await;
-        correspondence = ended.map_err(Refused::Correspondent)?;
+        let reporter = String::from_utf8_lossy(report.reporter.strip_prefix(b"user:").unwrap_or_default());
+        let ended = ended_correspondences(service, rules, message, &reporter).await;
+        ended_pairs = ended.map_err(Refused::Correspondent)?;
     }
-    let reporter = ReporterId::of(&rules.key, &word.reporter);
-    // Who said enough today may still take back what they said.
-    let is_heard = word.only_withdraws
+    let reporter = ReporterId::of(&rules.key, &report.reporter);
+    // A reporter at the daily limit may still withdraw reports.
+    let is_admitted = report.only_withdraws
         || weight.is_some()
-        || is_heard(service, rules, (reporter, &word.reporter), word.side, now);
+        || is_admitted(service, rules, (reporter, &report.reporter), report.side, now);
     let shared = shared(rules, envelope, content);
     let mut nominations: Vec<Nominated> = Vec::new();
     let body = content.signatures.body.ok().map(|body| (body, shared == Shared::All));
@@ -197,77 +197,77 @@ async fn say(
         }
     }
     let signatures = nominations.len();
-    let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
-    let Word { side, only_withdraws, .. } = word;
+    let is_shared = !service.links.is_empty() && nominations.iter().any(|nominated| nominated.shared);
+    let UserReport { side, only_withdraws, .. } = report;
     let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
-    let nothing_new = !is_heard;
-    let said =
+    let nothing_new = !is_admitted;
+    let submission =
         Submission { reporter, side, nominations, trap, weighing, subject, only_withdraws, nothing_new, now };
-    let said = service.ledger.submit(said).await?;
-    if said.left_out > 0 && said.withdrawn == 0 {
+    let tally = service.ledger.submit(submission).await?;
+    if tally.left_out > 0 && tally.withdrawn == 0 {
         return Err(Refused::TooMany);
     }
-    forget(service, &correspondence).await;
+    forget(service, &ended_pairs).await;
     let side = if side == Side::Spam { "spam" } else { "not-spam" };
     log::info!(
         "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}{}",
-        said.counted,
-        said.withdrawn,
-        said.known,
-        said.too_often,
-        said.no_room,
-        said.weightless,
-        named(rules, &word.reporter)
+        tally.counted,
+        tally.withdrawn,
+        tally.known,
+        tally.too_often,
+        tally.no_room,
+        tally.weightless,
+        name_field(rules, &report.reporter)
     );
-    Ok(Taken { said, signatures, is_shared })
+    Ok(Taken { tally, signatures, is_shared })
 }
 
-/// Whether a reporter may say something new of one more message today. The log tells once a day that it may not.
-pub(super) fn is_heard(
+/// Whether a reporter may report one more message today. The limit is logged once a day.
+pub(super) fn is_admitted(
     service: &Service,
     rules: &Rules,
     (reporter, name): (ReporterId, &[u8]),
     side: Side,
     now: u64,
 ) -> bool {
-    let Admitted::No { is_news } = service.daily.admits(reporter, side, now) else { return true };
-    if is_news {
-        let told = if side == Side::Spam { "spam" } else { "not-spam" };
+    let Admitted::No { is_first } = service.daily_limits.admits(reporter, side, now) else { return true };
+    if is_first {
+        let side = if side == Side::Spam { "spam" } else { "not-spam" };
         log::warn!(
-            "reported: {told} by={reporter} of {MOST_A_DAY} messages today; what more it says so of is not counted until tomorrow{}",
-            named(rules, name)
+            "reported: {side} by={reporter} of {MOST_A_DAY} messages today; what more it says so of is not counted until tomorrow{}",
+            name_field(rules, name)
         );
     }
     false
 }
 
-/// By which rules words are weighed.
+/// The rules by which reports are weighed.
 #[must_use]
 pub fn weighing(rules: &Rules) -> Weighing {
     let thousandths = rules.user_reports.trust.federation_weight.thousandths();
-    // It was looked at when the configuration was read.
+    // It was checked when the configuration was read.
     let settings = rules.user_reports.trust(rules.thresholds.spam).unwrap_or_default();
     Weighing { settings, thousandths, trap: rules.traps.weight().units() }
 }
 
-/// The field of a log line that names a reporter, where names may be logged.
-pub(super) fn named(rules: &Rules, name: &[u8]) -> String {
+/// The log field with a reporter's name, if names may be logged.
+pub(super) fn name_field(rules: &Rules, name: &[u8]) -> String {
     if rules.user_reports.log_names { format!(" name={}", plain_bytes(name)) } else { String::new() }
 }
 
-/// A message that was delivered, as it was read.
+/// A delivered message that was read.
 struct Read {
     content: Content,
     envelope: Envelope,
     subject: String,
-    traces: Traces,
+    evidence: SenderEvidence,
 }
 
 impl Read {
     fn reported(&self) -> Reported<'_> {
-        let Self { content, envelope, subject, traces } = self;
-        Reported { content, envelope, subject, traces }
+        let Self { content, envelope, subject, evidence } = self;
+        Reported { content, envelope, subject, evidence }
     }
 }
 
@@ -281,10 +281,15 @@ fn read(raw: &[u8], rules: &Rules) -> Result<Read, Refused> {
         ..Envelope::default()
     };
     let content = Content::claiming(&message, rules, envelope.sender.as_deref());
-    Ok(Read { content, envelope, subject: stored.subject, traces: Traces::of(&message, raw, rules) })
+    Ok(Read {
+        content,
+        envelope,
+        subject: stored.subject,
+        evidence: SenderEvidence::of(&message, raw, rules),
+    })
 }
 
-/// Whether it comes from one's own users, as far as it says from whom it comes.
+/// Checks that it does not claim to come from one's own users.
 fn check_own(rules: &Rules, content: &Content, envelope: &Envelope) -> Result<(), Refused> {
     for address in content.from.iter().chain(&envelope.sender) {
         let domain = address.rsplit_once('@').map_or("", |(_, domain)| domain);
@@ -295,7 +300,7 @@ fn check_own(rules: &Rules, content: &Content, envelope: &Envelope) -> Result<()
     Ok(())
 }
 
-/// How often its signatures were seen, as far as this mail server has it: what keeps coming with new text is not nominated.
+/// The counts of its signatures at this mail server: text that keeps coming with new text is not nominated.
 async fn seen(
     service: &Service,
     rules: &Rules,
@@ -310,7 +315,7 @@ async fn seen(
     Ok(inquiry.into_seen())
 }
 
-/// What of it other servers are told: as much as of the message itself.
+/// The signatures that are sent to other servers: the same as for the message itself.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
     if !rules.user_reports.share_nominations || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The service: what all sessions share.
+//! The service: the shared state of all sessions.
 
-use super::budget::{Account, Budget};
-use super::daily::Daily;
-use super::later::Later;
+use super::budget::{Budget, Reservation};
+use super::daily_limits::DailyLimits;
+use super::duplicates::Duplicates;
+use super::in_progress::InProgress;
 use super::readers::Readers;
+use super::recheck_queue::RecheckQueue;
 use super::record::expect;
 use super::trap_networks::TrapNetworks;
-use super::turns::Turns;
-use super::twice::Twice;
 use crate::activity::Activity;
 use crate::lookup::Tables;
 use crate::lookup::Verifiers;
@@ -18,11 +18,11 @@ use arc_swap::ArcSwap;
 use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_sync::{Links, RemoteCounts};
-use bulkmark_verdict::{Rules, Settled};
+use bulkmark_verdict::{Rules, SourceCache};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What all sessions share.
+/// The shared state of all sessions.
 pub struct Service {
     /// The rules in force; a reload stores new ones.
     pub rules: ArcSwap<Rules>,
@@ -30,42 +30,43 @@ pub struct Service {
     pub ledger: Ledger,
     /// The connections to upstream servers.
     pub links: Arc<Links>,
-    /// What was done.
+    /// The numbers and records of all messages.
     pub activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
-    /// The tables that white lists ask.
+    /// The client of white lists' remote tables.
     pub(super) tables: Tables,
-    /// Where only bulk is held of others' counts: who is asked for the rest.
+    /// For a partial copy: the queries to the server for the rest of the counts.
     pub asks: Option<Arc<RemoteCounts>>,
-    /// Messages of which there may be more to report once the rest is known.
-    pub(super) later: Later,
-    /// Who verifies mail, where nobody else is trusted to.
+    /// Messages to check again once the rest of their counts is known.
+    pub(super) recheck_queue: RecheckQueue,
+    /// The verifiers of mail, if no other server is trusted to.
     pub(super) verifiers: Verifiers,
-    /// Whom one's own users write to.
+    /// The correspondents of one's own users.
     pub correspondents: Arc<Correspondents>,
-    /// What the administrator ordered.
+    /// The administrator's orders.
     pub orders: Arc<Orders>,
-    /// What was refused, where that is kept.
+    /// The records of refused mail, if configured.
     pub(super) refusals: Refusals,
-    /// How much each reporter said today.
-    pub(super) daily: Daily,
-    /// What is said of digests at this moment.
-    pub(super) turns: Turns,
-    /// From where the copies of mailings come that are on their way.
-    pub(super) settled: Settled,
-    /// From which networks traps were told of mailings.
+    /// The daily limits of reporters.
+    pub(super) daily_limits: DailyLimits,
+    /// The digests that are being counted now.
+    pub(super) in_progress: InProgress,
+    /// The sources of current mailings' copies.
+    pub(super) source_cache: SourceCache,
+    /// The networks of mailings that traps nominated.
     pub(super) trap_networks: TrapNetworks,
-    /// What came through several interfaces.
-    pub(super) twice: Twice,
-    /// Tells that the configuration was read again.
+    /// Messages that came through several interfaces.
+    pub(super) duplicates: Duplicates,
+    /// Signals that the configuration was reloaded.
     reloads: watch::Sender<()>,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
 
 impl Service {
-    /// A service with these rules on this ledger, with these correspondents, and with orders and refusals of its state directory, which tells what it does to `activity`. Messages may come through several interfaces where it `has_interfaces`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules, ledger, correspondents, orders and refusals, which updates `activity`. `has_interfaces`: messages may come
+    /// through several interfaces. With `asks`, the ledger is a partial copy.
     #[must_use]
     pub fn new(
         rules: Rules,
@@ -86,28 +87,32 @@ impl Service {
             budget: Budget::default(),
             readers: Readers::default(),
             tables: Tables::default(),
-            later: Later::default(),
+            recheck_queue: RecheckQueue::default(),
             verifiers: Verifiers::default(),
             correspondents,
             orders,
             refusals,
-            daily: Daily::default(),
-            turns: Turns::default(),
-            settled: Settled::default(),
+            daily_limits: DailyLimits::default(),
+            in_progress: InProgress::default(),
+            source_cache: SourceCache::default(),
             trap_networks: TrapNetworks::default(),
-            twice: if has_interfaces { Twice::watching() } else { Twice::default() },
+            duplicates: if has_interfaces {
+                Duplicates::for_several_interfaces()
+            } else {
+                Duplicates::default()
+            },
             reloads: watch::Sender::new(()),
             in_flight: watch::Sender::new(0),
         })
     }
 
-    /// Puts new rules into force, and has everybody read anew what the configuration names.
+    /// Puts new rules into force, and makes every task reload the files that the configuration names.
     pub fn put_in_force(&self, rules: Rules) {
         self.rules.store(Arc::new(rules));
         self.reloads.send_replace(());
     }
 
-    /// Changes whenever the configuration was read again.
+    /// Changes whenever the configuration was reloaded.
     #[must_use]
     pub fn reloads(&self) -> watch::Receiver<()> {
         self.reloads.subscribe()
@@ -119,10 +124,10 @@ impl Service {
         self.in_flight.subscribe()
     }
 
-    /// Memory for one message more, none of it taken yet, of what all messages may take together.
+    /// An empty reservation for one more message, from the memory of all messages.
     #[must_use]
-    pub fn hold(&self) -> Account {
-        self.budget.account()
+    pub fn reservation(&self) -> Reservation {
+        self.budget.reservation()
     }
 
     pub(super) fn begin_message(self: &Arc<Self>) -> InFlight {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is kept of a message to verify its signatures by, once its body is gone.
+//! The evidence of a message, by which its signatures can be verified once its body is gone.
 
 use bulkmark_mail::RawMessage;
 use mail_auth::AuthenticatedMessage;
@@ -8,17 +8,17 @@ use mail_auth::common::headers::Header;
 use mail_auth::dkim::{Canonicalization, Signature};
 use std::borrow::Cow;
 
-/// A header as it came, and what its body hashes to.
+/// The raw header, and the hashes of the body.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// With the empty line.
     header: Vec<u8>,
-    /// By SHA-256, in each form that a signature asks for: two at most.
+    /// The SHA-256 hashes in each form that a signature needs: two at most.
     hashes: Vec<(Canonicalization, Vec<u8>)>,
 }
 
 impl Evidence {
-    /// Takes it of a message; none where its header was not kept.
+    /// Reads the evidence of a message; `None` if its header was not kept.
     #[must_use]
     pub fn of(message: &RawMessage) -> Option<Self> {
         let header = [message.exact_header()?, b"\r\n"].concat();
@@ -39,32 +39,32 @@ impl Evidence {
         Some(Self { hashes: forms.into_iter().map(hash).collect(), ..signatures })
     }
 
-    /// Bytes that it takes.
+    /// Its size in memory, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.header.len()
     }
 
-    /// The header for the verifier, with what the body hashes to; none for a message without one.
+    /// The header for the verifier, with the body's hashes; `None` if there is no header.
     pub(super) fn message(&self) -> Option<AuthenticatedMessage<'_>> {
         let mut message = AuthenticatedMessage::parse_with_opts(&self.header, None, false)?;
         let hashes = self.hashes.iter().cloned();
         message.body_hashes = hashes.map(|(form, hash)| (form, HashAlgorithm::Sha256, 0, hash)).collect();
-        // Of a newer protocol, of which no entry asks.
+        // No entry needs this newer protocol.
         (message.dkim2_signatures, message.dkim2_instances) = (Vec::new(), Vec::new());
         Some(message)
     }
 
-    /// How many From fields there are.
+    /// The number of From fields.
     pub(super) fn froms(message: &AuthenticatedMessage<'_>) -> usize {
         message.headers.iter().filter(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(b"from")).count()
     }
 }
 
-/// A signature with the field that it stands in.
+/// A signature with its header field.
 pub(super) type Signed<'a> = Header<'a, Signature>;
 
-/// Why a signature proves nothing, whatever its key is.
+/// The reason why a signature is worthless, whatever its key is.
 pub(super) fn flaw(signature: &Signature) -> Option<&'static str> {
     if signature.a == Algorithm::RsaSha1 {
         Some("it is made by SHA-1, which can be forged")
@@ -73,7 +73,7 @@ pub(super) fn flaw(signature: &Signature) -> Option<&'static str> {
     } else if !signature.h.iter().any(|name| name.eq_ignore_ascii_case("from")) {
         Some("it does not cover From")
     } else if !is_name(&format!("{}._domainkey.{}", signature.s, signature.d)) {
-        // Some servers answer such a question with an error, which would seem to be theirs.
+        // Some servers answer such a question with an error, which would look like a failure of DNS.
         Some("its key has no name that can stand in DNS")
     } else {
         None
@@ -89,7 +89,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 253 && name.contains('.') && name.split('.').all(is_label)
 }
 
-/// The body as it goes over the wire. Files have other line ends.
+/// The body with the line ends of SMTP. Files have others.
 fn with_crlf(body: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memmem::find(body, b"\r\n").is_some() || !body.contains(&b'\n') {
         return Cow::Borrowed(body);
@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever a sender writes, it is no panic, and what is hashed can be looked up.
+        /// No message causes a panic, and every needed hash exists.
         #[test]
         fn any_message_can_be_taken(
             tags in proptest::collection::vec("(v=1|a=rsa-sha256|a=x|c=relaxed|c=simple/relaxed|d=a\\.b|s=s|h=from|bh=AA==|b=AA==|l=[0-9]{1,20}|x=[0-9]{1,20}|[a-z]=.{0,9})", 0..12),

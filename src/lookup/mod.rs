@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks other servers about bulk that a white list may want: name servers, and servers of tables.
 //!
-//! `verifier` verifies DKIM, SPF and DMARC with `authenticate = "self"`. [`Evidence`] is taken from a message while it is at hand: its header as
-//! it came, and the hash of its body. Once the message is known to be bulk, a verifier compares both with DNS (`resolver`), within a
-//! bounded time. `table` asks the tables of white lists that a server has.
+//! `verifier` verifies DKIM, SPF and DMARC with `authenticate = "self"`. [`Evidence`] is taken while the message is in memory: its raw
+//! header, and the hash of its body. Once the message is known to be bulk, a verifier compares both with DNS (`resolver`), within a bounded
+//! time. `table` queries the remote tables of white lists.
 
 mod evidence;
 mod resolver;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who is asked for keys and records.
+//! The DNS resolver for keys and records.
 
 use bulkmark_policy::{Authentication, NameServer};
 use hickory_resolver::config::{
@@ -12,87 +12,87 @@ use mail_auth::MessageAuthenticator;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-/// Where the system has its name servers.
+/// The system's configuration of name servers.
 const SYSTEM: &str = "/etc/resolv.conf";
 
-/// Answers that are kept. Names are those that white lists have, with a few records each, and an answer has a few hundred bytes.
+/// The most answers that are cached. They belong to names in white lists, with a few records each, and have a few hundred bytes.
 const KEPT: u64 = 1024;
 
-/// A key that was taken back is not believed for longer, whatever its time to live is.
+/// The longest time that an answer is cached, whatever its time to live is: a revoked key is not valid for longer.
 const LONGEST_KEPT: Duration = Duration::from_hours(1);
 
-/// A key that was not there may be by then.
+/// The longest time that a missing key is cached: it may exist by then.
 const LONGEST_MISSED: Duration = Duration::from_mins(1);
 
-/// Nobody can be asked.
+/// There is no name server.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error("no name server is known: {0}; authentication.nameservers can name some")]
 pub struct ResolverError(String);
 
-/// Asks name servers, and keeps what they say for as long as it holds.
+/// Asks name servers, and caches their answers.
 pub struct Resolver {
     pub(super) dns: MessageAuthenticator,
-    /// The addresses that are asked.
+    /// The addresses of the name servers.
     addresses: Vec<String>,
     servers: Vec<NameServer>,
     timeout: Duration,
-    /// When the system's were written down, where they are asked.
+    /// The modification time of the system's configuration, if it is used.
     written: Option<SystemTime>,
 }
 
 impl Resolver {
-    /// Of those that are named, or of the system's.
+    /// A resolver with the configured name servers, or with the system's.
     ///
     /// # Errors
-    /// If there are none.
+    /// There are none.
     pub fn new(settings: &Authentication) -> Result<Self, ResolverError> {
         let servers = settings.nameservers.clone();
         let written = written(&servers);
         let (config, options) = if servers.is_empty() {
-            read_system_conf().map_err(|e| ResolverError(format!("{SYSTEM}: {}", told(&e))))?
+            read_system_conf().map_err(|e| ResolverError(format!("{SYSTEM}: {}", describe(&e))))?
         } else {
             let all = servers.iter().map(config).collect();
             (ResolverConfig::from_parts(None, Vec::new(), all), ResolverOpts::default())
         };
         let mut options = options;
-        // Twice in the time that there is: the first question may be lost, or its server be down. It would go on after that, so that it
-        // is the time that ends it.
+        // Two attempts in the available time: the first question may be lost, or its server be down. A third attempt makes sure that the
+        // timeout ends it.
         options.timeout = settings.timeout / 2;
         options.attempts = 3;
         options.cache_size = KEPT;
         options.positive_max_ttl = Some(LONGEST_KEPT);
         options.negative_max_ttl = Some(LONGEST_MISSED);
         options.use_hosts_file = ResolveHosts::Never;
-        // Keys are longer than an answer may be without.
+        // Keys are longer than an answer without EDNS.
         options.edns0 = true;
         let addresses = config.name_servers().iter().map(address).collect();
-        let dns = MessageAuthenticator::new(config, options).map_err(|e| ResolverError(told(&e)))?;
+        let dns = MessageAuthenticator::new(config, options).map_err(|e| ResolverError(describe(&e)))?;
         Ok(Self { dns, addresses, servers, timeout: settings.timeout, written })
     }
 
-    /// Whether these settings would make the same one, and the system has the same name servers still.
+    /// Whether these settings would make the same resolver, and the system's configuration is unchanged.
     pub(super) fn is_of(&self, settings: &Authentication) -> bool {
         self.servers == settings.nameservers
             && self.timeout == settings.timeout
             && self.written == written(&self.servers)
     }
 
-    /// The addresses that are asked.
+    /// The addresses of the name servers.
     #[must_use]
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
 
-    /// Whether anybody answers: that the name has no such record is an answer, too.
+    /// Checks that a name server answers: a missing record is an answer, too.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no answer.
     pub async fn answers(&self, name: &str) -> Result<(), String> {
         let name = Name::from_str_relaxed(name).map_err(|e| e.to_string())?;
         let asked = self.dns.resolver().lookup(name, RecordType::TXT);
         match tokio::time::timeout(self.timeout, asked).await {
             Ok(Ok(_)) | Ok(Err(NetError::Dns(DnsError::NoRecordsFound(_)))) => Ok(()),
-            Ok(Err(e)) => Err(told(&e)),
+            Ok(Err(e)) => Err(describe(&e)),
             Err(_) => Err(format!("no answer within {} s", self.timeout.as_secs_f64())),
         }
     }
@@ -103,12 +103,12 @@ fn config(NameServer(address): &NameServer) -> NameServerConfig {
         connection.port = address.port();
         connection
     };
-    // Truncated answers are asked for again by TCP.
+    // Truncated answers are requested again by TCP.
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(with_port).into();
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-/// Where a server is asked; with its port where that is not the usual one.
+/// The address of a server, with its port if that is not the usual one.
 fn address(server: &NameServerConfig) -> String {
     match server.connections.first().map(|connection| connection.port) {
         Some(53) | None => server.ip.to_string(),
@@ -116,14 +116,14 @@ fn address(server: &NameServerConfig) -> String {
     }
 }
 
-fn told(error: &NetError) -> String {
+fn describe(error: &NetError) -> String {
     match error {
         NetError::Timeout => "no answer in time".to_owned(),
         error => error.to_string(),
     }
 }
 
-/// When the system's name servers were written down, where these are none.
+/// The modification time of the system's configuration, if there are no other `servers`.
 fn written(servers: &[NameServer]) -> Option<SystemTime> {
     let system = || std::fs::metadata(SYSTEM).and_then(|file| file.modified()).ok();
     servers.is_empty().then(system).flatten()

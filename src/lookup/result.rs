@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What came of verifying a message.
+//! The results of verifying a message.
 
-use bulkmark_policy::{Method, Proven};
+use bulkmark_policy::{Method, VerifiedNames};
 use std::fmt;
 
-/// What is known of a message by now.
+/// The results so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// The names that stand behind it.
-    pub proven: Proven,
-    /// What was looked at, in order.
+    /// The verified names.
+    pub verified: VerifiedNames,
+    /// The checks, in order.
     pub found: Vec<Found>,
-    /// Why there might be more, if DNS had answered.
+    /// The reason why names may be missing, if DNS did not answer.
     pub unverified: Option<Unverified>,
 }
 
-/// What was looked at, and what came of it.
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// By which method.
+    /// The method.
     pub method: Method,
-    /// Whose name.
+    /// The name.
     pub name: String,
-    /// Why it is not proven, if so.
+    /// The reason why it is not verified, if so.
     pub result: Result<(), String>,
 }
 
@@ -36,12 +36,12 @@ impl fmt::Display for Found {
     }
 }
 
-/// Why a message could not be verified to the end. It says nothing of the message.
+/// The reason why a message could not be verified completely. It is no property of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unverified {
-    /// As header and log write it.
+    /// The name in header and log.
     pub reason: &'static str,
-    /// For people.
+    /// The details, as a sentence.
     pub detail: String,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Holds a message against what DNS says of those whom it claims to be from.
+//! Verifies the claimed names of a message by DNS.
 
 use super::evidence::{Evidence, Signed, flaw, is_name};
 use super::resolver::{Resolver, ResolverError};
 use super::result::{Found, Unverified, Verified};
-use bulkmark_policy::{Authentication, Method, Proven};
+use bulkmark_policy::{Authentication, Method, VerifiedNames};
 use mail_auth::dkim::Signature;
 use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
@@ -16,19 +16,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// Signatures of one message that are verified. A message has one or two, and each list that it went through may add one.
+/// The most signatures of one message that are verified. A message has one or two, and each mailing list on its way may add one.
 const MOST: usize = 5;
 
-/// What is to be verified of a message.
+/// A message to verify.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
-    /// The names that are asked for, of those that it claims.
-    pub asked: Proven,
-    /// What its signatures are held against; none where that was not kept.
+    /// The claimed names to verify.
+    pub asked: VerifiedNames,
+    /// The evidence for its signatures; `None` if it was not kept.
     pub evidence: Option<Evidence>,
     /// The client's address.
     pub client: Option<IpAddr>,
-    /// What the client calls itself, or its name.
+    /// The client's HELO name, or its host name.
     pub helo: String,
     /// The envelope sender.
     pub sender: String,
@@ -36,14 +36,14 @@ pub struct Case {
     pub host: String,
 }
 
-/// Verifies messages by what the name servers of the settings in force say.
+/// Verifies messages by the name servers of the settings in force.
 #[derive(Default)]
 pub struct Verifiers {
     resolver: Mutex<Option<Arc<Resolver>>>,
 }
 
 impl Verifiers {
-    /// What holds of a message. It waits for `within` or for `lookup-timeout`, whichever is shorter.
+    /// Verifies a message. It waits for `within` or for `lookup-timeout`, whichever is shorter.
     pub async fn verify(
         &self,
         settings: &Authentication,
@@ -56,9 +56,9 @@ impl Verifiers {
             Err(e) => return Verified { unverified: Some(Unverified::dns(e)), ..Verified::default() },
         };
         let known = Arc::new(Mutex::new(Verified::default()));
-        let inquest = Inquest { resolver, known: Arc::clone(&known) };
-        // In a task of its own: what a message may break in there is lost with it.
-        let done = tokio::spawn(async move { timeout(within, inquest.verify(&case)).await }).await;
+        let verification = Verification { resolver, known: Arc::clone(&known) };
+        // In its own task: a panic by a message ends only this.
+        let done = tokio::spawn(async move { timeout(within, verification.verify(&case)).await }).await;
         let mut known = std::mem::take(&mut *known.lock());
         match done {
             Ok(Ok(())) => (),
@@ -68,7 +68,7 @@ impl Verifiers {
         known
     }
 
-    /// The one of these settings, with what it knows.
+    /// The resolver of these settings, with its cache.
     fn resolver(&self, settings: &Authentication) -> Result<Arc<Resolver>, ResolverError> {
         let mut kept = self.resolver.lock();
         if let Some(resolver) = kept.as_ref().filter(|resolver| resolver.is_of(settings)) {
@@ -80,14 +80,14 @@ impl Verifiers {
     }
 }
 
-/// Who looks into one message.
-struct Inquest {
+/// The verification of one message.
+struct Verification {
     resolver: Arc<Resolver>,
-    /// What is known by now: when the time is over, that counts.
+    /// The results so far, which count when the time is over.
     known: Arc<Mutex<Verified>>,
 }
 
-impl Inquest {
+impl Verification {
     async fn verify(&self, case: &Case) {
         let Case { asked, evidence, .. } = case;
         let message = evidence.as_ref().and_then(Evidence::message);
@@ -103,19 +103,19 @@ impl Inquest {
         }
         if let Some(name) = asked.spf.first() {
             let output = self.spf(case).await;
-            self.tell(Method::Spf, name, spf_result(&output));
+            self.record(Method::Spf, name, spf_result(&output));
         }
     }
 
-    /// Nothing of what a signature might prove is.
-    fn none(&self, asked: &Proven, why: &str) {
+    /// No name that a signature might verify is verified.
+    fn none(&self, asked: &VerifiedNames, why: &str) {
         let dkim = asked.dkim.iter().map(|name| (Method::Dkim, name));
         for (method, name) in dkim.chain(asked.dmarc.iter().map(|name| (Method::Dmarc, name))) {
-            self.tell(method, name, Err(Failure::Not(why.to_owned())));
+            self.record(method, name, Err(Failure::Not(why.to_owned())));
         }
     }
 
-    /// What signatures prove, alone or by the rules of the From field's domain.
+    /// Verifies signatures, for themselves and for the policy of the From field's domain.
     async fn signed(&self, case: &Case, mut message: AuthenticatedMessage<'_>) {
         let author = case.asked.dmarc.first();
         let is_asked = |signed: &Signed<'_>| {
@@ -140,23 +140,23 @@ impl Inquest {
                 }
             };
             if case.asked.dkim.contains(&name) {
-                self.tell(Method::Dkim, &name, result);
+                self.record(Method::Dkim, &name, result);
             }
         }
         message.dkim_headers.clear();
         for name in left_out.iter().map(|signed| ascii(&signed.header.d)) {
             if case.asked.dkim.contains(&name) {
                 let why = format!("no more than {MOST} signatures of a message are looked at");
-                self.tell(Method::Dkim, &name, Err(Failure::Not(why)));
+                self.record(Method::Dkim, &name, Err(Failure::Not(why)));
             }
         }
         if let Some(author) = author {
             let result = self.dmarc(case, author, &message, &outputs).await;
-            self.tell(Method::Dmarc, author, result);
+            self.record(Method::Dmarc, author, result);
         }
     }
 
-    /// By signatures first, which most mail has; then by its client.
+    /// First by signatures, which most mail has; then by the client.
     async fn dmarc(
         &self,
         case: &Case,
@@ -196,15 +196,15 @@ impl Inquest {
         self.resolver.dns.verify_spf(parameters).await
     }
 
-    /// Takes down what came of a name.
-    fn tell(&self, method: Method, name: &str, result: Result<(), Failure>) {
+    /// Records the result for a name.
+    fn record(&self, method: Method, name: &str, result: Result<(), Failure>) {
         let mut known = self.known.lock();
         let result = match result {
             Ok(()) => {
                 let names = match method {
-                    Method::Dkim => &mut known.proven.dkim,
-                    Method::Spf => &mut known.proven.spf,
-                    Method::Dmarc => &mut known.proven.dmarc,
+                    Method::Dkim => &mut known.verified.dkim,
+                    Method::Spf => &mut known.verified.spf,
+                    Method::Dmarc => &mut known.verified.dmarc,
                 };
                 if !names.iter().any(|known| known == name) {
                     names.push(name.to_owned());
@@ -221,11 +221,11 @@ impl Inquest {
     }
 }
 
-/// Why a name is not proven.
+/// The reason why a name is not verified.
 enum Failure {
-    /// It is not so.
+    /// It is wrong.
     Not(String),
-    /// DNS could not say; it may be able to later.
+    /// DNS did not answer; it may do so later.
     Dns(String),
 }
 
@@ -258,18 +258,18 @@ fn dmarc_result(output: &DmarcOutput, author: &str) -> Result<(), Failure> {
     }
 }
 
-/// The domain of an address, as DNS has it.
+/// The domain of an address, as in DNS.
 fn domain(address: &str) -> String {
     ascii(address.rsplit_once('@').map_or("", |(_, domain)| domain))
 }
 
-/// A domain as DNS has it, in lower case.
+/// A domain as in DNS, in lower case.
 fn ascii(domain: &str) -> String {
     let lower = domain.trim_end_matches('.').to_lowercase();
     if lower.is_ascii() { lower } else { idna::domain_to_ascii(&lower).unwrap_or(lower) }
 }
 
-/// Whether two domains may be of one organisation: their last two labels are the same. DMARC tells whether they are.
+/// Whether two domains may belong to one organisation: their last two labels are the same. DMARC decides.
 fn may_align(a: &str, b: &str) -> bool {
     let end = |domain: &str| {
         let mut labels = domain.rsplit('.');

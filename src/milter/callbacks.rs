@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The milter protocol: translates between `indymilter` and a [`Session`], and decides what the MTA is asked for.
+//! The milter protocol: translates between `indymilter` and a [`Session`], and negotiates options with the MTA.
 
-use super::mend::UNREADABLE;
+use super::repair::UNREADABLE;
 use super::session::{Client, Session};
 use crate::judging::{MAX_FORGED, Service, judge};
 use bulkmark_policy::{Action, Verdict};
@@ -14,11 +14,11 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-/// What is done to messages, where the MTA offers it.
+/// The actions on messages, if the MTA offers them.
 const WANTED_ACTIONS: Actions = Actions::ADD_HEADER.union(Actions::CHANGE_HEADER).union(Actions::QUARANTINE);
 
-/// Answers that the MTA need not wait for. Those of DATA and of the end of a message stay: without the former, Postfix
-/// sends the headers as a second small segment, which then waits for a delayed acknowledgement.
+/// Answers that the MTA need not wait for. Those to DATA and to the end of a message stay: without the former, Postfix sends the headers as a
+/// second small segment, which then waits for a delayed acknowledgement.
 const UNANSWERED: ProtoOpts = ProtoOpts::NOREPLY_CONNECT
     .union(ProtoOpts::NOREPLY_MAIL)
     .union(ProtoOpts::NOREPLY_RCPT)
@@ -26,24 +26,24 @@ const UNANSWERED: ProtoOpts = ProtoOpts::NOREPLY_CONNECT
     .union(ProtoOpts::NOREPLY_EOH)
     .union(ProtoOpts::NOREPLY_BODY);
 
-/// What each connection knows.
+/// The state of a connection.
 pub(super) struct State {
     session: Session,
-    /// Stages that are not answered, as agreed with this MTA.
+    /// Stages without an answer, as agreed with this MTA.
     unanswered: ProtoOpts,
     actions: Actions,
-    /// Whether values of header fields have the blank behind the colon, in both directions.
+    /// Whether values of header fields have the blank after the colon, in both directions.
     has_blanks: bool,
 }
 
 impl State {
-    /// Goes on after a stage.
+    /// The status after a stage.
     fn on(&self, stage: ProtoOpts) -> Status {
         if self.unanswered.contains(stage) { Status::Noreply } else { Status::Continue }
     }
 }
 
-/// What is done in sessions on the listener of this name.
+/// The callbacks of sessions on the listener of this name.
 pub(super) fn callbacks(service: Arc<Service>, listener: Option<Arc<str>>) -> Callbacks<State> {
     Callbacks::new()
         .on_negotiate(move |cx, actions, opts| {
@@ -66,8 +66,8 @@ pub(super) fn callbacks(service: Arc<Service>, listener: Option<Arc<str>>) -> Ca
         })
         // Without this stage the library would not go from DATA to the body of a message without header fields.
         .on_eoh(|cx| Box::pin(async move { step(cx, ProtoOpts::NOREPLY_EOH, |_| ()) }))
-        // Never `Noreply`: the library leaves that out itself, and body that comes with the end of the message needs
-        // `Continue` to reach that end.
+        // Never `Noreply`: the library omits the answer itself, and a body that comes with the end of the message needs `Continue` to reach
+        // that end.
         .on_body(|cx, chunk| {
             Box::pin(async move {
                 step(cx, ProtoOpts::empty(), |s| {
@@ -111,9 +111,8 @@ fn negotiate(
     }
     let unanswered = UNANSWERED & offered;
     cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
-    // The library proposes to leave out the stages without a callback (HELO, unknown commands); an MTA that cannot leave
-    // them out gets its answers from the library.
-    // A signature may be over the blank, too.
+    // The library proposes to skip the stages without a callback (HELO, unknown commands); an MTA that cannot skip them gets its answers from
+    // the library. Signatures may cover the blank, too.
     let has_blanks = session.verifies() && offered.contains(ProtoOpts::LEADING_SPACE);
     let blanks = if has_blanks { ProtoOpts::LEADING_SPACE } else { ProtoOpts::empty() };
     cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered | blanks;
@@ -172,7 +171,7 @@ async fn eom(cx: &mut EomContext<State>) -> Status {
     let host = text(&cx.macros, c"j");
     message.envelope.id = text(&cx.macros, c"i");
     let id = message.envelope.id().to_owned();
-    // What a network of our own marked stays; whoever else wrote our header forged it.
+    // Marks by our own networks stay; header fields of our name from others are forged.
     let forged = if message.exempt.is_some_and(Exempt::is_our_own) { 0 } else { message.forged };
     let name = message.rules.header.as_str().to_owned();
     let outcome = judge(&mut message, &state.session.service, host.as_deref()).await.outcome;
@@ -209,7 +208,7 @@ fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
     if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
 }
 
-/// Marks the message. Forged fields beyond those that are removed stand below ours.
+/// Marks the message. Forged fields beyond the bound stay below ours.
 async fn change(
     eom: &EomActions,
     available: Actions,
@@ -224,12 +223,12 @@ async fn change(
         }
     }
     if available.contains(Actions::CHANGE_HEADER) {
-        // From the last to the first, since an MTA may renumber those behind a removed one.
+        // From the last to the first, since an MTA may renumber the fields after a removed one.
         for index in (1..=forged.min(MAX_FORGED)).rev() {
             eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
         }
     }
-    // Who looks into the queue should see why a message is held.
+    // The header shows in the queue why a message is held.
     let has_header = !outcome.is_silent || outcome.action == Action::Quarantine;
     if available.contains(Actions::ADD_HEADER) && has_header {
         if is_first {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Packets of the MTA on their way to `indymilter`, which ends a session at the first packet that it cannot parse. Packets that
-//! can be understood all the same are mended; at any other the session ends, with a reason.
+//! Packets of the MTA on their way to `indymilter`, which ends a session at the first packet that it cannot parse. Understandable packets are
+//! repaired; at any other the session ends, with a reason.
 
-use super::mend;
+use super::repair;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The longest payload that the library takes.
+/// The longest payload that the library accepts.
 pub(super) const MAX_PAYLOAD: usize = (1 << 20) - 1;
 
-/// Bytes of the pieces into which a longer chunk of a body is cut.
+/// The size of the pieces of a longer chunk of a body, in bytes.
 const PIECE: usize = 64 << 10;
 
 /// Commands of the protocol (`SMFIC_*`).
@@ -21,16 +21,16 @@ const NOREPLY_HEADER: u32 = 0x80;
 /// The milter does not answer pieces of the body (`SMFIP_NR_BODY`).
 const NOREPLY_BODY: u32 = 0x8_0000;
 
-/// Why a session ends.
+/// The reason why a session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A packet without a command.
     Empty,
-    /// A byte that is no command; what follows is most likely another protocol.
+    /// A byte that is no command; the connection most likely uses another protocol.
     Unknown(u8),
-    /// A command with more bytes than there can be.
+    /// A command with too many bytes.
     TooLong(u8, u32),
-    /// An offer that is too short, or of a version that nobody speaks any more.
+    /// An offer that is too short, or of an obsolete version.
     Offer,
     /// The connection ended within a packet.
     Torn,
@@ -52,29 +52,29 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What was noticed in some bytes.
+/// The findings in some bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Noticed {
+pub(super) struct Findings {
     /// The command of each packet that began.
     pub(super) commands: Vec<u8>,
-    /// What was mended, in words.
-    pub(super) mended: Vec<Cow<'static, str>>,
-    /// Answers that the MTA waits for, and the library does not give: to packets that were left out.
+    /// The repairs, as sentences.
+    pub(super) repaired: Vec<Cow<'static, str>>,
+    /// The number of answers that the MTA waits for, and the library does not give, to omitted packets.
     pub(super) owed: usize,
 }
 
-/// Where the reader is.
+/// The state of the reader.
 #[derive(Debug)]
 enum At {
     /// In the length and command of a packet.
     Head,
-    /// In a packet that is collected before it goes on; so many bytes are to come.
+    /// In a packet that is collected before it is passed on; with the number of missing bytes.
     Kept(usize),
-    /// In a packet that goes on as it comes.
+    /// In a packet that is passed on as it arrives; with the number of missing bytes.
     Passed(usize),
-    /// In the chunk of a body that is too long: bytes to come, in this piece and behind it.
+    /// In the chunk of a body that is too long: missing bytes of this piece, and after it.
     Cut(usize, usize),
-    /// In the end of a field that is too long.
+    /// In the end of a field that is too long; with the number of missing bytes.
     Left(usize),
 }
 
@@ -83,11 +83,11 @@ enum At {
 pub(super) struct Incoming {
     at: At,
     kind: u8,
-    /// Length and command, or the payload, as far as they are known.
+    /// Length and command, or the payload, as far as received.
     kept: Vec<u8>,
-    /// What was agreed on with the MTA.
+    /// The options that were agreed on with the MTA.
     options: u32,
-    /// Answers of the library to pieces of a chunk, of which the MTA knows nothing.
+    /// The number of the library's answers to pieces of a chunk, which the MTA does not expect.
     surplus: usize,
 }
 
@@ -96,29 +96,29 @@ impl Incoming {
         Self { at: At::Head, kind: 0, kept: Vec::new(), options: 0, surplus: 0 }
     }
 
-    /// The library answered the offer.
+    /// Stores the options of the library's answer to the offer.
     pub(super) const fn agree(&mut self, options: u32) {
         self.options = options;
     }
 
-    /// Whether the answer that the library gives now is one of which the MTA knows nothing.
+    /// Whether the MTA does not expect the answer that the library gives now.
     pub(super) const fn is_surplus(&mut self) -> bool {
         let is_surplus = self.surplus > 0;
         self.surplus = self.surplus.saturating_sub(1);
         is_surplus
     }
 
-    /// Whether all packets are whole.
+    /// Whether all packets are complete.
     pub(super) const fn is_between(&self) -> bool {
         matches!(self.at, At::Head) && self.kept.is_empty()
     }
 
-    /// Takes bytes of the MTA, and adds to `out` what the library should read. Keeps a megabyte at most.
+    /// Takes bytes of the MTA, and adds bytes for the library to `out`. Keeps a megabyte at most.
     pub(super) fn take(
         &mut self,
         mut bytes: &[u8],
         out: &mut Vec<u8>,
-        noticed: &mut Noticed,
+        findings: &mut Findings,
     ) -> Result<(), Fault> {
         while !bytes.is_empty() {
             match self.at {
@@ -127,9 +127,9 @@ impl Incoming {
                     self.kept.extend_from_slice(head);
                     bytes = rest;
                     if let Some((length, &[kind])) = self.kept.split_first_chunk::<4>() {
-                        let length = mend::number(*length);
+                        let length = repair::number(*length);
                         self.kept.clear();
-                        self.begin(length, kind, out, noticed)?;
+                        self.begin(length, kind, out, findings)?;
                     } else if self.kept.starts_with(&[0; 4]) {
                         return Err(Fault::Empty);
                     }
@@ -153,7 +153,7 @@ impl Incoming {
                         At::Head | At::Cut(..) | At::Left(_) => self.at = At::Left(left),
                     }
                     if left == 0 {
-                        self.end(out, noticed)?;
+                        self.end(out, findings)?;
                     }
                 }
                 At::Cut(left, behind) => {
@@ -171,13 +171,13 @@ impl Incoming {
         Ok(())
     }
 
-    /// A packet begins.
+    /// Begins a packet.
     fn begin(
         &mut self,
         length: u32,
         kind: u8,
         out: &mut Vec<u8>,
-        noticed: &mut Noticed,
+        findings: &mut Findings,
     ) -> Result<(), Fault> {
         if length == 0 {
             return Err(Fault::Empty);
@@ -186,13 +186,13 @@ impl Incoming {
             return Err(Fault::Unknown(kind));
         }
         self.kind = kind;
-        // The MTA waited for all answers to those before.
+        // The MTA has waited for all earlier answers.
         self.surplus = 0;
-        noticed.commands.push(kind);
+        findings.commands.push(kind);
         let payload = usize::try_from(length - 1).unwrap_or(usize::MAX);
         match kind {
             b'B' | b'E' if payload > MAX_PAYLOAD => {
-                noticed.mended.push("a chunk of a body is longer than a megabyte".into());
+                findings.repaired.push("a chunk of a body is longer than a megabyte".into());
                 self.piece(payload, out);
                 return Ok(());
             }
@@ -211,10 +211,10 @@ impl Incoming {
             head(payload, kind, out);
             self.at = At::Passed(payload);
         }
-        if payload == 0 { self.end(out, noticed) } else { Ok(()) }
+        if payload == 0 { self.end(out, findings) } else { Ok(()) }
     }
 
-    /// The next piece of a chunk that is too long. The library answers each, and the MTA waits for one answer.
+    /// Begins the next piece of a chunk that is too long. The library answers each, and the MTA waits for one answer.
     fn piece(&mut self, payload: usize, out: &mut Vec<u8>) {
         let now = payload.min(PIECE);
         let is_last = now == payload;
@@ -225,37 +225,37 @@ impl Incoming {
         self.at = At::Cut(now, payload - now);
     }
 
-    /// All of a packet is there.
-    fn end(&mut self, out: &mut Vec<u8>, noticed: &mut Noticed) -> Result<(), Fault> {
+    /// Ends a complete packet.
+    fn end(&mut self, out: &mut Vec<u8>, findings: &mut Findings) -> Result<(), Fault> {
         let is_kept = matches!(self.at, At::Kept(_) | At::Left(_));
         self.at = At::Head;
         if !is_kept {
             return Ok(());
         }
         let mut payload = std::mem::take(&mut self.kept);
-        let mended = match self.kind {
-            b'C' => Ok(mend::connect(&mut payload)),
-            b'L' => mend::field(&mut payload, MAX_PAYLOAD),
-            b'O' => mend::offer(&mut payload).map(|()| None).map_err(|()| Fault::Offer).map(Ok)?,
+        let repaired = match self.kind {
+            b'C' => Ok(repair::connect(&mut payload)),
+            b'L' => repair::field(&mut payload, MAX_PAYLOAD),
+            b'O' => repair::offer(&mut payload).map(|()| None).map_err(|()| Fault::Offer).map(Ok)?,
             b'B' => Err("a chunk of a body is empty"),
-            // The library parses what it can of macros.
+            // The library itself tolerates malformed macros.
             b'D' if !payload.is_empty() => Ok(None),
-            _ => Ok(mend::texts(&mut payload)),
+            _ => Ok(repair::texts(&mut payload)),
         };
-        match mended {
-            Ok(mended) => {
-                noticed.mended.extend(mended);
+        match repaired {
+            Ok(repaired) => {
+                findings.repaired.extend(repaired);
                 head(payload.len(), self.kind, out);
                 out.append(&mut payload);
             }
             Err(left_out) => {
-                noticed.mended.push(left_out.into());
+                findings.repaired.push(left_out.into());
                 let unanswered = if self.kind == b'L' { NOREPLY_HEADER } else { NOREPLY_BODY };
-                noticed.owed += usize::from(self.options & unanswered == 0);
+                findings.owed += usize::from(self.options & unanswered == 0);
                 payload.clear();
             }
         }
-        // Not as much for the next one as for one that was large.
+        // Frees the memory of a large packet.
         if payload.capacity() <= PIECE {
             self.kept = payload;
         }
@@ -263,10 +263,10 @@ impl Incoming {
     }
 }
 
-/// Length and command of a packet. The payload is never longer than the library takes.
+/// Writes length and command of a packet. The payload is never longer than the library accepts.
 fn head(payload: usize, kind: u8, out: &mut Vec<u8>) {
     let length = u32::try_from(payload + 1).unwrap_or(u32::MAX);
-    out.extend_from_slice(&mend::bytes(length));
+    out.extend_from_slice(&repair::bytes(length));
     out.push(kind);
 }
 
@@ -280,18 +280,18 @@ mod tests {
         [out, payload.to_vec()].concat()
     }
 
-    /// What the library reads of this, in pieces of that size.
-    fn taken(incoming: &mut Incoming, bytes: &[u8], size: usize) -> Result<(Vec<u8>, Noticed), Fault> {
-        let (mut out, mut noticed) = (Vec::new(), Noticed::default());
+    /// The bytes for the library, from pieces of that size.
+    fn taken(incoming: &mut Incoming, bytes: &[u8], size: usize) -> Result<(Vec<u8>, Findings), Fault> {
+        let (mut out, mut findings) = (Vec::new(), Findings::default());
         for piece in bytes.chunks(size) {
-            incoming.take(piece, &mut out, &mut noticed)?;
+            incoming.take(piece, &mut out, &mut findings)?;
         }
         assert!(incoming.is_between());
-        Ok((out, noticed))
+        Ok((out, findings))
     }
 
     #[test]
-    fn packets_of_today_pass_as_they_are_however_they_are_cut() {
+    fn well_formed_packets_pass_unchanged_in_pieces_of_any_size() {
         let stream = [
             packet(b'O', &[6, 0x1FF, 0x1F_FFFF].map(u32::to_be_bytes).concat()),
             packet(b'D', b"Cj\0mx.test\0"),
@@ -308,9 +308,9 @@ mod tests {
         ]
         .concat();
         for size in [1, 2, 3, 7, 100, 5000] {
-            let (out, noticed) = taken(&mut Incoming::new(), &stream, size).unwrap();
+            let (out, findings) = taken(&mut Incoming::new(), &stream, size).unwrap();
             assert_eq!(out, stream, "in pieces of {size}");
-            assert_eq!((&*noticed.commands, noticed.mended.len()), (&b"ODCHMRTLNBEQ"[..], 0));
+            assert_eq!((&*findings.commands, findings.repaired.len()), (&b"ODCHMRTLNBEQ"[..], 0));
         }
     }
 
@@ -320,11 +320,11 @@ mod tests {
             let body: Vec<u8> = (0..=250).cycle().take(MAX_PAYLOAD + 3).collect();
             let mut incoming = Incoming::new();
             incoming.agree(options);
-            let (out, noticed) = taken(&mut incoming, &packet(kind, &body), 10_000).unwrap();
-            assert_eq!(noticed.mended.len(), 1);
+            let (out, findings) = taken(&mut incoming, &packet(kind, &body), 10_000).unwrap();
+            assert_eq!(findings.repaired.len(), 1);
             let (mut rest, mut joined, mut kinds) = (&out[..], Vec::new(), Vec::new());
             while let Some((length, [command, behind @ ..])) = rest.split_first_chunk::<4>() {
-                let (payload, behind) = behind.split_at(mend::number(*length) as usize - 1);
+                let (payload, behind) = behind.split_at(repair::number(*length) as usize - 1);
                 joined.extend_from_slice(payload);
                 kinds.push(*command);
                 rest = behind;
@@ -338,16 +338,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_out_and_answered() {
+    fn unreadable_packets_are_omitted_and_answered() {
         for (left_out, options) in
             [(packet(b'B', b""), NOREPLY_BODY), (packet(b'L', b"\0value\0"), NOREPLY_HEADER)]
         {
             for agreed in [0, options] {
                 let mut incoming = Incoming::new();
                 incoming.agree(agreed);
-                let (out, noticed) = taken(&mut incoming, &left_out, 1).unwrap();
-                assert_eq!((out.len(), noticed.owed), (0, usize::from(agreed == 0)));
-                assert_eq!(noticed.mended.len(), 1);
+                let (out, findings) = taken(&mut incoming, &left_out, 1).unwrap();
+                assert_eq!((out.len(), findings.owed), (0, usize::from(agreed == 0)));
+                assert_eq!(findings.repaired.len(), 1);
             }
         }
     }
@@ -355,13 +355,13 @@ mod tests {
     #[test]
     fn a_field_that_is_too_long_is_cut() {
         let field = [b"Subject\0", &[b'x'; 2 << 20][..], b"\0"].concat();
-        let (out, noticed) = taken(&mut Incoming::new(), &packet(b'L', &field), 70_000).unwrap();
+        let (out, findings) = taken(&mut Incoming::new(), &packet(b'L', &field), 70_000).unwrap();
         assert_eq!(out, packet(b'L', &[&field[..MAX_PAYLOAD - 1], b"\0"].concat()));
-        assert_eq!(noticed.mended.len(), 1);
+        assert_eq!(findings.repaired.len(), 1);
     }
 
     #[test]
-    fn what_is_no_milter_protocol_ends_at_once() {
+    fn other_protocols_end_at_once() {
         for (bytes, fault) in [
             (&b"GET / HTTP/1.1"[..], Fault::Unknown(b'/')),
             (b"\0\0\0\0Z", Fault::Empty),
@@ -374,7 +374,7 @@ mod tests {
                 let (mut incoming, mut out) = (Incoming::new(), Vec::new());
                 let mut pieces = bytes.chunks(size);
                 let found =
-                    pieces.find_map(|piece| incoming.take(piece, &mut out, &mut Noticed::default()).err());
+                    pieces.find_map(|piece| incoming.take(piece, &mut out, &mut Findings::default()).err());
                 assert_eq!((found, out.len()), (Some(fault), 0), "{bytes:?}");
             }
         }

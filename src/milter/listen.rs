@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where the milter listens, and how connections are taken.
+//! The milter's listening socket, and how it accepts connections.
 
 use crate::activity::{Connections, Open};
 use crate::net::{self, Acceptor, Activation, ActivationError, Address, Mode, Stream};
@@ -23,10 +23,10 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds the address, and counts the `connections` that it takes. A Unix socket that a dead process left behind is replaced, one that is alive is not.
+    /// Binds the address, and counts accepted `connections`. A Unix socket of a dead process is replaced, one of a live process is not.
     ///
     /// # Errors
-    /// When the address is in use or not allowed.
+    /// The address is in use or not allowed.
     pub async fn bind(
         address: &Address,
         mode: Mode,
@@ -38,10 +38,10 @@ impl Socket {
         }
     }
 
-    /// The socket that systemd passed, of several the one of this name; its mode is systemd's, too.
+    /// The socket that systemd passed; if there are several, the one of this name. Its mode is systemd's, too.
     ///
     /// # Errors
-    /// When there is none, or it is no stream socket.
+    /// There is none, or it is no stream socket.
     pub fn passed(
         activation: &mut Activation,
         name: Option<&str>,
@@ -58,7 +58,7 @@ impl Socket {
         Self { acceptor: Acceptor::prompt(Arc::new(socket)), connections }
     }
 
-    /// The bound address in Postfix's notation, with the port that the system chose where 0 was asked for.
+    /// The bound address in Postfix's notation, with the port that the system chose for 0.
     #[must_use]
     pub fn address(&self) -> String {
         let socket = self.acceptor.socket();
@@ -68,7 +68,7 @@ impl Socket {
         }
     }
 
-    /// The next connection, and what counts it until dropped.
+    /// The next connection, with a guard that counts it until dropped.
     pub(super) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<(Stream, Open)> {
         self.acceptor.poll_accept(cx).map(|accepted| (accepted.stream, self.connections.begin()))
     }

@@ -8,23 +8,23 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// The most listeners. Each takes as many connections as `max-connections` says.
+/// The most listeners. Each accepts as many connections as `max-connections` says.
 pub const MAX_LISTENERS: usize = 16;
 
-/// Where the MTA asks.
+/// A listener for the MTA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerSettings {
-    /// How policies call it.
+    /// Its name in policies.
     pub name: Option<Name>,
-    /// Where it is.
+    /// Its address.
     pub at: Endpoint,
 }
 
-/// All of them: one at least, but where only interfaces are served.
+/// All listeners: at least one, unless only interfaces are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners(pub Vec<ListenerSettings>);
 
-/// The value of `listen` in the configuration of a daemon that no mail server asks.
+/// The value of `listen` for a daemon without a milter.
 pub const NONE: &str = "none";
 
 impl Default for Listeners {
@@ -34,13 +34,13 @@ impl Default for Listeners {
 }
 
 impl Listeners {
-    /// One without a name.
+    /// One listener without a name.
     #[must_use]
     pub fn one(at: Endpoint) -> Self {
         Self(vec![ListenerSettings { name: None, at }])
     }
 
-    /// Of a daemon that no mail server asks.
+    /// The listeners of a daemon without a milter.
     #[must_use]
     pub const fn none() -> Self {
         Self(Vec::new())
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Many {
         Listeners(all).check().map_err(A::Error::custom)
     }
 
-    /// Tables `[listen.NAME]` come beside the address of all others, which no file gives here.
+    /// Tables `[listen.NAME]` add to the default address, which is not in the file then.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Listeners, A::Error> {
         let mut all = Listeners::default().0;
         while let Some((name, At { at })) = map.next_entry()? {
@@ -185,7 +185,7 @@ mod tests {
         let named = toml::from_str::<File>("[listen.out]\nat = \"unix:/run/out.sock\"\n").unwrap().listen;
         assert_eq!(named.0, [Listeners::default().0, two.0[1..].to_vec()].concat());
         assert_eq!(read("\"none\"").unwrap(), Listeners::none());
-        for (bad, told) in [
+        for (bad, expected) in [
             ("[]", "found 0 addresses, expected 1 to 16"),
             (
                 "[{ name = \"a\", at = \"systemd\" }, { name = \"a\", at = \"systemd\" }]",
@@ -197,7 +197,7 @@ mod tests {
             ("8720", "expected an address such as"),
         ] {
             let error = read(bad).unwrap_err().to_string();
-            assert!(error.contains(told), "{bad}: {error}");
+            assert!(error.contains(expected), "{bad}: {error}");
         }
     }
 }

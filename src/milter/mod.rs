@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The milter: what the MTA asks about every message.
+//! The milter, which the MTA asks about every message.
 //!
 //! [`serve`] runs the sessions on a bound [`Socket`]. A session (`session`) collects a message; at its end it is
 //! [judged](crate::judging), and the MTA is answered with a header or a refusal (`callbacks`).
@@ -8,8 +8,8 @@ mod callbacks;
 mod incoming;
 mod listen;
 mod listeners;
-mod mend;
 mod place;
+mod repair;
 mod serve;
 mod session;
 mod stream;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The place of an MTA's connection in the [crowd](crate::net::Crowd), and when it has to make room for another one.
+//! The place of an MTA's connection in the [crowd](crate::net::Crowd), and when it must make room for another one.
 //!
-//! Anybody who reaches the socket can open connections and say nothing. An MTA keeps one for each SMTP client that is connected,
-//! silent ones included, and opens another for the next; so the connection that was silent for the longest time is missed least. An
-//! MTA has long pauses, which its packets explain: first goes one without an SMTP client, then one between two messages, and one in
-//! the midst of a message last.
+//! Anybody who reaches the socket can open silent connections. An MTA keeps one for each connected SMTP client, including silent ones, and
+//! opens another for the next; so the connection that was silent for longest is missed least. An MTA has long pauses, which its packets
+//! explain: a connection without an SMTP client is closed first, then one between two messages, and one amid a message last.
 
 use crate::net::Seat;
 use std::pin::Pin;
@@ -12,19 +11,19 @@ use std::task::Context;
 use std::time::Duration;
 use tokio::sync::futures::OwnedNotified;
 
-/// How much sooner a connection goes whose MTA did not even say who its client is, which it does at once.
+/// The factor by which a connection without a client is closed sooner: an MTA sends the client at once.
 const GREETING: u32 = 4;
 
-/// How far a connection has come. Those that go first stand first.
+/// The stage of a connection. Those that are closed first come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// No SMTP client was told of.
+    /// No SMTP client is known.
     Greeting,
     /// There is a client and no message.
     Between,
-    /// A message is under way.
+    /// A message is being received.
     Message,
-    /// It is our turn to say something.
+    /// We owe an answer.
     Answer,
 }
 
@@ -32,7 +31,7 @@ enum Stage {
 #[derive(Debug)]
 pub(super) struct Place {
     seat: Seat,
-    /// How long an MTA may say nothing while another connection waits.
+    /// The time that an MTA may be silent while another connection waits.
     idle: Duration,
     stage: Stage,
     sent_away: Pin<Box<OwnedNotified>>,
@@ -40,7 +39,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Of a connection of which nothing was read yet.
+    /// The place of a new connection.
     pub(super) fn new(seat: Seat, idle: Duration) -> Self {
         let sent_away = Box::pin(seat.sent_away());
         let mut place = Self { seat, idle, stage: Stage::Greeting, sent_away, is_closed: false };
@@ -58,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Notes commands of the MTA.
+    /// Takes commands of the MTA.
     pub(super) fn read(&mut self, commands: &[u8]) {
         let mut stage = None;
         for kind in commands {
@@ -68,7 +67,7 @@ impl Place {
                 b'M' => Some(Stage::Message),
                 b'E' => Some(Stage::Answer),
                 b'R' | b'T' | b'L' | b'N' | b'B' => stage.or(Some(self.stage)),
-                // Macros, HELO, offers: what can be said again and again and leads nowhere.
+                // Macros, HELO, offers: they can be repeated without progress.
                 _ => stage,
             };
         }
@@ -77,14 +76,14 @@ impl Place {
         }
     }
 
-    /// Notes that something was said to the MTA.
+    /// Takes note that an answer was written to the MTA.
     pub(super) fn wrote(&mut self) {
         if self.stage == Stage::Answer {
             self.reach(Stage::Between);
         }
     }
 
-    /// Whether it was told to go; if not, the task is woken when it is.
+    /// Whether it must be closed; if not, the task is woken when it must.
     pub(super) fn is_closed(&mut self, cx: &mut Context<'_>) -> bool {
         self.is_closed = self.is_closed || self.sent_away.as_mut().poll(cx).is_ready();
         self.is_closed
@@ -99,8 +98,8 @@ mod tests {
 
     const HOUR: u64 = 3_600_000;
 
-    /// First who never said anything, then who is between two messages, then who is in the midst of one; never whom we owe an
-    /// answer. Each only after its time.
+    /// First connections without a client, then those between two messages, then those amid one; never those that wait for an answer. Each
+    /// only after its time.
     #[test]
     fn the_longest_silent_goes_first() {
         let crowd = Crowd::new(Bounds { all: 5, address: usize::MAX, known: usize::MAX });
@@ -112,15 +111,15 @@ mod tests {
         places[3].read(b"OCMRTNBE");
         places[3].wrote();
         places[4].read(b"ODHO");
-        // Those who come are not silent as yet.
+        // New connections are not silent yet.
         let mut came = Vec::new();
         let mut closed = |hour: u64| {
             came.extend(crowd.admit(None, hour * HOUR).ok());
             let mut cx = Context::from_waker(Waker::noop());
             (0..5).filter(|&i| places[i].is_closed(&mut cx)).collect::<Vec<_>>()
         };
-        assert_eq!(closed(1), [0_usize; 0], "nobody is silent for long");
-        assert_eq!(closed(6), [4], "it said nothing that matters");
+        assert_eq!(closed(1), [0_usize; 0], "no connection is silent for long");
+        assert_eq!(closed(6), [4], "it made no progress");
         assert_eq!(closed(6), [4]);
         assert_eq!(closed(30), [2, 4]);
         assert_eq!(closed(30), [2, 3, 4]);

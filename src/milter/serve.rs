@@ -16,27 +16,27 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a shutdown waits for messages that are being sent. Below systemd's usual 90 s and long enough for a slow
-/// client to finish; what is cut then is tried again by its sender.
+/// The time that a shutdown waits for messages in transfer. Below systemd's usual 90 s, and long enough for a slow client to finish; senders
+/// retry interrupted messages.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often it is said that all connections are taken.
+/// The interval of warnings that all connections are taken.
 const WARN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many connections there may be.
+/// The bounds of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// At a time; others wait.
+    /// Concurrent connections; others wait.
     pub connections: usize,
-    /// While others wait, those are closed on which the MTA said nothing for so long.
+    /// While others wait, connections that were silent for this long are closed.
     pub idle: Duration,
 }
 
-/// Runs sessions on the listener of this name until `shutdown` completes; then takes no more connections, lets the messages that are being sent
-/// come to their end (for 20 seconds at most), and returns.
+/// Runs sessions on the listener of this name until `shutdown` completes; then accepts no more connections, lets messages in transfer finish
+/// (for 20 seconds at most), and returns.
 ///
 /// # Errors
-/// None is known: connections that cannot be taken are logged and tried again.
+/// None is known: connections that cannot be accepted are logged and tried again.
 pub async fn serve(
     socket: Socket,
     bounds: Bounds,
@@ -45,7 +45,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (stopped, stop) = watch::channel(false);
-    // All come from a few addresses, and nobody is known by name.
+    // All connections come from a few addresses, and clients are not known by name.
     let of_crowd = net::Bounds { all: bounds.connections, address: usize::MAX, known: usize::MAX };
     let accepting = Accepting {
         socket: Some(socket),
@@ -56,7 +56,7 @@ pub async fn serve(
         stop: Box::pin(wait_until_true(stop.clone())),
         stopping: stop.clone(),
     };
-    // Apart from accepting, which rests while all connections are taken.
+    // In its own task, since accepting pauses while all connections are taken.
     tokio::spawn(async move {
         shutdown.await;
         stopped.send_replace(true);
@@ -69,7 +69,7 @@ pub async fn serve(
             log::warn!("shutting down while messages are being received; their senders will try again");
         }
     };
-    // One more, which is taken and waits in `Accepting`.
+    // One more, which is accepted and waits in `Accepting`.
     let max_connections = bounds.connections.saturating_add(1);
     let config =
         indymilter::Config { max_connections, connection_timeout: CONNECTION_TIMEOUT, ..Default::default() };
@@ -81,23 +81,23 @@ async fn wait_until_true(mut flag: watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
-/// A connection that was taken, and its way to a place.
+/// An accepted connection that waits for a place.
 struct Waiting {
     stream: Stream,
     open: Open,
     seat: Pin<Box<dyn Future<Output = Option<Seat>> + Send>>,
 }
 
-/// Takes connections until it is told to stop; then the socket is closed and the MTA finds nobody there.
+/// Accepts connections until it must stop; then the socket is closed and the MTA cannot connect.
 struct Accepting {
     socket: Option<Socket>,
     crowd: Arc<Crowd>,
     bounds: Bounds,
     next: Option<Waiting>,
-    /// When it was last said that no more connections are taken, and how many had been closed by then.
+    /// The time of the last warning, and the number of closed connections by then.
     warned: Option<(Instant, u64)>,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The same, for connections that it ends.
+    /// The same, for the connections that it ends.
     stopping: watch::Receiver<bool>,
 }
 
@@ -129,7 +129,7 @@ impl Listener for Accepting {
                     self.next = Some(next);
                     return Poll::Pending;
                 }
-                // Only an address can have too many.
+                // Only a known address can have too many.
                 Poll::Ready(None) => (),
                 Poll::Ready(Some(seat)) => {
                     let place = Place::new(seat, self.bounds.idle);
@@ -145,20 +145,20 @@ impl Listener for Accepting {
     }
 }
 
-/// Says, once in a while, that all connections are taken; true if it did.
+/// Warns at intervals that all connections are taken; true if it did.
 fn warn(warned: &mut Option<(Instant, u64)>, crowd: &Crowd, bounds: Bounds) -> bool {
     if warned.is_some_and(|(at, _)| at.elapsed() < WARN_INTERVAL) {
         return false;
     }
     let closed = crowd.sent_away() - warned.map_or(0, |(_, closed)| closed);
-    let told = match closed {
+    let detail = match closed {
         0 => String::new(),
         closed => {
             format!("; {closed} that said nothing for {} s were closed for others", bounds.idle.as_secs_f64())
         }
     };
     log::warn!(
-        "{} connections are open, as many as max-connections allows: the MTA has to wait for more{told}",
+        "{} connections are open, as many as max-connections allows: the MTA has to wait for more{detail}",
         bounds.connections
     );
     true

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One connection of the MTA, and the message that is on its way through it. Knows nothing of the milter protocol.
+//! One connection of the MTA, and the message in transfer. Independent of the milter protocol.
 
 use crate::activity::Interface;
 use crate::judging::{Message, Service, address};
@@ -7,10 +7,10 @@ use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
+/// The most bytes of a login that are kept: a whole address (RFC 5321, 4.5.3.1).
 const MAX_LOGIN: usize = 320;
 
-/// Who speaks SMTP to the MTA.
+/// The SMTP client of the MTA.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Client {
     /// A client with this address.
@@ -24,9 +24,9 @@ pub(super) enum Client {
 /// A connection.
 pub(super) struct Session {
     pub(super) service: Arc<Service>,
-    /// Who speaks SMTP to the MTA, and on which listener the MTA asks: an envelope without a message.
+    /// The SMTP client of the MTA, and the listener: an envelope without a message.
     client: Envelope,
-    /// Whether the client's address could not be read: it is then not local mail.
+    /// Whether the client's address is unreadable: then it is not local mail.
     is_unknown: bool,
     pub(super) message: Option<Message>,
 }
@@ -37,18 +37,18 @@ impl Session {
         Self { service, client, is_unknown: false, message: None }
     }
 
-    /// Whether mail is verified here, by the rules of now.
+    /// Whether the milter verifies mail, by the current rules.
     pub(super) fn verifies(&self) -> bool {
         self.service.rules.load().verifies()
     }
 
-    /// Whether recipients are taken out of messages, by the rules of now.
+    /// Whether traps are removed from envelopes, by the current rules.
     pub(super) fn removes_traps(&self) -> bool {
         let rules = self.service.rules.load();
         rules.traps.discards() && !rules.traps.is_empty()
     }
 
-    /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
+    /// Takes the connected client. A host name in brackets, or "unknown", is none.
     pub(super) fn connect(&mut self, host: &str, client: Client) {
         let ip = match client {
             Client::At(ip) => Some(ip),
@@ -63,19 +63,19 @@ impl Session {
         };
     }
 
-    /// No client, on this listener.
+    /// An envelope without client, on this listener.
     fn nobody(&mut self) -> Envelope {
         Envelope { listener: self.client.listener.take(), ..Envelope::default() }
     }
 
-    /// The SMTP client is gone.
+    /// The SMTP client has disconnected.
     pub(super) fn disconnect(&mut self) {
         self.client = self.nobody();
         self.is_unknown = false;
         self.message = None;
     }
 
-    /// A message begins. Its client may have authenticated, mostly with a name.
+    /// Begins a message. Its client may have authenticated, usually with a login.
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool, login: Option<String>) {
         let sender = Some(address(sender).to_owned());
         let login = login.map(|mut login| {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A connection on which the whole answer at the end of a message leaves in one write.
+//! A connection on which the whole answer at the end of a message is sent in one write.
 //!
-//! `indymilter` flushes after each packet. Over TCP a header packet and the reply after it would then be two small
-//! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
-//! are held back until the reply that must follow them.
+//! `indymilter` flushes after each packet. Over TCP a header packet and the reply after it would then be two small segments, and the second
+//! may wait 40 ms for the acknowledgement of the first. So packets that change the message are held back until the reply that must follow
+//! them.
 //!
-//! And a connection on which the library reads nothing that it cannot parse: [`Incoming`] mends packets, and ends the session at
-//! those that are none. A session that ends for an error in the protocol leaves a line in the log, and is counted.
+//! And the library gets only packets that it can parse: [`Incoming`] repairs packets, and ends the session at invalid ones. A session that
+//! ends by an error in the protocol is logged and counted.
 
-use super::incoming::{Fault, Incoming, Noticed};
-use super::mend::number;
+use super::incoming::{Fault, Findings, Incoming};
 use super::place::Place;
+use super::repair::number;
 use crate::activity::Open;
 use std::io;
 use std::pin::Pin;
@@ -22,19 +22,19 @@ use tokio::sync::watch;
 /// The time after which an idle connection is closed; libmilter's own value, above all timeouts of MTAs.
 pub(super) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
 
-/// The packet by which the MTA is told to go on.
+/// The packet that makes the MTA continue.
 const CONTINUE: [u8; 5] = [0, 0, 0, 1, b'c'];
 
-/// Where the options stand in the answer to an offer: behind length, command, version and actions.
+/// The position of the options in the answer to an offer: after length, command, version and actions.
 const OPTIONS_AT: usize = 13;
 
-/// Bytes for the library that are kept for the next read without giving the memory back.
+/// The most bytes for the library for which memory is kept until the next read.
 const MAX_KEPT: usize = 64 << 10;
 
 /// Packets that are always followed by another: add, insert and change header, quarantine.
 const HELD: [u8; 4] = [b'h', b'i', b'm', b'q'];
 
-/// Bytes that are held back at most.
+/// The most bytes that are held back.
 const MAX_HELD: usize = 64 << 10;
 
 /// A stream of milter packets.
@@ -42,21 +42,21 @@ const MAX_HELD: usize = 64 << 10;
 pub(super) struct Coalescing<S> {
     inner: S,
     pending: Vec<u8>,
-    /// How much of `pending` is made of whole packets that are held back.
+    /// The number of bytes in `pending` that are complete packets to hold back.
     held: usize,
     place: Place,
     open: Open,
     incoming: Incoming,
-    /// What the library should read, and how much of it it did.
+    /// The bytes for the library, and how many of them it has read.
     ready: Vec<u8>,
     given: usize,
     /// Whether the session's end is known, or was announced.
     has_ended: bool,
     /// Whether the end is an error in the protocol.
     has_failed: bool,
-    /// The last command, and when the MTA last said something.
+    /// The last command, and the time of the MTA's last bytes.
     last: Option<u8>,
-    heard: Instant,
+    received_at: Instant,
     /// Whether the daemon stops.
     stopping: watch::Receiver<bool>,
 }
@@ -75,31 +75,31 @@ impl<S> Coalescing<S> {
             has_ended: false,
             has_failed: false,
             last: None,
-            heard: Instant::now(),
+            received_at: Instant::now(),
             stopping,
         }
     }
 
-    /// The session ends by an error in the protocol.
+    /// Ends the session by an error in the protocol.
     fn fail(&mut self, why: &str) {
         (self.has_ended, self.has_failed) = (true, true);
         self.open.broke();
         log::warn!("the MTA's connection is closed, and its message not judged: {why}");
     }
 
-    /// Takes what the MTA said.
+    /// Takes bytes of the MTA.
     fn take(&mut self, bytes: &[u8]) {
-        let mut noticed = Noticed::default();
-        let taken = self.incoming.take(bytes, &mut self.ready, &mut noticed);
-        self.place.read(&noticed.commands);
-        self.has_ended |= noticed.commands.contains(&b'Q');
-        self.last = noticed.commands.last().copied().or(self.last);
-        self.heard = Instant::now();
-        for what in noticed.mended {
+        let mut findings = Findings::default();
+        let taken = self.incoming.take(bytes, &mut self.ready, &mut findings);
+        self.place.read(&findings.commands);
+        self.has_ended |= findings.commands.contains(&b'Q');
+        self.last = findings.commands.last().copied().or(self.last);
+        self.received_at = Instant::now();
+        for what in findings.repaired {
             self.open.mended();
             log::warn!("the MTA sent a packet that is not well formed; its session goes on: {what}");
         }
-        for _ in 0..noticed.owed {
+        for _ in 0..findings.owed {
             self.pending.extend_from_slice(&CONTINUE);
         }
         if let Err(fault) = taken {
@@ -107,7 +107,7 @@ impl<S> Coalescing<S> {
         }
     }
 
-    /// Gives the library what it should read.
+    /// Gives the library its bytes.
     fn give(&mut self, buf: &mut ReadBuf<'_>) {
         let now = (self.ready.len() - self.given).min(buf.remaining());
         buf.put_slice(&self.ready[self.given..self.given + now]);
@@ -119,7 +119,7 @@ impl<S> Coalescing<S> {
         }
     }
 
-    /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
+    /// Whether all pending bytes may be held back: complete packets that another one must follow.
     fn may_hold(&mut self) -> bool {
         while let Some((length, [kind, ..])) = self.pending[self.held..].split_first_chunk::<4>() {
             let length = length.iter().fold(0, |n, &byte| n << 8 | usize::from(byte));
@@ -144,7 +144,7 @@ impl<S: AsyncWrite + Unpin> Coalescing<S> {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => drop(self.pending.drain(..written)),
                 Err(e) => {
-                    // The MTA is gone.
+                    // The MTA has disconnected.
                     self.has_ended = true;
                     return Poll::Ready(Err(e));
                 }
@@ -160,14 +160,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // Whoever reads waits for the other side, which must therefore have everything.
+        // A reader waits for the other side, which must therefore have everything.
         if !self.pending.is_empty() {
             ready!(self.poll_drain(cx))?;
         }
         let before = buf.filled().len();
         while self.given == self.ready.len() {
             if self.place.is_closed(cx) || self.has_failed {
-                // As if the MTA had hung up.
+                // As if the MTA had disconnected.
                 self.has_ended = true;
                 return Poll::Ready(Ok(()));
             }
@@ -223,9 +223,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
 }
 
 impl<S> Drop for Coalescing<S> {
-    /// Whatever else made an end of the session should not go unseen.
+    /// Reports any other end of the session.
     fn drop(&mut self) {
-        let is_silent = self.heard.elapsed() >= CONNECTION_TIMEOUT;
+        let is_silent = self.received_at.elapsed() >= CONNECTION_TIMEOUT;
         if !self.has_ended && !is_silent && !*self.stopping.borrow() {
             let after =
                 self.last.map_or_else(|| "nothing".to_owned(), |kind| format!("{:?}", char::from(kind)));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {
-        // As indymilter does it: in pieces, then a flush.
+        // As indymilter does: in pieces, then a flush.
         for piece in packet.chunks(5) {
             stream.write_all(piece).await.unwrap();
         }
@@ -290,7 +290,7 @@ mod tests {
             tokio::time::timeout(Duration::from_millis(1), stream.read(&mut [0; 1])).await
         });
         assert_eq!(n.unwrap(), 9);
-        // A progress packet stands alone and leaves at once.
+        // A progress packet is sent alone and at once.
         write(&mut stream, &packet(b'p', b"")).await;
         assert_eq!(far.read(&mut buffer).await.unwrap(), 5);
     }

@@ -8,7 +8,7 @@ use bulkmark_policy::Counts;
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
 use bulkmark_types::Signature;
-use bulkmark_verdict::is_of;
+use bulkmark_verdict::belongs_to;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
@@ -99,7 +99,7 @@ impl Mailings {
         let all = signatures.body.ok().into_iter().chain(near);
         let candidates: HashSet<usize> =
             all.filter_map(|signature| self.by_signature.get(&signature)).flatten().copied().collect();
-        candidates.into_iter().filter(|&i| is_of(&self.all[i], signatures, counted)).collect()
+        candidates.into_iter().filter(|&i| belongs_to(&self.all[i], signatures, counted)).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
 use bulkmark_ledger::now;
-use bulkmark_types::{Signature, told};
+use bulkmark_types::{Signature, remote_text};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -273,7 +273,7 @@ impl Gate {
     /// Records a refusal, and logs each reason once in a while.
     pub(super) fn refused(&self, client: &str, why: &str) {
         // It may quote the client.
-        let why = told(why);
+        let why = remote_text(why);
         self.note(client, |activity| {
             activity.refused += 1;
             for line in activity.refusals.note(&why, Instant::now()) {

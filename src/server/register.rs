@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::{Json, Response};
 use bulkmark_ledger::now;
 use bulkmark_sync::Code;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(super) async fn register(
         .map_err(|e| Failure(Code::Request, format!("expected {{\"name\":...,\"contact\":...}}: {e}")))?;
     let (gate, from) = (Arc::clone(&service.gate), caller.ip.map(|ip| ip.to_canonical()));
     let shown = from.map_or_else(|| "unix".to_owned(), |ip| ip.to_string());
-    let contact = told(&request.contact);
+    let contact = remote_text(&request.contact);
     let registering = tokio::task::spawn_blocking(move || gate.register(&request, from, now()));
     let done = registering.await.map_err(|_| Failure(Code::Unavailable, "try again later".to_owned()))?;
     let done = done.map_err(|e| {

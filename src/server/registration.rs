@@ -8,7 +8,7 @@ use super::acts::Registered;
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::quota::{PARTNER_INFLUENCE, PARTNER_RATE};
 use bulkmark_ledger::random_bytes;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -112,7 +112,7 @@ impl Clients {
         if request.name.is_empty() || request.name.len() > MOST_NAME || !request.name.chars().all(allowed) {
             return Err(NotRegistered::Name(request.name.chars().take(MOST_NAME).collect()));
         }
-        if request.contact.len() > MOST_CONTACT || told(&request.contact) != request.contact {
+        if request.contact.len() > MOST_CONTACT || remote_text(&request.contact) != request.contact {
             return Err(NotRegistered::Contact(request.contact.len()));
         }
         let waiting = || self.unapproved().map(|(_, site)| site).filter(|site| !site.is_over(now));

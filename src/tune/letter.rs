@@ -32,13 +32,13 @@ impl Letter {
             near: Near::default(),
             canary: false,
         };
-        let proven = bulkmark_policy::Proven::default();
+        let verified = bulkmark_policy::VerifiedNames::default();
         let content = Content {
             from: Vec::new(),
             list_id: None,
             message_id: None,
-            claimed: proven.clone(),
-            proven,
+            claimed: verified.clone(),
+            verified,
             unverified: None,
             correspondences: Vec::new(),
             is_allowed: false,

@@ -11,7 +11,7 @@ use super::tally::{MAX, Tally};
 use super::wanted::Senders;
 use bulkmark_ledger::{Ledger, LedgerError};
 use bulkmark_mail::{RawMessage, Stored};
-use bulkmark_policy::{Action, Backings, By, Counts, Verdict};
+use bulkmark_policy::{Action, Backings, Counts, PolicyRef, Verdict};
 use bulkmark_verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -161,7 +161,7 @@ struct Collected {
     labels: [u64; 3],
     bulk: [u64; 3],
     configured: Configured,
-    policies: HashMap<By, PolicyRow>,
+    policies: HashMap<PolicyRef, PolicyRow>,
     faults: Faults,
     tally: Tally,
     clusters: Clusters,

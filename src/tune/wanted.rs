@@ -10,7 +10,7 @@ use super::letter::Letter;
 use super::plain::plain;
 use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
-use bulkmark_policy::{Facts, Proven, WhiteList};
+use bulkmark_policy::{Facts, VerifiedNames, WhiteList};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ impl Senders {
         letter.content.from.iter().take(1).for_each(|address| sender.addresses.add(address));
         if is_bulk {
             sender.subject = letter.subject.as_str().into();
-            sender.verify(&letter.content.proven);
+            sender.verify(&letter.content.verified);
         }
     }
 
@@ -116,12 +116,12 @@ impl Sender {
     }
 
     /// Adds the verified domains of another bulk message.
-    fn verify(&mut self, proven: &Proven) {
+    fn verify(&mut self, verified: &VerifiedNames) {
         match &mut self.signed {
-            Some(all) => all.retain(|domain| proven.dkim.contains(domain)),
-            None => self.signed = Some(proven.dkim.clone()),
+            Some(all) => all.retain(|domain| verified.dkim.contains(domain)),
+            None => self.signed = Some(verified.dkim.clone()),
         }
-        let dmarc = proven.dmarc.first().map_or("", |domain| domain);
+        let dmarc = verified.dmarc.first().map_or("", |domain| domain);
         match &mut self.dmarc {
             Some(all) if *all != dmarc => all.clear(),
             Some(_) => (),
@@ -269,7 +269,8 @@ mod tests {
         let list = |signed: &[&str], dmarc: &[&str]| {
             let mut letter = letter("a@example.org", Some("news.example.org"), 0);
             let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-            letter.content.proven = Proven { dkim: all(signed), dmarc: all(dmarc), ..Proven::default() };
+            letter.content.verified =
+                VerifiedNames { dkim: all(signed), dmarc: all(dmarc), ..VerifiedNames::default() };
             (letter, Label::Ham, BULK)
         };
         let line = |letters: &[(Letter, Label, bool)]| lines(letters).remove(0).0;

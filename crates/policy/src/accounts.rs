@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What each account sent lately, so that one that was taken over is noticed. Pure: the time is told.
+//! The recent mail of each account, so that an account that was taken over is noticed. Pure: the caller passes the time.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Accounts that are kept, at about 300 bytes each. Beyond that those leave that sent nothing for longest.
+/// The most accounts that are kept, at about 300 bytes each. Beyond that, the accounts that have been silent for longest are removed.
 const MAX_ACCOUNTS: usize = 20_000;
 
-/// Bytes of a name that are kept.
+/// The most bytes of a name that are kept.
 const MAX_NAME: usize = 320;
 
-/// Pieces of the time over which mail is added up: it slides by one of them.
+/// The number of slots of the sliding window: it slides by one of them.
 const SLOTS: usize = 12;
 
-/// How much an account may send.
+/// The limits of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Seconds over which its mail is added up.
+    /// The length of the window in which its mail is summed, in seconds.
     pub window: u64,
-    /// Copies of bulk at which it is over its limit; zero: there is none.
+    /// The copies of bulk from which on it is over its limit; zero: no limit.
     pub bulk: u32,
     /// The same for the recipients of all its mail.
     pub recipients: u32,
 }
 
-/// What was sent.
+/// An amount of mail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Copies of bulk.
@@ -47,15 +47,16 @@ impl Sent {
     }
 }
 
-/// How an account stands.
+/// The state of an account after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// All that it sent in the time, the last message with it.
+    /// All its mail in the window, this message included.
     pub sent: Sent,
     /// Whether that is over its limit.
     pub is_over: bool,
-    /// Whether somebody is to be told: it has just got there, or was there for the whole time since it was told last.
-    pub is_news: bool,
+    /// Whether to notify the postmaster: the account has just reached the limit, or has been over it for a whole window since the last
+    /// notification.
+    pub must_notify: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -63,17 +64,18 @@ struct Account {
     slots: [Sent; SLOTS],
     /// The number of the slot of the last message.
     newest: u64,
-    /// When it was told, in seconds since 1970.
-    told: Option<u64>,
+    /// The time of the last notification, in seconds since 1970.
+    #[serde(rename = "told")]
+    notified_at: Option<u64>,
 }
 
 impl Account {
-    /// Has time go on to this slot.
+    /// Slides the window to this slot.
     fn slide(&mut self, slot: u64) {
         let passed = usize::try_from(slot.saturating_sub(self.newest)).unwrap_or(SLOTS).min(SLOTS);
         self.slots.rotate_right(passed);
         self.slots[..passed].fill(Sent::default());
-        // A clock that was set back has no time pass.
+        // If the clock was set back, no time passes.
         self.newest = self.newest.max(slot);
     }
 
@@ -82,19 +84,19 @@ impl Account {
     }
 }
 
-/// What all accounts sent lately.
+/// The recent mail of all accounts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Accounts {
-    /// Seconds over which mail is added up.
+    /// The length of the window, in seconds.
     window: u64,
     accounts: HashMap<String, Account>,
 }
 
-/// One account, for people.
+/// One account, as commands and pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AccountStatus {
-    /// The name by which it logs in, or the client's address in brackets.
+    /// Its login, or the client's address in brackets.
     pub account: String,
     /// Copies of bulk.
     pub bulk: u32,
@@ -105,10 +107,10 @@ pub struct AccountStatus {
 }
 
 impl Accounts {
-    /// An account sent something; how it stands now. `now` is in seconds since 1970.
+    /// Adds mail to an account and returns its new state. `now` is in seconds since 1970.
     pub fn sent(&mut self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
         if self.window != limits.window {
-            // What was added up by other slots cannot be told apart.
+            // Sums over slots of another length cannot be converted.
             *self = Self { window: limits.window, accounts: HashMap::new() };
         }
         let slot = self.slot(now);
@@ -124,16 +126,17 @@ impl Accounts {
         account.slots[0] = account.slots[0].and(what);
         let sent = account.sum();
         let is_over = sent.is_over(limits);
-        let is_news = is_over && account.told.is_none_or(|told| now.saturating_sub(told) >= limits.window);
-        match (is_over, is_news) {
-            (_, true) => account.told = Some(now),
-            (false, _) => account.told = None,
+        let must_notify =
+            is_over && account.notified_at.is_none_or(|at| now.saturating_sub(at) >= limits.window);
+        match (is_over, must_notify) {
+            (_, true) => account.notified_at = Some(now),
+            (false, _) => account.notified_at = None,
             (true, false) => (),
         }
-        Standing { sent, is_over, is_news }
+        Standing { sent, is_over, must_notify }
     }
 
-    /// Whether none sent anything.
+    /// Whether no account sent anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty()
@@ -143,8 +146,8 @@ impl Accounts {
         now / (self.window / SLOTS as u64).max(1)
     }
 
-    /// Makes room: those leave that sent nothing in the time, and if that is not enough, the quarter that sent nothing for
-    /// longest; of two the one that is not over its limit.
+    /// Makes room: removes accounts without mail in the window, and if that is not enough, the quarter that has been silent for longest,
+    /// accounts over their limit last.
     fn forget(&mut self, slot: u64) {
         let accounts = &mut self.accounts;
         accounts.retain(|_, account| slot.saturating_sub(account.newest) < SLOTS as u64);
@@ -152,27 +155,27 @@ impl Accounts {
             return;
         }
         let mut ages: Vec<_> =
-            accounts.values().map(|account| (account.told.is_some(), account.newest)).collect();
+            accounts.values().map(|account| (account.notified_at.is_some(), account.newest)).collect();
         ages.sort_unstable();
         let oldest = ages[ages.len() / 4];
         let mut left = ages.len() / 4 + 1;
         accounts.retain(|_, account| {
-            let leaves = left > 0 && (account.told.is_some(), account.newest) <= oldest;
+            let leaves = left > 0 && (account.notified_at.is_some(), account.newest) <= oldest;
             left -= usize::from(leaves);
             !leaves
         });
     }
 
-    /// How many sent anything in the time, and how many of them are over their limit.
+    /// The number of accounts with mail in the window, and of those over their limit.
     #[must_use]
     pub fn numbers(&self, now: u64) -> (usize, usize) {
         let slot = self.slot(now);
         let live =
             self.accounts.values().filter(|account| slot.saturating_sub(account.newest) < SLOTS as u64);
-        live.fold((0, 0), |(all, over), account| (all + 1, over + usize::from(account.told.is_some())))
+        live.fold((0, 0), |(all, over), account| (all + 1, over + usize::from(account.notified_at.is_some())))
     }
 
-    /// So many accounts that sent bulk, or are over their limit: these first, then those with the most bulk.
+    /// At most `most` accounts that sent bulk or are over their limit: first those over the limit, then by bulk.
     #[must_use]
     pub fn list(&self, most: usize, now: u64) -> Vec<AccountStatus> {
         let slot = self.slot(now);
@@ -180,7 +183,7 @@ impl Accounts {
             let mut account = account.clone();
             account.slide(slot);
             let Sent { bulk, recipients } = account.sum();
-            let over = account.told.is_some() && recipients > 0;
+            let over = account.notified_at.is_some() && recipients > 0;
             (bulk > 0 || over).then(|| AccountStatus { account: name.clone(), bulk, recipients, over })
         };
         let mut list: Vec<_> = self.accounts.iter().filter_map(status).collect();
@@ -204,17 +207,21 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_over_its_limit_at_the_limit_and_that_is_told_once() {
+    fn an_account_is_over_its_limit_at_the_limit_and_that_is_notified_once() {
         let mut accounts = Accounts::default();
         let mut sent = |name: &str, copies, now| {
-            let Standing { sent, is_over, is_news } = accounts.sent(name, bulk(copies), LIMITS, now);
-            (sent.bulk, is_over, is_news)
+            let Standing { sent, is_over, must_notify } = accounts.sent(name, bulk(copies), LIMITS, now);
+            (sent.bulk, is_over, must_notify)
         };
         assert_eq!(sent("anna", 99, NOW), (99, false, false));
         assert_eq!(sent("ben", 99, NOW), (99, false, false), "another account");
         assert_eq!(sent("anna", 1, NOW + 1), (100, true, true));
         assert_eq!(sent("anna", 1, NOW + 2), (101, true, false));
-        assert_eq!(sent("anna", 100, NOW + 3700), (100, true, true), "it went on, and is told again");
+        assert_eq!(
+            sent("anna", 100, NOW + 3700),
+            (100, true, true),
+            "it went on, so there is another notification"
+        );
         assert_eq!(sent("anna", 1, NOW + 9000), (1, false, false));
         let status = |account: &str, bulk, over| AccountStatus {
             account: account.to_owned(),
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn recipients_have_a_limit_of_their_own() {
+    fn recipients_have_their_own_limit() {
         let limits = Limits { recipients: 50, bulk: 0, ..LIMITS };
         let mut accounts = Accounts::default();
         let sent = |recipients| Sent { bulk: 0, recipients };
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_makes_up_names_takes_bounded_memory_and_hides_nobody() {
+    fn made_up_names_take_bounded_memory_and_hide_nobody() {
         let mut accounts = Accounts::default();
         assert!(accounts.sent("taken over", bulk(100), LIMITS, NOW).is_over);
         for n in 0..3 * MAX_ACCOUNTS {
@@ -265,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_kept_over_restarts() {
+    fn accounts_survive_restarts() {
         let mut accounts = Accounts::default();
         accounts.sent("anna", bulk(99), LIMITS, NOW);
         let text = serde_json::to_string(&accounts).unwrap();

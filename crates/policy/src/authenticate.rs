@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `[authentication]`: who tells whether DKIM, SPF and DMARC hold.
+//! `[authentication]`: the source of results of DKIM, SPF and DMARC.
 
 use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How it is known whether DKIM, SPF and DMARC hold.
+/// The source of results of DKIM, SPF and DMARC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Authenticate {
-    /// Not at all.
+    /// None.
     #[default]
     No,
-    /// By Authentication-Results of trusted servers.
+    /// Authentication-Results of trusted servers.
     Header,
-    /// By verifying them here.
+    /// The milter verifies them.
     #[serde(rename = "self")]
     Here,
 }
 
-/// The name by which a server says what it verified, in lower case.
+/// The name under which a server reports its results, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct AuthservId(pub(super) String);
@@ -37,7 +37,7 @@ impl TryFrom<String> for AuthservId {
     }
 }
 
-/// A server that answers questions to DNS: an address, with a port where it is not 53.
+/// A DNS server: an address, with a port unless it is 53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct NameServer(pub SocketAddr);
@@ -63,15 +63,15 @@ impl fmt::Display for NameServer {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Authentication {
-    /// How it is known.
+    /// The source of results.
     pub authenticate: Authenticate,
-    /// The servers whose word counts.
+    /// The trusted servers.
     pub authserv_ids: Vec<AuthservId>,
-    /// The methods of which their word counts, since they verify these of every message.
+    /// The methods whose results count, since these servers verify them for every message.
     pub methods: Vec<Method>,
-    /// Who is asked for keys and records; nobody named: those of the system.
+    /// The DNS servers for keys and records; if empty, those of the system.
     pub nameservers: Vec<NameServer>,
-    /// How long a message waits for all their answers together (`lookup-timeout`).
+    /// The time that a message waits for all their answers together (`lookup-timeout`).
     #[serde(skip)]
     pub timeout: Duration,
 }
@@ -104,10 +104,10 @@ impl Authentication {
         self.authenticate == Authenticate::Here
     }
 
-    /// Whether the keys fit together.
+    /// Checks that the keys fit together.
     ///
     /// # Errors
-    /// The key, and what is wrong with it.
+    /// The key, and its problem.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.authenticate == Authenticate::Header && self.authserv_ids.is_empty() {
             let message = "authenticate is \"header\", expected the names of servers whose Authentication-Results fields count, \
@@ -118,7 +118,7 @@ impl Authentication {
     }
 }
 
-/// What can be verified.
+/// A method of authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -131,7 +131,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As configurations and lists write it.
+    /// The name in configurations and lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whose word counts on DKIM, SPF and DMARC, and what it proves.
+//! The results of DKIM, SPF and DMARC that count, and the names that they verify.
 //!
-//! A sender can write Authentication-Results himself. So a result counts only
+//! A sender can write Authentication-Results too. So a result counts only
 //!
 //! - if its server is trusted, and the field is as servers write it ([`AuthenticationResults::parse`]);
-//! - if no field above says what came of the same method, or cannot be read: what our servers write stands above what came with
-//!   the message, and a sender may have made it long or odd;
-//! - if the message has what was verified: a whole DKIM signature of that domain, a From address, a sender. A verifier then has
-//!   something to say, above, of what somebody forged.
+//! - if no field above has a result of the same method or is unreadable: our servers write above the fields that came with the message, and a
+//!   sender can make their field long or malformed;
+//! - if the message has the verified part: a whole DKIM signature of that domain, a From address, a sender. A verifier then writes its own
+//!   result above a forged one.
 
 use super::authenticate::{Authenticate, Authentication};
 use bulkmark_mail::{AuthenticationResults, Fields, MethodResult, is_of_provider};
 use std::fmt;
 
-/// Names that stand behind a message, since it was verified that they do. In lower case.
+/// The verified names of a message, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Proven {
+pub struct VerifiedNames {
     /// Domains with a valid DKIM signature.
     pub dkim: Vec<String>,
-    /// Envelope senders, or their domains, for whom the client may send.
+    /// Envelope senders, or their domains, for which the client may send.
     pub spf: Vec<String>,
-    /// Domains of the From field by their own rules.
+    /// Domains of the From field, by their own policies.
     pub dmarc: Vec<String>,
 }
 
-impl Proven {
-    /// What a message claims: who signed it, for whom its client sends, and from whom it is. Nothing of it is verified.
+impl VerifiedNames {
+    /// The names that a message claims: its signers, its envelope sender and its author. None is verified.
     #[must_use]
     pub fn claimed(fields: &Fields, sender: Option<&str>) -> Self {
         let lower = |name: &str| name.to_lowercase();
         let mut dkim = fields.signed_by.clone();
         dkim.dedup();
-        // The null sender is nobody's.
+        // The null sender has no domain.
         let spf = sender.filter(|sender| sender.contains('@')).map(lower).into_iter().collect();
         let mut from: Vec<_> = fields.from.iter().map(|from| lower(domain(from))).collect();
         from.dedup();
         Self { dkim, spf, dmarc: if from.len() == 1 { from } else { Vec::new() } }
     }
 
-    /// Who stands behind a message from these addresses: the domain of them all, if it was verified that it, or one above or below
-    /// it, sent it or signed it; and the address itself where anybody can have one in that domain.
+    /// The verified author of a message from these addresses: their common domain, if this domain, one above or one below sent or signed it;
+    /// at a mail provider, the whole address.
     #[must_use]
     pub fn author(&self, from: &[String]) -> Option<String> {
         let (address, others) = from.split_first()?;
@@ -59,7 +59,7 @@ impl Proven {
         [&self.dkim, &self.spf, &self.dmarc].iter().all(|names| names.is_empty())
     }
 
-    /// Adds those of the other that are not there yet.
+    /// Adds the other's names, without duplicates.
     pub fn extend(&mut self, other: Self) {
         let Self { dkim, spf, dmarc } = other;
         for (all, more) in [(&mut self.dkim, dkim), (&mut self.spf, spf), (&mut self.dmarc, dmarc)] {
@@ -72,34 +72,34 @@ impl Proven {
     }
 }
 
-static NOTHING: Proven = Proven { dkim: Vec::new(), spf: Vec::new(), dmarc: Vec::new() };
+static NONE: VerifiedNames = VerifiedNames { dkim: Vec::new(), spf: Vec::new(), dmarc: Vec::new() };
 
-impl Proven {
-    /// The same, or nothing where the sender has a name by which he could write results of his own into those of a verifier.
+impl VerifiedNames {
+    /// The same, or nothing if the sender's address could inject results into a verifier's field.
     #[must_use]
     pub fn for_sender(&self, sender: Option<&str>) -> &Self {
-        if sender.is_some_and(breaks_fields) { &NOTHING } else { self }
+        if sender.is_some_and(breaks_fields) { &NONE } else { self }
     }
 }
 
-/// Why a result does not count.
+/// The reason why a result does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
     /// `authenticate` is not "header".
     Off,
     /// Its server is not trusted.
     Untrusted,
-    /// Its method is none of those that our servers verify.
+    /// Our servers do not verify its method.
     Method,
-    /// It is not as servers write it.
+    /// Its form is not a server's.
     Malformed,
-    /// A field above says what came of this method.
+    /// A field above has a result of this method.
     Below,
     /// A field above cannot be read.
     BelowMalformed,
     /// It is not "pass".
     NoPass,
-    /// It does not say of whom, or says it twice.
+    /// It names no domain, or two.
     NoName,
     /// The message has no whole DKIM signature of that domain.
     Unsigned,
@@ -127,30 +127,29 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// Is called with a field's server, one of its results, and what became of that.
-pub type Tell<'a> = dyn FnMut(&str, Option<&MethodResult>, Result<(), Ignored>) + 'a;
+/// A callback for each result: the field's server, the result, and whether it counts.
+pub type OnResult<'a> = dyn FnMut(&str, Option<&MethodResult>, Result<(), Ignored>) + 'a;
 
 impl Authentication {
-    /// What is proven of a message with these fields.
+    /// The verified names of a message with these fields.
     #[must_use]
-    pub fn proven(&self, fields: &Fields) -> Proven {
-        // Nothing is, so they need not be read.
+    pub fn verified(&self, fields: &Fields) -> VerifiedNames {
+        // No result counts, so none needs to be read.
         if self.authenticate != Authenticate::Header {
-            return Proven::default();
+            return VerifiedNames::default();
         }
         self.judge(fields, &mut |_, _, _| ())
     }
 
-    /// The same. `tell` is called with each field's server, its results, and what became of
-    /// them; without server and result for a field that says nothing.
-    pub fn judge(&self, fields: &Fields, tell: &mut Tell<'_>) -> Proven {
-        let mut proven = Proven::default();
-        // Methods of which a trusted field said something already.
-        let mut said: Vec<String> = Vec::new();
+    /// The same. `on_result` is called for each result; without server and result for a field that has none.
+    pub fn judge(&self, fields: &Fields, on_result: &mut OnResult<'_>) -> VerifiedNames {
+        let mut verified = VerifiedNames::default();
+        // Methods with a result in a trusted field above.
+        let mut seen: Vec<String> = Vec::new();
         let mut was_malformed = false;
         for value in &fields.authentication_results {
             let Some(field) = AuthenticationResults::parse(value) else {
-                tell("", None, Err(Ignored::Malformed));
+                on_result("", None, Err(Ignored::Malformed));
                 was_malformed = true;
                 continue;
             };
@@ -165,21 +164,21 @@ impl Authentication {
                 let taken = match ignored {
                     Some(ignored) => Err(ignored),
                     None if !self.verifies(&result.method) => Err(Ignored::Method),
-                    None if said.contains(&result.method) => Err(Ignored::Below),
-                    None => proven.take(result, fields),
+                    None if seen.contains(&result.method) => Err(Ignored::Below),
+                    None => verified.take(result, fields),
                 };
-                tell(&field.server, Some(result), taken);
+                on_result(&field.server, Some(result), taken);
             }
             if ignored.is_none() {
-                said.extend(field.results.into_iter().map(|result| result.method));
+                seen.extend(field.results.into_iter().map(|result| result.method));
             }
         }
-        proven
+        verified
     }
 }
 
-impl Proven {
-    /// Takes the result of a trusted server.
+impl VerifiedNames {
+    /// Adds the name of a trusted server's result.
     fn take(&mut self, result: &MethodResult, fields: &Fields) -> Result<(), Ignored> {
         let (property, names) = match &*result.method {
             "dkim" => ("header.d", &mut self.dkim),
@@ -214,17 +213,17 @@ impl Proven {
     }
 }
 
-/// Whether a domain is the other one or below it.
+/// Whether `domain` is `other` or below it.
 fn is_below(domain: &str, other: &str) -> bool {
     domain.strip_suffix(other).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// The domain of an address, or the whole.
+/// The domain of an address, or the whole text if it has no `@`.
 pub(super) fn domain(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, domain)| domain)
 }
 
-/// Whether an address or name has characters that end something in a field.
+/// Whether a name has characters that end a part of a field.
 fn breaks_fields(name: &str) -> bool {
     name.contains(|c: char| c.is_whitespace() || c.is_control() || "\"();,\\<>".contains(c))
 }
@@ -248,7 +247,7 @@ mod tests {
 
     const SIGNED: &str = "DKIM-Signature: v=1; a=rsa-sha256; d=shop.example; s=s; h=from; bh=AA==; b=AA==\n";
 
-    /// What is proven by these fields above a message that the shop signed, and why not.
+    /// The verified names by these fields above a message that the shop signed, and the reasons for the other results.
     fn judge(fields: &str) -> (String, Vec<Ignored>) {
         let raw = format!("{fields}{SIGNED}From: News <news@shop.example>\n\nbody\n");
         judge_raw(&raw, &trusting(&["MX.test", "filter.test"]))
@@ -257,8 +256,8 @@ mod tests {
     fn judge_raw(raw: &str, trusting: &Authentication) -> (String, Vec<Ignored>) {
         let fields = RawMessage::from_bytes(raw.as_bytes()).unwrap().fields();
         let mut ignored = Vec::new();
-        let proven = trusting.judge(&fields, &mut |_, _, taken| ignored.extend(taken.err()));
-        let Proven { dkim, spf, dmarc } = proven;
+        let verified = trusting.judge(&fields, &mut |_, _, taken| ignored.extend(taken.err()));
+        let VerifiedNames { dkim, spf, dmarc } = verified;
         let names = [("dkim", dkim), ("spf", spf), ("dmarc", dmarc)];
         let names: Vec<_> =
             names.iter().flat_map(|(m, all)| all.iter().map(move |name| format!("{m} {name}"))).collect();
@@ -268,7 +267,7 @@ mod tests {
     const PASS: &str = "Authentication-Results: mx.test; dkim=pass header.d=shop.example\n";
 
     #[test]
-    fn what_trusted_servers_say_counts() {
+    fn results_of_trusted_servers_count() {
         assert_eq!(judge(PASS), ("dkim shop.example".to_owned(), vec![]));
         let all = "Authentication-Results: filter.test; dmarc=pass header.from=Shop.example;\n \
                    spf=pass smtp.mailfrom=bounce@shop.example\n";
@@ -281,28 +280,28 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_does_not() {
+    fn results_of_others_do_not_count() {
         assert_eq!(
             judge(&PASS.replace("mx.test", "relay.example")),
             (String::new(), vec![Ignored::Untrusted])
         );
         let off = Authentication { authenticate: Authenticate::No, ..trusting(&["mx.test"]) };
         assert_eq!(judge_raw(PASS, &off), (String::new(), vec![Ignored::Off]));
-        // OpenDKIM removes no such field that says nothing of DKIM.
+        // OpenDKIM does not remove a field without DKIM results.
         let dkim_alone = Authentication { methods: vec![Method::Dkim], ..trusting(&["mx.test"]) };
         let spf = judge_raw(&PASS.replace("dkim=pass header.d", "spf=pass smtp.mailfrom"), &dkim_alone);
         assert_eq!(spf, (String::new(), vec![Ignored::Method]));
-        // Under another name: what removes forged fields does not find it.
+        // Programs that remove forged fields do not find it under this name.
         assert_eq!(judge(&PASS.replace("Results:", "Results :")), (String::new(), vec![]));
     }
 
-    /// The verifier's field stands on top, whether the other server is trusted as well or not.
+    /// The verifier's field is on top, whether or not the other server is trusted too.
     #[test]
-    fn what_stands_below_a_verifiers_field_does_not() {
+    fn results_below_a_verifiers_field_do_not_count() {
         let none = "Authentication-Results: filter.test; dkim=none\n";
         let unsure = judge(&format!("{none}{PASS}"));
         assert_eq!(unsure, (String::new(), vec![Ignored::NoPass, Ignored::Below]));
-        // A sender with many signatures, or odd ones, makes the verifier's field long or odd.
+        // A sender with many or malformed signatures makes the verifier's field long or malformed.
         let long = "Authentication-Results: mx.test".to_owned()
             + &"; dkim=fail header.d=evil.example".repeat(200)
             + "\n";
@@ -316,9 +315,9 @@ mod tests {
         assert_eq!(judge(&format!("{other}{PASS}")).0, "dkim shop.example");
     }
 
-    /// A verifier that says nothing of mail without a signature leaves what a sender wrote on top.
+    /// A verifier that writes no field for unsigned mail leaves the sender's field on top.
     #[test]
-    fn a_message_that_has_nothing_to_verify_proves_nothing() {
+    fn a_message_without_anything_to_verify_has_no_verified_name() {
         let trusting = trusting(&["mx.test"]);
         let judge = |raw: String| judge_raw(&raw, &trusting);
         let unsigned = judge(format!("{PASS}From: a@shop.example\n\n"));
@@ -332,12 +331,12 @@ mod tests {
         }
     }
 
-    /// A domain speaks for its own mail alone, and a provider for each of its users.
+    /// A domain verifies its own mail only, and a provider each of its users.
     #[test]
-    fn who_stands_behind_it() {
+    fn the_author_is_an_aligned_domain_or_a_providers_user() {
         let author = |from: &[&str], dkim: &str| {
-            let proven = Proven { dkim: vec![dkim.to_owned()], ..Proven::default() };
-            proven.author(&from.iter().map(|&from| from.to_owned()).collect::<Vec<_>>())
+            let verified = VerifiedNames { dkim: vec![dkim.to_owned()], ..VerifiedNames::default() };
+            verified.author(&from.iter().map(|&from| from.to_owned()).collect::<Vec<_>>())
         };
         let shop = Some("shop.example".to_owned());
         assert_eq!(author(&["a@Shop.example"], "shop.example"), shop);
@@ -353,17 +352,18 @@ mod tests {
             assert_eq!(author(from, dkim), None);
         }
         assert_eq!(author(&["a@shop.example", "b@other.example"], "shop.example"), None);
-        let by_sender = Proven { spf: vec!["bounce@shop.example".to_owned()], ..Proven::default() };
+        let by_sender =
+            VerifiedNames { spf: vec!["bounce@shop.example".to_owned()], ..VerifiedNames::default() };
         assert_eq!(by_sender.author(&["a@shop.example".to_owned()]), shop);
     }
 
     #[test]
-    fn a_sender_who_could_break_a_field_proves_nothing() {
-        let proven = Proven { dkim: vec!["shop.example".to_owned()], ..Proven::default() };
-        assert_eq!(proven.for_sender(Some("bounce=me+x@shop.example")), &proven);
-        assert_eq!(proven.for_sender(None), &proven);
+    fn a_sender_that_could_break_a_field_has_no_verified_name() {
+        let verified = VerifiedNames { dkim: vec!["shop.example".to_owned()], ..VerifiedNames::default() };
+        assert_eq!(verified.for_sender(Some("bounce=me+x@shop.example")), &verified);
+        assert_eq!(verified.for_sender(None), &verified);
         for odd in ["\"a; dkim=pass\"@evil.example", "a) dkim=pass (@evil.example", "a b@evil.example"] {
-            assert_eq!(proven.for_sender(Some(odd)), &Proven::default(), "{odd}");
+            assert_eq!(verified.for_sender(Some(odd)), &VerifiedNames::default(), "{odd}");
         }
         let twice = PASS.replace("header.d", "header.d=evil.example header.d");
         assert_eq!(judge(&twice), (String::new(), vec![Ignored::NoName]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One condition of an entry: a form and a value.
 
-use super::authentication::Proven;
+use super::authentication::VerifiedNames;
 use super::facts::Facts;
 use super::name::Name;
 use super::network::Network;
@@ -11,7 +11,7 @@ use bulkmark_types::Signature;
 use std::fmt;
 use std::sync::Arc;
 
-/// What must be so for an entry to match.
+/// A condition that must hold for an entry to match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     Ip(Network),
@@ -29,17 +29,17 @@ pub(super) enum Condition {
 
 /// Opens tables.
 pub(super) trait Open {
-    /// The table of this kind in the file that Postfix calls `path`.
+    /// Opens the table of this kind in the file that Postfix calls `path`.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     fn open(&mut self, kind: &str, path: &str) -> Result<Table, String>;
 }
 
 /// Reads an entry: one condition, or several with "&" between them.
 ///
 /// # Errors
-/// What was found and what was expected.
+/// The text that was found, and the expected one.
 pub(super) fn parse(entry: &str, open: &mut dyn Open) -> Result<Vec<Condition>, String> {
     let words: Vec<&str> = entry.split_whitespace().collect();
     let conditions = words.split(|&word| word == "&").map(|words| {
@@ -69,7 +69,7 @@ fn table(form: &str, value: &str, open: &mut dyn Open) -> Option<Result<Pattern,
     Some(table.map(Pattern::Table))
 }
 
-/// Postfix's other types of tables.
+/// Postfix's other types of tables, for a better error message.
 const OTHER_KINDS: [&str; 20] = [
     "btree", "cidr", "dbm", "environ", "fail", "hash", "inline", "internal", "ldap", "memcache", "mysql",
     "nis", "pcre", "pgsql", "pipemap", "proxy", "regexp", "sqlite", "static", "texthash",
@@ -113,8 +113,8 @@ impl Condition {
         condition.ok_or_else(|| format!("found \"{value}\" after {form}, expected {expected}"))
     }
 
-    /// Whether it holds of a message, whoever its recipients are. One of recipients holds of none.
-    pub(super) fn holds(&self, known: &Known<'_>) -> bool {
+    /// Whether it holds for a message, regardless of recipients. A `recipient` condition never does.
+    pub(super) fn holds(&self, known: &NormalizedFacts<'_>) -> bool {
         let any = |pattern: &Pattern, names: &[Name]| {
             names.iter().any(|name| pattern.matches(name, known.facts.answers))
         };
@@ -133,21 +133,27 @@ impl Condition {
         }
     }
 
-    /// The names that it asks somebody to verify, of those that are known.
-    pub(super) fn claims(&self, known: &Known<'_>) -> Proven {
+    /// The claimed names that must be verified for it to hold.
+    pub(super) fn claims(&self, known: &NormalizedFacts<'_>) -> VerifiedNames {
         let matching = |pattern: &Pattern, names: &[Name]| {
             let names = names.iter().filter(|name| pattern.matches(name, known.facts.answers));
             names.map(|name| name.whole().to_owned()).collect()
         };
         match self {
-            Self::Dkim(pattern) => Proven { dkim: matching(pattern, &known.dkim), ..Proven::default() },
-            Self::Spf(pattern) => Proven { spf: matching(pattern, &known.spf), ..Proven::default() },
-            Self::Dmarc(pattern) => Proven { dmarc: matching(pattern, &known.dmarc), ..Proven::default() },
-            _ => Proven::default(),
+            Self::Dkim(pattern) => {
+                VerifiedNames { dkim: matching(pattern, &known.dkim), ..VerifiedNames::default() }
+            }
+            Self::Spf(pattern) => {
+                VerifiedNames { spf: matching(pattern, &known.spf), ..VerifiedNames::default() }
+            }
+            Self::Dmarc(pattern) => {
+                VerifiedNames { dmarc: matching(pattern, &known.dmarc), ..VerifiedNames::default() }
+            }
+            _ => VerifiedNames::default(),
         }
     }
 
-    /// Its pattern, where names are compared with one.
+    /// The index of the names that it compares, and its pattern.
     fn pattern(&self) -> Option<(usize, &Pattern)> {
         Some(match self {
             Self::Ip(_) | Self::NullSender | Self::Signature(_) => return None,
@@ -162,23 +168,23 @@ impl Condition {
         })
     }
 
-    /// The names that it is about, and the table elsewhere that is asked for them.
+    /// The index of the names that it compares, and the remote table that it asks for them.
     pub(super) fn remote(&self) -> Option<(usize, &RemoteTable)> {
         let (names, pattern) = self.pattern()?;
         Some((names, pattern.remote()?))
     }
 
-    /// Whether anybody can make it hold, since it is about what a sender writes.
+    /// Whether any sender can make it hold, since it checks text that the sender writes.
     pub(super) const fn is_forgeable(&self) -> bool {
         matches!(self, Self::Sender(_) | Self::NullSender | Self::From(_) | Self::ListId(_))
     }
 
-    /// Whether it is about single recipients.
+    /// Whether it depends on a single recipient.
     pub(super) const fn is_of_recipient(&self) -> bool {
         matches!(self, Self::Recipient(_))
     }
 
-    /// By which method somebody must verify mail for it to hold.
+    /// The method that must verify mail for it to hold.
     pub(super) const fn method(&self) -> Option<&'static str> {
         match self {
             Self::Dkim(_) => Some("dkim"),
@@ -189,8 +195,8 @@ impl Condition {
     }
 }
 
-/// What is known of a message, its names as they are compared.
-pub(super) struct Known<'a> {
+/// The facts about a message, with its names normalized.
+pub(super) struct NormalizedFacts<'a> {
     facts: &'a Facts<'a>,
     pub(super) host: Vec<Name>,
     pub(super) sender: Vec<Name>,
@@ -201,22 +207,23 @@ pub(super) struct Known<'a> {
     pub(super) dmarc: Vec<Name>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> NormalizedFacts<'a> {
     pub(super) fn of(facts: &'a Facts<'a>) -> Self {
         let one =
             |name: Option<&str>| name.filter(|name| !name.is_empty()).map(Name::of).into_iter().collect();
         let all = |names: &[String]| names.iter().map(|name| Name::of(name)).collect();
-        let proven =
-            |names: fn(&Proven) -> &Vec<String>| facts.proven.map_or(&[][..], |proven| names(proven));
+        let verified = |names: fn(&VerifiedNames) -> &Vec<String>| {
+            facts.verified.map_or(&[][..], |verified| names(verified))
+        };
         Self {
             facts,
             host: one(facts.client_host),
             sender: one(facts.sender),
             from: all(facts.from),
             list_id: one(facts.list_id),
-            dkim: all(proven(|proven| &proven.dkim)),
+            dkim: all(verified(|verified| &verified.dkim)),
             spf: facts.spf().map(Name::of).collect(),
-            dmarc: all(proven(|proven| &proven.dmarc)),
+            dmarc: all(verified(|verified| &verified.dmarc)),
         }
     }
 }

@@ -1,67 +1,67 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail from those to whom one's own users wrote: what is done with it, and when it really is from them.
+//! Mail from correspondents, that is, from addresses that one's own users wrote to: its treatment, and its verification.
 
-use super::authentication::{Proven, domain};
+use super::authentication::{VerifiedNames, domain};
 use super::facts::Facts;
 use super::name::Name;
 use serde::Deserialize;
 
-/// What is done with bulk and spam from somebody to whom a recipient wrote.
+/// The treatment of bulk and spam from a correspondent of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correspondents {
     /// It is only marked.
     #[default]
     NeverRefuse,
-    /// What is done with that of anybody.
+    /// The same as for all other mail.
     Off,
 }
 
-/// By what a message says from whom it is. Either is written by whoever sends it.
+/// The place of a sender's address. The sender writes both, so neither is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// The envelope's sender.
     Sender,
-    /// The one address of the From field.
+    /// The only address of the From field.
     From,
 }
 
-/// That a recipient wrote to an address by which a message comes, whoever really sent it.
+/// A recipient wrote to an address that the message claims as its sender, verified or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correspondence {
-    /// The recipient, as the envelope has it.
+    /// The recipient, as in the envelope.
     pub recipient: String,
     /// The address.
     pub address: String,
-    /// Where it stands.
+    /// The place of the address.
     pub claim: Claim,
 }
 
 impl Correspondence {
-    /// Whether the message really comes from there, as far as somebody verified that: SPF for a sender; for the From field DMARC, or a
-    /// signature of its domain. Where nobody verifies mail (`by_host`), the verified name of the client, which must be of that domain.
+    /// Whether the message is verified to come from this address: by SPF for a sender; for the From field by DMARC, or a signature of its
+    /// domain. Where mail is not verified (`by_host`), by the verified name of the client, which must be in that domain.
     #[must_use]
-    pub fn is_proven(&self, facts: &Facts<'_>, by_host: bool) -> bool {
+    pub fn is_verified(&self, facts: &Facts<'_>, by_host: bool) -> bool {
         let of = domain(&self.address);
-        let proven = match self.claim {
+        let verified = match self.claim {
             Claim::Sender => facts.spf().any(|name| same(domain(name), of)),
-            Claim::From => facts.proven.is_some_and(|Proven { dkim, dmarc, .. }| {
-                // A signature says nothing of the sender: whoever has a signed message can send it again.
+            Claim::From => facts.verified.is_some_and(|VerifiedNames { dkim, dmarc, .. }| {
+                // A signature does not verify the sender: anybody with a signed message can send it again.
                 dkim.iter().any(|signer| is_within(of, signer)) || dmarc.iter().any(|name| same(name, of))
             }),
         };
-        proven || by_host && facts.client_host.is_some_and(|host| is_within(host, of))
+        verified || by_host && facts.client_host.is_some_and(|host| is_within(host, of))
     }
 
-    /// Of what a message claims, that by which this would be proven.
+    /// The claimed names that would verify this correspondence.
     #[must_use]
-    pub fn claims(&self, claimed: &Proven) -> Proven {
+    pub fn claims(&self, claimed: &VerifiedNames) -> VerifiedNames {
         let of = domain(&self.address);
         let keep = |claim: Claim, names: &[String], fits: &dyn Fn(&str) -> bool| -> Vec<String> {
             let names = names.iter().filter(|name| claim == self.claim && fits(name));
             names.cloned().collect()
         };
-        Proven {
+        VerifiedNames {
             dkim: keep(Claim::From, &claimed.dkim, &|signer| is_within(of, signer)),
             spf: keep(Claim::Sender, &claimed.spf, &|sender| same(domain(sender), of)),
             dmarc: keep(Claim::From, &claimed.dmarc, &|name| same(name, of)),
@@ -77,7 +77,7 @@ fn same(one: &str, other: &str) -> bool {
 fn is_within(name: &str, above: &str) -> bool {
     let lower = |name: &str| name.trim_end_matches('.').to_lowercase();
     let (name, above) = (lower(name), lower(above));
-    // A name without a dot is a top-level domain, which speaks for nobody.
+    // A name without a dot is a top-level domain, which verifies nobody.
     above.contains('.')
         && name.strip_suffix(&*above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -86,14 +86,14 @@ fn is_within(name: &str, above: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn proven(kind: &str, name: &str) -> Proven {
-        let (mut proven, names) = (Proven::default(), vec![name.to_owned()]);
+    fn verified(kind: &str, name: &str) -> VerifiedNames {
+        let (mut verified, names) = (VerifiedNames::default(), vec![name.to_owned()]);
         match kind {
-            "dkim" => proven.dkim = names,
-            "spf" => proven.spf = names,
-            _ => proven.dmarc = names,
+            "dkim" => verified.dkim = names,
+            "spf" => verified.spf = names,
+            _ => verified.dmarc = names,
         }
-        proven
+        verified
     }
 
     fn of(claim: Claim, address: &str) -> Correspondence {
@@ -101,12 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_domain_stands_behind_an_address() {
+    fn only_its_own_domain_verifies_an_address() {
         let facts = Facts { sender: Some("bounce@mailer.example"), ..Facts::default() };
         let by = |kind: &str, name: &str, claim: Claim, address: &str| {
-            of(claim, address).is_proven(&Facts { proven: Some(&proven(kind, name)), ..facts }, true)
+            of(claim, address).is_verified(&Facts { verified: Some(&verified(kind, name)), ..facts }, true)
         };
-        assert!(!of(Claim::From, "ben@friends.example").is_proven(&facts, true), "anybody can write that");
+        assert!(!of(Claim::From, "ben@friends.example").is_verified(&facts, true), "anybody can write that");
         assert!(by("dkim", "friends.example", Claim::From, "Ben@Friends.example"));
         assert!(by("dmarc", "friends.example", Claim::From, "ben@friends.example"));
         assert!(by("dkim", "friends.example", Claim::From, "ben@mail.friends.example"));
@@ -125,29 +125,29 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_verifies_mail_the_clients_name_does() {
+    fn without_verification_the_clients_name_counts() {
         let facts =
             |host| Facts { sender: Some("ben@friends.example"), client_host: host, ..Facts::default() };
         let ben = of(Claim::Sender, "ben@friends.example");
         for host in ["friends.example", "mx1.Friends.example."] {
-            assert!(ben.is_proven(&facts(Some(host)), true), "{host}");
-            assert!(!ben.is_proven(&facts(Some(host)), false), "somebody verifies, and did not find it");
+            assert!(ben.is_verified(&facts(Some(host)), true), "{host}");
+            assert!(!ben.is_verified(&facts(Some(host)), false), "mail is verified, and this name was not");
         }
         for host in [None, Some("example"), Some("friends.example.evil.test"), Some("badfriends.example")] {
-            assert!(!ben.is_proven(&facts(host), true), "{host:?}");
+            assert!(!ben.is_verified(&facts(host), true), "{host:?}");
         }
-        assert!(!of(Claim::Sender, "ben").is_proven(&facts(Some("friends.example")), true));
+        assert!(!of(Claim::Sender, "ben").is_verified(&facts(Some("friends.example")), true));
     }
 
     #[test]
-    fn what_would_prove_it_is_asked_for_and_nothing_else() {
-        let claimed = Proven {
+    fn only_names_that_would_verify_it_are_claimed() {
+        let claimed = VerifiedNames {
             dkim: vec!["friends.example".to_owned(), "mailer.example".to_owned()],
             spf: vec!["bounce@mailer.example".to_owned()],
             dmarc: vec!["friends.example".to_owned()],
         };
         let claims = |claim: Claim, address: &str| {
-            let Proven { dkim, spf, dmarc } = of(claim, address).claims(&claimed);
+            let VerifiedNames { dkim, spf, dmarc } = of(claim, address).claims(&claimed);
             [dkim, spf, dmarc].concat()
         };
         assert_eq!(claims(Claim::From, "ben@friends.example"), ["friends.example", "friends.example"]);

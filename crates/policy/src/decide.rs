@@ -4,7 +4,7 @@
 use super::correspondents::Correspondents;
 use super::facts::Facts;
 use super::held::Held;
-use super::policies::By;
+use super::policies::PolicyRef;
 use super::rehearsal::{Rehearsal, Would};
 use super::settings::{Action, Actions, Thresholds};
 use super::source::Match;
@@ -13,20 +13,20 @@ use super::weight::Weight;
 use super::whitelist::WhiteList;
 use std::fmt;
 
-/// What was found of a message.
+/// The verdict on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Its count is below the threshold.
     Clean,
     /// Its count has reached the threshold.
     Bulk,
-    /// So many users report it as spam.
+    /// Enough users report it as spam.
     Spam,
-    /// The white list wants it, whatever its count.
+    /// A white list wants it, whatever its count.
     Whitelisted,
     /// It was neither counted nor judged.
     Exempt,
-    /// Nothing could be found out.
+    /// It could not be judged.
     Unknown,
 }
 
@@ -35,7 +35,7 @@ impl Verdict {
     pub const ALL: [Self; 6] =
         [Self::Clean, Self::Bulk, Self::Spam, Self::Whitelisted, Self::Exempt, Self::Unknown];
 
-    /// Whether something may be done about it: it is bulk or spam, and wanted by nobody.
+    /// Whether an action may be taken: it is bulk or spam, and not wanted.
     #[must_use]
     pub const fn is_unwanted(self) -> bool {
         matches!(self, Self::Bulk | Self::Spam)
@@ -55,25 +55,25 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict, what is to be done, and by which entry.
+/// A verdict, the action, and the reasons for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
     /// The entry that wants the message, or some recipient's copy of it.
     pub whitelist: Option<Match>,
-    /// Of bulk, where the count comes from that makes it so.
+    /// For bulk, the sources of the count that makes it bulk.
     pub backing: Backing,
-    /// Why it may only be marked though it is bulk or spam that no white list wants, if so.
+    /// The reason why it is only marked although it is unwanted bulk or spam.
     pub held: Option<Held>,
-    /// The action that it would have got, where that is only rehearsed.
+    /// The action that is only rehearsed.
     pub would: Option<Would>,
-    /// The policy by which it is that.
-    pub by: By,
-    /// The policy of other recipients for whose sake less is done than that one says.
-    pub milder: Option<By>,
+    /// The policy that decided.
+    pub by: PolicyRef,
+    /// The policy of other recipients that made the action milder.
+    pub milder: Option<PolicyRef>,
 }
 
 impl Decision {
@@ -83,7 +83,7 @@ impl Decision {
         self.would.map_or(self.action, |would| would.action)
     }
 
-    /// What header and log say of the networks that the count came from, why it is only marked, and what is rehearsed.
+    /// The fields of header and log for the sources of the count, the reason why it is only marked, and the rehearsed action.
     pub fn sources(&self) -> impl Iterator<Item = (&'static str, String)> {
         let held = self.held.map(|held| ("held", held.to_string()));
         let would = self.would.map(|would| ("would", would.action.to_string()));
@@ -91,14 +91,14 @@ impl Decision {
     }
 }
 
-/// How often a message was seen, this one included; `None` where it has no such signatures.
+/// The counts of a message, this copy included; `None` if it has no such signatures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// By its `body` signature.
     pub body: Option<u32>,
     /// By its `near` signatures.
     pub near: Option<u32>,
-    /// How much users report it as spam; `None` where nobody was asked.
+    /// The weight of spam reports; `None` if they were not looked up.
     pub spam: Option<Weight>,
 }
 
@@ -109,39 +109,38 @@ impl Counts {
         self.are_bulk(thresholds) || self.are_spam(thresholds)
     }
 
-    /// Whether it was seen so often.
+    /// Whether the message is bulk by its counts.
     #[must_use]
     pub fn are_bulk(&self, thresholds: &Thresholds) -> bool {
         thresholds.body.is_reached(self.body) || thresholds.near.is_reached(self.near)
     }
 
-    /// Whether so many users report it as spam.
+    /// Whether enough users report it as spam.
     #[must_use]
     pub fn are_spam(&self, thresholds: &Thresholds) -> bool {
         self.spam.is_some_and(|spam| spam.reaches(thresholds.spam))
     }
 }
 
-/// By what some recipients' copies are judged.
+/// The terms by which some recipients' copies are judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// The policy that says so.
-    pub by: By,
-    /// From which count on it is bulk.
+    /// The policy.
+    pub by: PolicyRef,
+    /// The counts from which on it is bulk.
     pub thresholds: &'a Thresholds,
-    /// What is done with bulk.
+    /// The actions.
     pub actions: &'a Actions,
-    /// Why that is only rehearsed, if so.
+    /// The reason why the actions are only rehearsed, if so.
     pub rehearsal: Option<Rehearsal>,
-    /// Which bulk is wanted: by one of these lists.
+    /// The white lists for wanted bulk.
     pub lists: [&'a WhiteList; 2],
 }
 
-/// Decides on a message that was seen so often, for recipients who all have these terms: those of `facts`.
+/// Decides on a message with these counts, for the recipients in `facts`, who all have these terms.
 ///
-/// A count that has reached its threshold makes it bulk. More than to mark it takes a count that comes from enough networks.
-/// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
-/// refusal would be one for all.
+/// A count that has reached its threshold makes it bulk. Any action beyond marking needs a count from enough networks. A message that some
+/// recipients want (`recipient` entries) is bulk for the others, but never refused: a refusal would affect all of them.
 #[must_use]
 pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Facts<'_>) -> Decision {
     let Terms { by, thresholds, actions, rehearsal, lists } = terms;
@@ -166,7 +165,7 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     let all = wanted.all(|entry| entry.is_some());
     let bulk = bulk(counts, backings, thresholds, actions);
     let bulk = spam(counts, bulk, thresholds, actions).map(|bulk| Decision { by, ..bulk });
-    // As with a white list, a message to several is not refused for the sake of one who knows the sender.
+    // As with a white list, a message to several is not refused if one of them knows the sender.
     let is_known = actions.correspondents == Correspondents::NeverRefuse
         && facts.recipients.iter().any(|to| facts.known_to.contains(to));
     let held = if facts.is_allowed { Some(Held::Allowed) } else { is_known.then_some(Held::Correspondent) };
@@ -185,13 +184,13 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     }
 }
 
-/// What becomes of a message whose recipients have several policies: for each policy what it would say, none where it has the
-/// message not judged. None for all: neither is it judged.
+/// Combines the decisions of several policies on one message; `None` stands for a policy that does not judge it. Returns `None` if no policy
+/// judges it.
 ///
-/// A milter has one answer for all recipients. So it is bulk if it is that for some who do not want it, but what is done is the
-/// mildest that any policy says: nobody's mail is taken away for the sake of others.
+/// A milter has one answer for all recipients. So the message is bulk if it is unwanted bulk for some, but the mildest action of all policies
+/// is taken: nobody loses mail because of others.
 #[must_use]
-pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
+pub fn settle(parties: &[(PolicyRef, Option<Decision>)]) -> Option<Decision> {
     let judged = || parties.iter().filter_map(|(_, decision)| decision.as_ref());
     let is_bulk = |decision: &Decision| decision.verdict.is_unwanted();
     let unwanted = || judged().filter(|decision| is_bulk(decision));
@@ -202,7 +201,7 @@ pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
     };
     let others = || parties.iter().filter(|(_, decision)| !decision.as_ref().is_some_and(is_bulk));
     let Some((milder, _)) = others().next() else {
-        // Without any rehearsal, too, the mildest action holds.
+        // The mildest action also holds without any rehearsal.
         let mildest = unwanted().map(Decision::intended).min_by_key(|action| action.harshness());
         let would = bulk
             .would
@@ -219,10 +218,10 @@ pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
     })
 }
 
-/// What is bulk, and what would be done with it if nobody wants it: by its body, or else by what it is like.
+/// The decision by the counts if nobody wants the message: by its body, or else by its near signatures.
 fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &Actions) -> Option<Decision> {
     let Backings { messages, body, near } = backings;
-    // Near counts are of messages.
+    // Near counts count messages.
     let wanted = thresholds.min_messages.get().min(thresholds.body.get());
     let few = messages.is_some_and(|messages| messages < wanted).then_some(Held::Messages);
     let kinds = [
@@ -245,7 +244,7 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
                 backing,
                 held,
                 would: None,
-                by: By::default(),
+                by: PolicyRef::default(),
                 milder: None,
             }
         })
@@ -253,7 +252,7 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
     all.iter().find(|decision| decision.held.is_none()).or_else(|| all.first()).cloned()
 }
 
-/// What people call spam, and what would be done with it if nobody wants it: what is done with spam, or with the bulk that it is, too.
+/// The decision by spam reports if nobody wants the message: the harsher action of spam and of `bulk`.
 fn spam(
     counts: Counts,
     bulk: Option<Decision>,
@@ -270,13 +269,13 @@ fn spam(
         backing: Backing::NotAsked,
         held: None,
         would: None,
-        by: By::default(),
+        by: PolicyRef::default(),
         milder: None,
     };
     let of_bulk = bulk.unwrap_or(none);
     let is_harsher = actions.spam.harshness() > of_bulk.action.harshness();
     let action = if is_harsher { actions.spam } else { of_bulk.action };
-    // That its count comes from few networks spares bulk. User reports does not rest on the count.
+    // A count from few networks spares bulk only. Spam does not rest on that count.
     Some(Decision { verdict: Verdict::Spam, action, held: None, ..of_bulk })
 }
 
@@ -288,7 +287,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn terms<'a>(thresholds: &'a Thresholds, actions: &'a Actions, list: &'a WhiteList) -> Terms<'a> {
-        Terms { by: By::default(), thresholds, actions, rehearsal: None, lists: [list; 2] }
+        Terms { by: PolicyRef::default(), thresholds, actions, rehearsal: None, lists: [list; 2] }
     }
 
     fn decide_for(body: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
@@ -320,7 +319,7 @@ mod tests {
         assert_eq!(action(Some(19), Some(19)), Action::Mark);
     }
 
-    /// From so many people on it is spam, bulk or not, unless a white list wants it; what is done is the harsher of what both would get.
+    /// With enough reports it is spam, bulk or not, unless a white list wants it; the harsher action of the two is taken.
     #[test]
     fn reported_spam_is_spam() {
         let decided = |body, units, list| {
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(both(Action::Reject, Action::Mark), Action::Reject);
     }
 
-    /// What is done, and whether it was held back, with these sources of both counts.
+    /// The action, and whether the message was only marked, with these sources of both counts.
     fn backed(counts: Counts, body: Backing, near: Backing) -> (Action, bool) {
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
         let (thresholds, list, facts) = (Thresholds::default(), WhiteList::default(), Facts::default());
@@ -359,14 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_few_networks_is_only_marked() {
+    fn bulk_from_few_networks_is_only_marked() {
         let (few, many) = (Sources { others: 2, own: Some(1) }, Sources { others: 3, own: None });
         let (few, many) = (Backing::Known(few), Backing::Known(many));
         let both = Counts { body: Some(20), near: Some(20), spam: None };
         assert_eq!(backed(both, many, few), (Action::Reject, false));
         assert_eq!(backed(both, few, few), (Action::Mark, true));
         assert_eq!(backed(both, Backing::Unknown, Backing::Unknown), (Action::Mark, true));
-        // What it is like came from many networks, though its body did not.
+        // Its near signatures came from many networks, but its body did not.
         assert_eq!(backed(both, few, many), (Action::Quarantine, false));
         assert_eq!(
             backed(Counts { body: Some(19), near: Some(20), spam: None }, Backing::NotAsked, few),
@@ -376,7 +375,7 @@ mod tests {
 
     /// One letter to a whole parish is bulk, and wanted.
     #[test]
-    fn what_came_in_few_messages_is_only_marked() {
+    fn bulk_in_few_messages_is_only_marked() {
         let decided = |messages, body, near, min_messages| {
             let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
             let min_messages = Threshold::try_from(min_messages).unwrap();
@@ -394,13 +393,13 @@ mod tests {
         assert_eq!(decided(Some(3), 22, Some(3), 3), (Verdict::Bulk, Action::Reject, None));
         assert_eq!(decided(Some(1), 22, Some(1), 1), (Verdict::Bulk, Action::Reject, None));
         assert_eq!(decided(Some(3), 22, Some(3), 4), held);
-        // It is bulk by what it is like.
+        // It is bulk by its near signatures.
         assert_eq!(decided(Some(10), 22, Some(20), 30).1, Action::Quarantine);
-        // So many as make it bulk are enough.
+        // As many messages as make it bulk are enough.
         assert_eq!(decided(Some(20), 20, None, 30).1, Action::Reject);
     }
 
-    /// Nor is it told so: a filter would leave alone mail that users report as spam.
+    /// Nor is the reason in the header: a filter would spare mail that users report as spam.
     #[test]
     fn reported_spam_is_not_spared_for_few_networks() {
         let (thresholds, list) = (Thresholds::default(), WhiteList::default());

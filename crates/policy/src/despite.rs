@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `act-despite`: doubts in spite of which bulk is acted on.
+//! `act-despite`: doubts that do not keep bulk from being acted on.
 
 use serde::{Deserialize, Deserializer};
 
-/// What may keep bulk from being acted on, beside its count.
+/// A doubt, beside the count, that may keep bulk from being acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Doubt {
@@ -15,7 +15,7 @@ enum Doubt {
     Unverified,
 }
 
-/// The doubts that do not matter; of all others, bulk is only marked.
+/// The doubts that do not matter; with any other, bulk is only marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Despite {
     /// Counts that are older than `sync.max-staleness`.

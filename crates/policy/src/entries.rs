@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The entries of a white list, and which of them wants a message.
+//! The entries of a white list, and the search for one that wants a message.
 
-use super::authentication::Proven;
-use super::condition::{Condition, Known};
+use super::authentication::VerifiedNames;
+use super::condition::{Condition, NormalizedFacts};
 use super::facts::Facts;
 use super::name::Name;
 use super::network::Network;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Names of one message that tables elsewhere are asked for. A message has a few, and one for each recipient.
+/// The most names of one message that are looked up in remote tables. A message has a few, and one for each recipient.
 pub(super) const MAX_QUESTIONS: usize = 256;
 
 /// All entries of all files.
@@ -32,10 +32,10 @@ pub(super) struct Entries {
     spf: Patterns,
     dmarc: Patterns,
     joined: Vec<Joined>,
-    /// The first entry that asks a table elsewhere.
+    /// The first entry with a remote table.
     pub(super) remote: Option<Source>,
     /// Whether some entry matches only verified mail.
-    pub(super) needs_proof: bool,
+    pub(super) needs_verification: bool,
     /// All files that were read.
     pub(super) files: Vec<PathBuf>,
 }
@@ -46,7 +46,7 @@ impl Entries {
         if self.remote.is_none() && conditions.iter().any(|condition| condition.remote().is_some()) {
             self.remote = Some(source.clone());
         }
-        self.needs_proof |= conditions.iter().any(|condition| condition.method().is_some());
+        self.needs_verification |= conditions.iter().any(|condition| condition.method().is_some());
         match <[Condition; 1]>::try_from(conditions) {
             Ok([only]) => self.add_one(only, source),
             Err(conditions) => self.joined.push(Joined { conditions, source }),
@@ -76,7 +76,7 @@ impl Entries {
         set.add(pattern, source);
     }
 
-    /// The entry that wants this message, whoever its recipients are.
+    /// The entry that wants this message, regardless of recipients.
     pub(super) fn message(&self, facts: &Facts<'_>) -> Option<Match> {
         let find = |set: &Patterns, name: &str| set.find(name, facts.answers).cloned();
         let by_ip = || {
@@ -91,12 +91,12 @@ impl Entries {
             let known = self.known(facts)?;
             self.joined.iter().find(|joined| joined.wants_message(&known)).map(|joined| joined.source.clone())
         };
-        let proven = facts.proven;
+        let verified = facts.verified;
         by_ip()
             .or_else(|| find(&self.hosts, facts.client_host?))
-            .or_else(|| proven?.dkim.iter().find_map(|domain| find(&self.dkim, domain)))
+            .or_else(|| verified?.dkim.iter().find_map(|domain| find(&self.dkim, domain)))
             .or_else(|| facts.spf().find_map(|name| find(&self.spf, name)))
-            .or_else(|| proven?.dmarc.iter().find_map(|domain| find(&self.dmarc, domain)))
+            .or_else(|| verified?.dmarc.iter().find_map(|domain| find(&self.dmarc, domain)))
             .or_else(by_joined)
             .or_else(by_sender)
             .or_else(|| facts.from.iter().find_map(|address| find(&self.from, address)))
@@ -105,16 +105,16 @@ impl Entries {
             .map(|source| Match::of(&source))
     }
 
-    /// The joined entries that are about recipients, and of which all else holds of this message.
+    /// The joined entries that have a `recipient` condition and otherwise match this message.
     pub(super) fn joined_for_some(&self, facts: &Facts<'_>) -> Vec<usize> {
         let Some(known) = self.known(facts) else { return Vec::new() };
         let all = self.joined.iter().enumerate();
         all.filter(|(_, joined)| joined.may_want_for_some(&known)).map(|(index, _)| index).collect()
     }
 
-    /// The entry by which a recipient wants this message, for which those of `joined` are in question.
+    /// The entry by which a recipient wants this message. `joined` are the candidates of [`joined_for_some`](Self::joined_for_some).
     pub(super) fn recipient(&self, joined: &[usize], facts: &Facts<'_>, address: &str) -> Option<Match> {
-        // With its extension first: some want only that.
+        // With its extension first: some entries want only that.
         spellings(facts, address).find_map(|address| {
             let name = Name::of(&address);
             let mut joined = joined.iter().filter_map(|&index| self.joined.get(index));
@@ -123,15 +123,15 @@ impl Entries {
         })
     }
 
-    /// What tables elsewhere are to be asked, and whether that is all.
+    /// The questions to remote tables, and whether these are all.
     pub(super) fn questions(&self, facts: &Facts<'_>) -> (Vec<Question>, bool) {
         if self.remote.is_none() || self.message(facts).is_some() {
             return (Vec::new(), true);
         }
-        let known = facts.if_proven();
-        let known = Known::of(&known);
+        let known = facts.if_verified();
+        let known = NormalizedFacts::of(&known);
         let to = facts.recipients.iter().flat_map(|to| spellings(facts, to));
-        // Each has two spellings, and some more may be asked for twice.
+        // Each has two spellings, and some names may repeat.
         let recipients: Vec<Name> = to.take(2 * MAX_QUESTIONS).map(|to| Name::of(&to)).collect();
         let sets = [
             &self.hosts,
@@ -171,15 +171,14 @@ impl Entries {
         (questions, true)
     }
 
-    /// What is to be verified of a message: what it claims and an entry asks for, of which all else holds. Nothing where it is wanted
-    /// already.
-    pub(super) fn to_verify(&self, facts: &Facts<'_>) -> Proven {
-        let mut asked = Proven::default();
-        if !self.needs_proof || facts.claimed.is_none() || self.message(facts).is_some() {
+    /// The names to verify: claimed names that an otherwise matching entry needs. Empty if the message is already wanted.
+    pub(super) fn to_verify(&self, facts: &Facts<'_>) -> VerifiedNames {
+        let mut asked = VerifiedNames::default();
+        if !self.needs_verification || facts.claimed.is_none() || self.message(facts).is_some() {
             return asked;
         }
-        let facts = facts.if_proven();
-        let known = Known::of(&facts);
+        let facts = facts.if_verified();
+        let known = NormalizedFacts::of(&facts);
         for (set, names, of) in [
             (&self.dkim, &known.dkim, &mut asked.dkim),
             (&self.spf, &known.spf, &mut asked.spf),
@@ -188,8 +187,9 @@ impl Entries {
             let is_asked = |name: &&Name| set.find(name.whole(), facts.answers).is_some();
             of.extend(names.iter().filter(is_asked).map(|name| name.whole().to_owned()));
         }
-        let needs_proof = |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
-        for joined in self.joined.iter().filter(needs_proof) {
+        let needs_verification =
+            |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
+        for joined in self.joined.iter().filter(needs_verification) {
             if joined.wants_message(&known) || joined.may_want_any(&known, &facts) {
                 joined.conditions.iter().for_each(|condition| asked.extend(condition.claims(&known)));
             }
@@ -197,13 +197,13 @@ impl Entries {
         asked
     }
 
-    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
-    pub(super) fn asks_for_signature(&self, claimed: &Proven) -> bool {
-        if !self.needs_proof {
+    /// Whether some entry needs a signature that a message claims to have, regardless of its other conditions.
+    pub(super) fn asks_for_signature(&self, claimed: &VerifiedNames) -> bool {
+        if !self.needs_verification {
             return false;
         }
-        let known = Facts { proven: Some(claimed), ..Facts::default() };
-        let known = Known::of(&known);
+        let known = Facts { verified: Some(claimed), ..Facts::default() };
+        let known = NormalizedFacts::of(&known);
         let has = |set: &Patterns, names: &[Name]| {
             let is_asked =
                 |name: &Name| set.find(name.whole(), None).is_some() || set.remote().next().is_some();
@@ -218,23 +218,23 @@ impl Entries {
             || self.joined.iter().any(|joined| joined.conditions.iter().any(of_signature))
     }
 
-    /// Whether there are entries of a signature alone.
+    /// Whether there are entries with only a signature.
     pub(super) fn has_signatures(&self) -> bool {
         !self.signatures.is_empty()
     }
 
-    /// Whether an entry names this signature, and nothing besides.
+    /// Whether an entry has only this signature as its condition.
     pub(super) fn names_signature(&self, signature: Signature) -> bool {
         self.signatures.contains_key(&signature)
     }
 
-    /// What is known of a message, if there are entries that need it so.
-    fn known<'a>(&self, facts: &'a Facts<'a>) -> Option<Known<'a>> {
-        (!self.joined.is_empty()).then(|| Known::of(facts))
+    /// The normalized facts about a message, if some entries need them.
+    fn known<'a>(&self, facts: &'a Facts<'a>) -> Option<NormalizedFacts<'a>> {
+        (!self.joined.is_empty()).then(|| NormalizedFacts::of(facts))
     }
 
-    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
-    pub(super) fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
+    /// Entries of which some conditions hold for this message and some do not: their places, and the conditions that do not hold.
+    pub(super) fn near_misses(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
         let Some(known) = self.known(facts) else { return Vec::new() };
         let missing = |joined: &Joined| {
             let of_message = || joined.conditions.iter().filter(|condition| !condition.is_of_recipient());
@@ -245,7 +245,7 @@ impl Entries {
         self.joined.iter().filter_map(|one| Some((Match::of(&one.source), missing(one)?))).collect()
     }
 
-    /// Where the entries stand that anybody can make match, in order.
+    /// The places of the entries that any sender can make match, in order.
     pub(super) fn forgeable(&self) -> Vec<Source> {
         let single = [&self.senders, &self.from, &self.list_ids].into_iter().flat_map(Patterns::sources);
         let joined =
@@ -253,8 +253,8 @@ impl Entries {
         in_order(single.chain(&self.null_sender).chain(joined.map(|joined| &joined.source)))
     }
 
-    /// Where the entries stand that match only verified mail, in order, by method.
-    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
+    /// The places of the entries that match only verified mail, in order, by method.
+    pub(super) fn verified_only(&self) -> [(&'static str, Vec<Source>); 3] {
         let of = |set: &Patterns, method: &str| {
             let needs = |joined: &&Joined| joined.conditions.iter().any(|one| one.method() == Some(method));
             in_order(set.sources().chain(self.joined.iter().filter(needs).map(|joined| &joined.source)))
@@ -270,7 +270,7 @@ fn in_order<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Source> {
     all
 }
 
-/// A recipient's address as it is, and as its mailbox has it.
+/// A recipient's address as it is, and as its mailbox.
 fn spellings<'a>(facts: &Facts<'_>, address: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
     let mailbox = facts.mailboxes.map(|mailboxes| Cow::Owned(mailboxes.mailbox(address)));
     std::iter::once(Cow::Borrowed(address)).chain(mailbox)
@@ -284,19 +284,19 @@ struct Joined {
 }
 
 impl Joined {
-    fn wants_message(&self, known: &Known<'_>) -> bool {
+    fn wants_message(&self, known: &NormalizedFacts<'_>) -> bool {
         self.conditions.iter().all(|condition| condition.holds(known))
     }
 
-    /// Whether it is about recipients, and all else holds.
-    fn may_want_for_some(&self, known: &Known<'_>) -> bool {
+    /// Whether it has a `recipient` condition, and all others hold.
+    fn may_want_for_some(&self, known: &NormalizedFacts<'_>) -> bool {
         let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
         of_recipients.any(Condition::is_of_recipient)
             && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
     }
 
-    /// Whether it is about recipients, and may want the message for one.
-    fn may_want_any(&self, known: &Known<'_>, facts: &Facts<'_>) -> bool {
+    /// Whether it has a `recipient` condition, and wants the message for one of the recipients.
+    fn may_want_any(&self, known: &NormalizedFacts<'_>, facts: &Facts<'_>) -> bool {
         let wants =
             |to: &String| spellings(facts, to).any(|to| self.wants_for(&Name::of(&to), facts.answers));
         self.may_want_for_some(known) && facts.recipients.iter().any(wants)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `exempt`: whose mail is neither counted nor judged.
+//! `exempt`: clients whose mail is neither counted nor judged.
 
 use serde::{Deserialize, Deserializer};
 
@@ -10,7 +10,7 @@ enum Client {
     Authenticated,
 }
 
-/// Kinds of clients whose mail is neither counted nor judged, wherever they are.
+/// Kinds of clients whose mail is neither counted nor judged, in every network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExemptClients {
     /// Local submission, and clients on loopback addresses.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message is held against white lists by.
+//! The facts about a message that white lists are matched against.
 
-use super::authentication::{Proven, domain};
+use super::authentication::{VerifiedNames, domain};
 use super::mailbox::Mailboxes;
 use super::name::Name;
 use super::table::Answers;
 use bulkmark_types::Signature;
 use std::net::IpAddr;
 
-/// What is known of a message besides its count. Addresses stand without angle brackets.
+/// The facts about a message besides its count. Addresses have no angle brackets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// The client's address.
@@ -25,30 +25,29 @@ pub struct Facts<'a> {
     pub list_id: Option<&'a str>,
     /// The `body` signature.
     pub signature: Option<Signature>,
-    /// Names that stand behind it, as far as somebody verified it.
-    pub proven: Option<&'a Proven>,
-    /// Names that it claims and that may be verified yet, where that is done here.
-    pub claimed: Option<&'a Proven>,
-    /// Which recipients are one.
+    /// Its verified names.
+    pub verified: Option<&'a VerifiedNames>,
+    /// The claimed names that can still be verified, if the milter verifies mail.
+    pub claimed: Option<&'a VerifiedNames>,
+    /// The rules for recipients that are one mailbox.
     pub mailboxes: Option<&'a Mailboxes>,
-    /// Recipients who wrote to whom it comes from, which is verified.
+    /// Recipients who wrote to its sender, which is verified.
     pub known_to: &'a [String],
     /// Whether the administrator allowed its mailing.
     pub is_allowed: bool,
-    /// What tables elsewhere said of it.
+    /// The answers of remote tables.
     pub answers: Option<&'a Answers>,
 }
 
 impl<'a> Facts<'a> {
-    /// The same if all held that it claims.
-    pub(super) fn if_proven(self) -> Self {
-        Self { proven: self.claimed.or(self.proven), ..self }
+    /// The same, as if all claimed names were verified.
+    pub(super) fn if_verified(self) -> Self {
+        Self { verified: self.claimed.or(self.verified), ..self }
     }
 
-    /// Names for whom the client may send, as far as they are the sender's. A verifier's word on another sender is none on this
-    /// message.
+    /// Verified SPF names, if they are the sender's. A result for another sender does not count for this message.
     pub(super) fn spf(&self) -> impl Iterator<Item = &'a str> {
-        let names = self.proven.map_or(&[][..], |proven| &proven.spf);
+        let names = self.verified.map_or(&[][..], |verified| &verified.spf);
         let sender = self.sender;
         let is_senders =
             move |name: &&str| sender.is_none_or(|sender| Name::of(domain(sender)) == Name::of(domain(name)));

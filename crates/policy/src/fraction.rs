@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A part of a whole.
+//! A fraction from 0 to 1.
 
 use bulkmark_types::UNIT;
 use serde::Deserialize;
@@ -10,19 +10,19 @@ use serde::Deserialize;
 pub struct Fraction(u32);
 
 impl Fraction {
-    /// The whole.
+    /// One.
     pub const ONE: Self = Self(1000);
 
-    /// A half of it.
+    /// One half.
     pub const HALF: Self = Self(500);
 
-    /// As thousandths.
+    /// The fraction in thousandths.
     #[must_use]
     pub const fn thousandths(self) -> u32 {
         self.0
     }
 
-    /// What the word of somebody weighs who is trusted so much, in units; at least one.
+    /// The weight of a report by a user with this trust, in units; at least one.
     #[must_use]
     pub fn units(self) -> u32 {
         (self.0 * UNIT).div_ceil(1000).clamp(1, UNIT)

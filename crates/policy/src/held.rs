@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why bulk or spam is only marked, whatever the actions say.
+//! The reasons why bulk or spam is only marked, whatever the actions are.
 
 use std::fmt;
 
-/// Why bulk or spam is only marked.
+/// The reason why bulk or spam is only marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// Its count comes from too few networks.
     Sources,
-    /// It came in too few messages, however many recipients these had.
+    /// It came in too few messages, regardless of the number of recipients.
     Messages,
-    /// A recipient wrote to whom it comes from.
+    /// A recipient wrote to its sender.
     Correspondent,
     /// The administrator allowed its mailing.
     Allowed,
 }
 
 impl Held {
-    /// The one of this name that is told in a sentence of its own; that of networks stands beside their numbers.
+    /// The reason with this name, if commands show it in its own sentence. `sources` is shown beside the numbers of networks.
     #[must_use]
-    pub fn told(name: Option<&str>) -> Option<Self> {
+    pub fn from_name(name: Option<&str>) -> Option<Self> {
         [Self::Messages, Self::Correspondent, Self::Allowed]
             .into_iter()
             .find(|held| name == Some(&*held.to_string()))
     }
 
-    /// Why, for people.
+    /// The reason as a sentence.
     #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Held {
     }
 }
 
-/// As header and log write it.
+/// The name in header and log.
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a count means for a message: white list, threshold, action.
+//! The decision on a message by its counts: white list, threshold, action.
 //!
-//! Pure: no clock, no file, no socket. It knows `bulkmark-mail` and `bulkmark-trust`, and neither how signatures are made nor ledgers: counts
+//! Pure: no clock, no file, no socket. It uses `bulkmark-mail` and `bulkmark-trust`, but neither the making of signatures nor ledgers: counts
 //! are numbers here.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
@@ -17,7 +17,6 @@ mod condition;
 mod correspondents;
 mod decide;
 mod despite;
-mod doubts;
 mod entries;
 mod exempt;
 mod facts;
@@ -29,7 +28,7 @@ mod name;
 mod network;
 mod one_or_many;
 mod outbound;
-mod partial;
+mod overrides;
 mod patterns;
 mod persons;
 mod policies;
@@ -43,6 +42,7 @@ mod sources;
 mod suggest;
 mod table;
 mod traps;
+mod unmatchable;
 mod user_reports;
 mod warnings;
 mod weight;
@@ -50,11 +50,10 @@ mod whitelist;
 
 pub use accounts::{AccountStatus, Accounts, Limits, Sent, Standing};
 pub use authenticate::{Authenticate, Authentication, AuthservId, Method, NameServer};
-pub use authentication::{Ignored, Proven, Tell};
+pub use authentication::{Ignored, OnResult, VerifiedNames};
 pub use correspondents::{Claim, Correspondence, Correspondents};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
 pub use despite::Despite;
-pub use doubts::{Doubt, doubts, host_bits};
 pub use exempt::ExemptClients;
 pub use facts::Facts;
 pub use fraction::Fraction;
@@ -64,9 +63,9 @@ pub use matching::{Login, MatchSettings, MessageMatch, Name, Origin};
 pub use network::Network;
 pub use one_or_many::OneOrMany;
 pub use outbound::OutboundSettings;
-pub use partial::{SomeActions, SomeThresholds};
+pub use overrides::{ActionOverrides, ThresholdOverrides};
 pub use persons::Persons;
-pub use policies::{By, DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicySettings};
+pub use policies::{DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicyRef, PolicySettings};
 pub use recipients::RecipientPattern;
 pub use rehearsal::{Rehearsal, Would};
 pub use reply::{RefusalReply, ReplyFields};
@@ -78,7 +77,8 @@ pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
 pub use suggest::suggestion;
 pub use table::{Answers, Protocol, Question, RemoteTable, is_wanted};
-pub use traps::{Sprung, TrapEntry, TrapSettings, Traps};
+pub use traps::{TrapEntry, TrapResult, TrapSettings, Traps};
+pub use unmatchable::{Unmatchable, host_bits, unmatchable};
 pub use user_reports::UserReportSettings;
 pub use warnings::warnings;
 pub use weight::Weight;

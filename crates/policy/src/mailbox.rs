@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which addresses are one mailbox, so that a message to many spellings of one address counts once. Case never matters: nearly all mail systems ignore it.
+//! The mailbox of an address, so that a message to many spellings of one address counts once. Case never matters: nearly all mail systems
+//! ignore it.
 
 use std::borrow::Cow;
 
-/// How recipients are told apart.
+/// The rules by which addresses are one mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mailboxes {
     /// Characters that begin an extension: with `+`, `anna+news@` is the mailbox of `anna@`. Empty: there are no extensions.
@@ -17,7 +18,7 @@ impl Default for Mailboxes {
 }
 
 impl Mailboxes {
-    /// The mailbox of an address, which stands without angle brackets. Whoever means another one by it has another result.
+    /// The mailbox of an address without angle brackets. Addresses of different mailboxes have different results.
     #[must_use]
     pub fn mailbox(&self, address: &str) -> String {
         // A source route (RFC 5321, appendix C) is no part of the mailbox.
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_an_extension_is_configured() {
+    fn the_delimiters_of_extensions_are_configured() {
         let mailboxes = |delimiter: &str| Mailboxes { delimiter: delimiter.to_owned() };
         assert_eq!(mailboxes("").mailbox("anna+news@box.example"), "anna+news@box.example");
         assert_eq!(mailboxes("-+").mailbox("anna-news@box.example"), "anna@box.example");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which messages and recipients a policy is for.
+//! The messages and recipients that a policy applies to.
 
 use super::mailbox::Mailboxes;
 use super::network::Network;
@@ -12,13 +12,13 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// How a listener or a policy is called: letters, digits, and `.`, `-`, `_`, at most 64, so that it is a token in header and log.
+/// The name of a listener or a policy: letters, digits, and `.`, `-`, `_`, at most 64, so that it is a token in header and log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Name(String);
 
 impl Name {
-    /// As it is written.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -46,7 +46,7 @@ impl TryFrom<String> for Name {
     }
 }
 
-/// The name by which an account logs in; any text. `*`: whoever logged in.
+/// The login of an account; any text. `*`: any login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login(String);
 
@@ -62,7 +62,7 @@ impl FromStr for Login {
     }
 }
 
-/// `match` of a policy: all that is said must hold; of a list, one entry.
+/// `match` of a policy: all keys must hold; of a list, one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MatchSettings {
@@ -81,14 +81,14 @@ pub struct MatchSettings {
 }
 
 impl MatchSettings {
-    /// What of it concerns the whole message.
+    /// The keys about the whole message.
     fn message(&self) -> MessageMatch {
         let Self { listener, client, login, authenticated, .. } = self.clone();
         MessageMatch { listener, client, login, authenticated }
     }
 }
 
-/// `match` of what concerns whole messages.
+/// The keys of `match` about the whole message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MessageMatch {
@@ -103,13 +103,13 @@ pub struct MessageMatch {
 }
 
 impl MessageMatch {
-    /// Whether it says nothing, and so fits everything.
+    /// Whether no key is set, so that it fits everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a message from there is meant.
+    /// Whether it fits a message of this origin.
     #[must_use]
     pub fn fits(&self, origin: &Origin<'_>) -> bool {
         let Self { listener, client, login, authenticated } = self;
@@ -124,16 +124,16 @@ impl MessageMatch {
     }
 }
 
-/// From where a message comes.
+/// The origin of a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Origin<'a> {
-    /// The name of the listener by which the MTA asks; none if it has no name.
+    /// The name of the listener that the MTA uses, if it has one.
     pub listener: Option<&'a str>,
     /// The client's address; none for local submission.
     pub client: Option<IpAddr>,
-    /// The name by which it authenticated.
+    /// Its login.
     pub login: Option<&'a str>,
-    /// Whether it authenticated, even if its name is not known.
+    /// Whether it authenticated, even with an unknown login.
     pub authenticated: bool,
 }
 
@@ -148,7 +148,7 @@ impl Matcher {
     /// Reads the files. `read` gives the content of one.
     ///
     /// # Errors
-    /// At the first file that cannot be read, and the first line that is no entry.
+    /// The first file that cannot be read, or the first line that is no entry.
     pub(super) fn load(
         settings: &MatchSettings,
         read: &dyn Fn(&Path) -> io::Result<String>,
@@ -157,12 +157,12 @@ impl Matcher {
         Ok(Self { message: settings.message(), recipients })
     }
 
-    /// Whether it is for messages from there, to some recipient at least.
+    /// Whether it fits messages of this origin, for some recipient at least.
     pub(super) fn fits(&self, origin: &Origin<'_>) -> bool {
         self.message.fits(origin)
     }
 
-    /// Whether it is for this recipient of such a message; none where recipients are not known.
+    /// Whether it fits this recipient of such a message; `None` if recipients are not known.
     pub(super) fn fits_recipient(&self, recipient: Option<&str>, mailboxes: &Mailboxes) -> bool {
         self.recipients.is_everybody()
             || recipient.is_some_and(|recipient| self.recipients.has(recipient, mailboxes))
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_said_must_hold_and_of_a_list_one() {
+    fn all_keys_must_hold_and_of_a_list_one() {
         let settings: MatchSettings = toml::from_str(
             "listener = \"outbound\"\nclient = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nlogin = [\"Anna\", \"ben@box.example\"]",
         )

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Names as they are compared: addresses, domains, host names, list ids.
+//! Normalized names: addresses, domains, host names, list ids.
 
 use std::borrow::Cow;
 
-/// Bytes of the longest host name that DNS knows (RFC 1035). What is longer is in no domain; senders who write so would
-/// otherwise have us look up each of its many parents.
+/// The length of the longest host name of DNS (RFC 1035), in bytes. A longer name is in no domain; otherwise each of its many parents would
+/// be looked up.
 const LONGEST_DOMAIN: usize = 253;
 
-/// A name as it is compared: in lower case, its domain as DNS has it (`xn--...`), without a dot at the end.
+/// A normalized name: in lower case, its domain as in DNS (`xn--...`), without a dot at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     whole: String,
-    /// Where the domain begins.
+    /// The byte at which the domain begins.
     domain: usize,
 }
 
@@ -33,7 +33,7 @@ impl Name {
         &self.whole[self.domain..]
     }
 
-    /// What stands before the domain, with its `@`.
+    /// The part before the domain, with its `@`.
     pub(super) fn user(&self) -> Option<&str> {
         Some(&self.whole[..self.domain]).filter(|user| !user.is_empty())
     }
@@ -45,7 +45,7 @@ impl Name {
     }
 }
 
-/// A domain as DNS has it. One that DNS cannot have stays as it is.
+/// A domain as in DNS. An invalid one stays as it is.
 fn ascii(domain: &str) -> Cow<'_, str> {
     if domain.is_ascii() || domain.len() > 4 * LONGEST_DOMAIN {
         return Cow::Borrowed(domain);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A network, written as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network of its own.
+/// A network, written as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Network(IpNet);
@@ -19,7 +19,7 @@ impl fmt::Display for Network {
 }
 
 impl Network {
-    /// Whether the address is in it; an IPv4 address that is written as IPv6 is taken as what it is.
+    /// Whether the address is in it; an IPv4 address that is written as IPv6 counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         self.0.contains(&ip.to_canonical())

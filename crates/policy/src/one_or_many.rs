@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// One value or more, each written as a text: `"a"` is the same as `["a"]`.
+/// One or more values, each written as text: `"a"` is the same as `["a"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of outbound mail: which it is, and how much an account may send.
+//! The settings of outbound mail: its match, and the limits of accounts.
 
 use super::accounts::Limits;
 use super::matching::MessageMatch;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// The shortest and the longest time over which an account's mail is added up.
+/// The bounds of `window`.
 const SHORTEST: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 
@@ -17,27 +17,27 @@ const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OutboundSettings {
-    /// Which mail is outbound; none is where it says nothing.
+    /// The match of outbound mail; if empty, no mail is outbound.
     #[serde(rename = "match")]
     pub matches: MessageMatch,
-    /// The time over which an account's mail is added up.
+    /// The window in which an account's mail is summed.
     #[serde(with = "humantime_serde")]
     pub window: Duration,
-    /// The copies of bulk in that time at which an account is over its limit; zero: there is no such limit.
+    /// The copies of bulk in that window from which on an account is over its limit; zero: no limit.
     pub bulk: u32,
     /// The same for the recipients of all its mail.
     pub recipients: u32,
-    /// Accounts with limits of their own.
+    /// Accounts with their own limits.
     pub accounts: Vec<AccountLimits>,
-    /// What is done with the mail of an account that is over its limit, beside telling it.
+    /// The action for mail of an account over its limit, besides the notification.
     pub action: Action,
-    /// The text by which `reject` and `tempfail` say so.
+    /// The text of `reject` and `tempfail`.
     pub text: Text,
     /// Whether outbound mail gets the header.
     pub header: bool,
 }
 
-/// The limits of one account; a limit that is left out is that of all accounts, and zero is none.
+/// The limits of one account; a missing limit is that of all accounts, and zero is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AccountLimits {
@@ -76,10 +76,10 @@ impl OutboundSettings {
         }
     }
 
-    /// Whether the values can be used; otherwise the key, and what is wrong with it.
+    /// Checks the values.
     ///
     /// # Errors
-    /// The first that cannot.
+    /// The first key with a wrong value, and its problem.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.window < SHORTEST || self.window > LONGEST {
             let found = humantime_serde::re::humantime::format_duration(self.window);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_has_its_own_limits_and_those_of_all_besides() {
+    fn an_account_has_its_own_limits_and_else_those_of_all() {
         let own = AccountLimits { name: "shop".to_owned(), bulk: Some(5000), recipients: None };
         let mut settings =
             OutboundSettings { recipients: 2000, accounts: vec![own], ..OutboundSettings::default() };

@@ -16,12 +16,12 @@ pub(super) enum Pattern {
     Below(String),
     /// `user@` is that user of any domain. Here with its `@`.
     User(String),
-    /// All that a table has.
+    /// All names in a table.
     Table(Table),
 }
 
 impl Pattern {
-    /// None when the text is not a pattern.
+    /// Returns `None` if the text is not a pattern.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '<' || c == '>';
         if text.contains(is_odd) || text.ends_with('.') {
@@ -41,7 +41,7 @@ impl Pattern {
         Some(if is_below { Self::Below(name) } else { Self::Is(name) })
     }
 
-    /// Whether it matches. `answers` are those of tables elsewhere.
+    /// Whether it matches. `answers` are those of remote tables.
     pub(super) fn matches(&self, name: &Name, answers: Option<&Answers>) -> bool {
         match self {
             Self::Is(pattern) => name.whole() == pattern || name.domain() == pattern,
@@ -51,7 +51,7 @@ impl Pattern {
         }
     }
 
-    /// The table elsewhere that it asks.
+    /// The remote table that it asks.
     pub(super) fn remote(&self) -> Option<&RemoteTable> {
         match self {
             Self::Table(Table::Remote(table)) => Some(table),
@@ -70,18 +70,18 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A set of patterns, each with the place where it was written.
+/// A set of patterns with their places in files.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     /// Addresses and domains, as they are, and users with their `@`.
     exact: HashMap<String, Source>,
-    /// Domains, without their leading dot, of which the subdomains count too.
+    /// Domains, without leading dot, that stand for their subdomains too.
     below: HashMap<String, Source>,
     tables: Vec<(Pattern, Source)>,
 }
 
 impl Patterns {
-    /// Adds a pattern. Of two equal ones the first keeps its place.
+    /// Adds a pattern. If it exists, the first place stays.
     pub(super) fn add(&mut self, pattern: Pattern, source: Source) {
         let (set, name) = match pattern {
             Pattern::Below(domain) => (&mut self.below, domain),
@@ -125,7 +125,7 @@ impl Patterns {
         self.exact.values().chain(self.below.values()).chain(self.tables.iter().map(|(_, source)| source))
     }
 
-    /// Its tables elsewhere.
+    /// Its remote tables.
     pub(super) fn remote(&self) -> impl Iterator<Item = &RemoteTable> {
         self.tables.iter().filter_map(|(table, _)| table.remote())
     }

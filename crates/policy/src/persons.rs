@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A weight in fully trusted people.
+//! A weight as a number of fully trusted users.
 
 use serde::Deserialize;
 
-/// The word of so many people, in thousandths.
+/// The weight of the reports of some fully trusted users, in thousandths of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Persons(u32);
 
 impl Persons {
-    /// So many thousandths of a person.
+    /// A weight in thousandths of one user.
     pub(crate) const fn thousandths(thousandths: u32) -> Self {
         Self(thousandths)
     }
 
-    /// As a number of people.
+    /// The weight as a number of users.
     #[must_use]
     pub fn in_persons(self) -> f64 {
         f64::from(self.0) / 1000.0

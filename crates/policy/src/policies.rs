@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Policies: who gets what. For each recipient the first one that fits decides; where none does, what holds for everybody.
+//! Policies: the settings of each recipient. The first policy that fits a recipient decides; without one, the defaults do.
 
 use super::mailbox::Mailboxes;
 use super::matching::{MatchSettings, Matcher, Name, Origin};
-use super::partial::{SomeActions, SomeThresholds};
+use super::overrides::{ActionOverrides, ThresholdOverrides};
 use super::settings::{Actions, Thresholds, WhiteListFiles};
 use super::source::utf8;
 use super::whitelist::{WhiteList, WhiteListError};
@@ -12,68 +12,67 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-/// The most policies. Each costs every recipient of every message some look-ups; who has more kinds of recipients than these
-/// lists them in files.
+/// The most policies. Each costs some look-ups for every recipient of every message; larger groups of recipients belong in files.
 pub const MAX_POLICIES: usize = 100;
 
-/// How header and log call what holds for everybody whom no policy names.
+/// The name of the defaults in header and log.
 pub const DEFAULT: &str = "default";
 
 /// An entry of `[[policy]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PolicySettings {
-    /// How header and log call it.
+    /// The name in header and log.
     pub name: Name,
-    /// For whom it is.
+    /// The messages and recipients that it applies to.
     #[serde(default, rename = "match")]
     pub matches: MatchSettings,
     /// Whether their mail is judged and counted.
     #[serde(default)]
     pub judge: Option<bool>,
-    /// From which count on it is bulk.
+    /// The thresholds.
     #[serde(default)]
-    pub thresholds: SomeThresholds,
-    /// What is done with bulk.
+    pub thresholds: ThresholdOverrides,
+    /// The actions.
     #[serde(default)]
-    pub actions: SomeActions,
-    /// Which bulk they want, beside what everybody wants.
+    pub actions: ActionOverrides,
+    /// The bulk that they want, beside what everybody wants.
     #[serde(default)]
     pub whitelist: WhiteListFiles,
 }
 
-/// What holds for everybody whom no policy names.
+/// The settings for recipients without a policy.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults<'a> {
     /// Whether mail is judged and counted.
     pub judge: bool,
-    /// From which count on it is bulk.
+    /// The thresholds.
     pub thresholds: &'a Thresholds,
-    /// What is done with bulk.
+    /// The actions.
     pub actions: &'a Actions,
 }
 
-/// What holds for some recipients.
+/// The settings for some recipients.
 #[derive(Debug)]
 pub struct Policy {
     /// Its name.
     pub name: Name,
     /// Whether their mail is judged and counted.
     pub judge: bool,
-    /// From which count on it is bulk.
+    /// The thresholds.
     pub thresholds: Thresholds,
-    /// What is done with bulk.
+    /// The actions.
     pub actions: Actions,
-    /// Which bulk they want, beside what everybody wants.
+    /// The bulk that they want, beside what everybody wants.
     pub whitelist: WhiteList,
     matcher: Matcher,
 }
 
 impl Policy {
-    /// One that is to hold on top of these defaults, with the files that it names.
+    /// Loads a policy on top of these defaults, with the files that it names.
     ///
     /// # Errors
-    /// At the first file that cannot be read, and the first line that is no entry; and which key names the file.
+    /// The first file that cannot be read, or the first line that is no entry; and the key that names the file.
     pub fn load(
         settings: &PolicySettings,
         defaults: Defaults<'_>,
@@ -94,15 +93,15 @@ impl Policy {
     }
 }
 
-/// By which policy: its place among all; none: by what holds for everybody whom no policy names.
+/// The index of a policy; `None` for the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct By(pub Option<usize>);
+pub struct PolicyRef(pub Option<usize>);
 
-/// Recipients for whom the same policy decides.
+/// The recipients with the same policy.
 #[derive(Debug)]
 pub struct Party<'a> {
-    /// Which.
-    pub by: By,
+    /// The policy.
+    pub by: PolicyRef,
     /// In the order of the envelope.
     pub recipients: Cow<'a, [String]>,
 }
@@ -112,8 +111,8 @@ pub struct Party<'a> {
 pub struct Policies(pub Vec<Policy>);
 
 impl Policies {
-    /// Parts the recipients of a message by the policies that decide for them. There is one party at least: recipients that are
-    /// not known are one, for whom no policy speaks that names recipients.
+    /// Groups the recipients of a message by policy. There is always at least one party: if recipients are unknown, it is empty, and policies
+    /// that name recipients do not apply.
     #[must_use]
     pub fn parties<'a>(
         &self,
@@ -142,9 +141,9 @@ impl Policies {
     }
 }
 
-fn first(candidates: &[(usize, &Policy)], recipient: Option<&str>, mailboxes: &Mailboxes) -> By {
+fn first(candidates: &[(usize, &Policy)], recipient: Option<&str>, mailboxes: &Mailboxes) -> PolicyRef {
     let fits = |(_, policy): &&(usize, &Policy)| policy.matcher.fits_recipient(recipient, mailboxes);
-    By(candidates.iter().find(fits).map(|&(i, _)| i))
+    PolicyRef(candidates.iter().find(fits).map(|&(i, _)| i))
 }
 
 #[cfg(test)]
@@ -182,11 +181,11 @@ thresholds = { near = 7 }
 actions = { bulk = "reject", reject-reply = "554 5.7.1 {reason}" }
 "#;
 
-    fn parted(origin: &Origin<'_>, recipients: &[&str]) -> Vec<(String, Vec<String>)> {
+    fn grouped(origin: &Origin<'_>, recipients: &[&str]) -> Vec<(String, Vec<String>)> {
         let policies = load(POLICIES);
         let recipients: Vec<String> = recipients.iter().map(|&recipient| recipient.to_owned()).collect();
         let parties = policies.parties(origin, &recipients, &Mailboxes::default());
-        let name = |by: By| by.0.map_or(DEFAULT, |i| policies.0[i].name.as_str()).to_owned();
+        let name = |by: PolicyRef| by.0.map_or(DEFAULT, |i| policies.0[i].name.as_str()).to_owned();
         parties.into_iter().map(|party| (name(party.by), party.recipients.into_owned())).collect()
     }
 
@@ -201,19 +200,19 @@ actions = { bulk = "reject", reject-reply = "554 5.7.1 {reason}" }
             of("out", &["carl@box.example"]),
             of("default", &["x@else.example"]),
         ];
-        assert_eq!(parted(&Origin::default(), &all), expected);
+        assert_eq!(grouped(&Origin::default(), &all), expected);
         let inside = Origin { client: "192.0.2.7".parse().ok(), ..Origin::default() };
-        assert_eq!(parted(&inside, &["anna@box.example"]), [of("inside", &["anna@box.example"])]);
-        assert_eq!(parted(&inside, &["abuse@else.example"]), [of("strict", &["abuse@else.example"])]);
+        assert_eq!(grouped(&inside, &["anna@box.example"]), [of("inside", &["anna@box.example"])]);
+        assert_eq!(grouped(&inside, &["abuse@else.example"]), [of("strict", &["abuse@else.example"])]);
         assert_eq!(
-            parted(&inside, &[]),
+            grouped(&inside, &[]),
             [of("default", &[])],
-            "who is not known has no policy that names recipients"
+            "unknown recipients have no policy that names recipients"
         );
     }
 
     #[test]
-    fn what_a_policy_does_not_say_is_as_for_everybody() {
+    fn a_policy_without_a_key_has_the_default() {
         let Policies(all) = load(POLICIES);
         let [out, inside, strict] = &all[..] else { panic!("{all:?}") };
         assert!(!out.judge && inside.judge && strict.judge);

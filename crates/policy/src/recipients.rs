@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Recipients that a policy is for: from its table, and from files of one entry a line.
+//! The recipients of a policy: from its table, and from files with one entry a line.
 
 use super::mailbox::Mailboxes;
 use super::patterns::{Pattern, Patterns};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What an entry may look like.
+/// The forms of an entry.
 const EXPECTED: &str = "an address, a domain, .domain for all below it, or user@ in every domain";
 
-/// An entry of `match.recipient` that was found to be one.
+/// A valid entry of `match.recipient`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipientPattern(String);
 
@@ -29,7 +29,7 @@ impl FromStr for RecipientPattern {
 /// A set of recipients.
 #[derive(Debug, Default)]
 pub(super) struct Recipients {
-    /// Names, without domain: these in every domain.
+    /// Names without a domain, which stand for every domain.
     users: HashSet<String>,
     addresses: Patterns,
     /// Whether there is any entry.
@@ -37,10 +37,10 @@ pub(super) struct Recipients {
 }
 
 impl Recipients {
-    /// Those of a policy. `read` gives the content of a file.
+    /// Loads the recipients of a policy. `read` gives the content of a file.
     ///
     /// # Errors
-    /// At the first file that cannot be read, and the first line that is no entry.
+    /// The first file that cannot be read, or the first line that is no entry.
     pub(super) fn load(
         patterns: &[RecipientPattern],
         files: &[PathBuf],
@@ -48,7 +48,7 @@ impl Recipients {
     ) -> Result<Self, WhiteListError> {
         let mut recipients = Self::default();
         for RecipientPattern(text) in patterns {
-            // Each was found to be one when it was read.
+            // Each was checked when it was parsed.
             let _ = recipients.add(text);
         }
         for path in files {
@@ -78,9 +78,9 @@ impl Recipients {
             self.users.insert(name.to_lowercase());
             return Ok(());
         }
-        // A word alone is a domain that hardly anybody has, and was meant as a name; wildcards are no part of any form.
+        // A single word as a domain is rare, so it was probably meant as a name; no form has wildcards.
         let is_word = !bare.contains(['@', '.']) && bare != "localhost";
-        // Nobody asks where it stands.
+        // The place of the entry is never shown.
         if !is_word
             && !bare.contains(['*', '/', '"'])
             && let Some(pattern) = Pattern::parse(bare)
@@ -91,12 +91,12 @@ impl Recipients {
         Err(format!("found \"{text}\", expected {EXPECTED}"))
     }
 
-    /// Whether nothing is said of recipients, so that all are meant.
+    /// Whether there are no entries, so that all recipients are meant.
     pub(super) const fn is_everybody(&self) -> bool {
         !self.is_some
     }
 
-    /// The broadest entry that has this address, as it is written: of an address the mailbox.
+    /// The broadest entry for this address, as it is written; for an entry of one address, the mailbox.
     pub(super) fn entry(&self, address: &str, mailboxes: &Mailboxes) -> Option<String> {
         let mailbox = mailboxes.mailbox(address);
         let user = mailbox.rsplit_once('@').map_or(&*mailbox, |(user, _)| user).to_lowercase();
@@ -109,7 +109,7 @@ impl Recipients {
         }
     }
 
-    /// Whether it has this address, as it came or as the mailbox that it leads to.
+    /// Whether it has this address, as it is or as its mailbox.
     pub(super) fn has(&self, address: &str, mailboxes: &Mailboxes) -> bool {
         let mailbox = mailboxes.mailbox(address);
         let user = mailbox.rsplit_once('@').map_or(&*mailbox, |(user, _)| user);

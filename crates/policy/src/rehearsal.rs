@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Actions that are only rehearsed: the message is marked, and header and log say what would have been done.
+//! Rehearsed actions: the message is only marked, and header and log show the action that would have been taken.
 
 use super::fraction::Fraction;
 use super::settings::{Action, Actions};
 
-/// Why an action is only rehearsed.
+/// The reason why an action is only rehearsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rehearsal {
     /// The daemon is paused (`bulkmark pause`).
@@ -16,8 +16,8 @@ pub enum Rehearsal {
 }
 
 impl Rehearsal {
-    /// Why `actions` are only rehearsed for these mailboxes, if so. `part` gives the place of a mailbox among all, in thousandths
-    /// (0 to 999). A message without a known recipient is outside every share but the whole.
+    /// The reason why `actions` are only rehearsed for these mailboxes, if so. `part` gives the place of a mailbox among all, in thousandths
+    /// (0 to 999). A message without a known recipient is outside every share below the whole.
     #[must_use]
     pub fn of(
         actions: &Actions,
@@ -39,7 +39,7 @@ impl Rehearsal {
         (!(first && mailboxes.all(is_inside))).then_some(Self::Share)
     }
 
-    /// The reason in words.
+    /// The reason as a sentence.
     #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Rehearsal {
     }
 }
 
-/// The action that a message would have got, and why it did not.
+/// The action that a message would have got, and the reason why it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Would {
     /// The action; never `mark`.
@@ -60,7 +60,7 @@ pub struct Would {
 }
 
 impl Would {
-    /// What `action` becomes under this rehearsal: the action to take, and the one that is only rehearsed.
+    /// Applies a rehearsal to `action`: returns the action to take, and the one that is only rehearsed.
     #[must_use]
     pub fn instead(action: Action, rehearsal: Option<Rehearsal>) -> (Action, Option<Self>) {
         match rehearsal {
@@ -69,7 +69,7 @@ impl Would {
         }
     }
 
-    /// A sentence for people.
+    /// The sentence that commands show.
     #[must_use]
     pub fn sentence(action: &str, why: &str) -> String {
         format!("only marked, would be \"{action}\": {why}")

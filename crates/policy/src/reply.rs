@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The answers by which a message is refused.
+//! The SMTP replies that refuse a message.
 
 use serde::Deserialize;
 
-/// The longest text of an answer: an SMTP line of 512 bytes less codes and line end (RFC 5321, 4.5.3.1.5), with room
-/// for what the fields expand to.
+/// The longest text of a reply: an SMTP line of 512 bytes less codes and line end (RFC 5321, 4.5.3.1.5), with room for expanded fields.
 const MAX_TEXT: usize = 300;
 
 /// `actions.reject-reply`, of class 5, and `actions.tempfail-reply`, of class 4: as an MTA writes it, `550 5.7.1 text`.
@@ -15,7 +14,7 @@ pub struct RefusalReply<const CLASS: u8> {
     pub code: String,
     /// An enhanced status code (RFC 3463) of the same class.
     pub status: String,
-    /// The text behind the codes.
+    /// The text after the codes.
     pub text: Text,
 }
 
@@ -64,7 +63,7 @@ impl<const CLASS: u8> TryFrom<String> for RefusalReply<CLASS> {
     }
 }
 
-/// Whether that is an enhanced status code of the class, `class.subject.detail`.
+/// Whether it is an enhanced status code of the class, `class.subject.detail`.
 fn is_status(status: &str, class: u8) -> bool {
     let number = |s: &str| {
         matches!(s.len(), 1..=3) && s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'))
@@ -76,12 +75,12 @@ fn is_status(status: &str, class: u8) -> bool {
         && fields.next().is_none()
 }
 
-/// The text of an answer, in which fields in braces are filled in.
+/// The text of a reply, with fields in braces.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Text(String);
 
-/// What can be filled in.
+/// The values of the fields.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyFields<'a> {
     /// `{count}`
@@ -94,7 +93,7 @@ pub struct ReplyFields<'a> {
     pub host: &'a str,
     /// `{signature}`
     pub signature: &'a str,
-    /// `{reason}`: what the message is to those who refuse it.
+    /// `{reason}`: the kind of mail that is refused.
     pub reason: &'a str,
 }
 
@@ -113,7 +112,7 @@ impl ReplyFields<'_> {
 }
 
 impl Text {
-    /// What the sender is told whose account is over its limit.
+    /// The text for a sender whose account is over its limit.
     pub(super) fn of_outbound() -> Self {
         Self("this account sent too much of the same mail; please ask your postmaster (id {id})".to_owned())
     }
@@ -124,7 +123,7 @@ impl Text {
         self.expand(fields).unwrap_or_else(|_| self.0.clone())
     }
 
-    /// The name of the first unknown field is the error.
+    /// Fills in the fields. The error is the name of the first unknown one.
     fn expand(&self, fields: &ReplyFields<'_>) -> Result<String, String> {
         let mut filled = String::new();
         let mut rest = &*self.0;

@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// One of the named choices, or weights of a site's own.
+/// One of the named choices, or a site's own weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reporters {
     /// Weight of other sites' user reports beside those of one's own users.
@@ -20,21 +20,21 @@ pub struct Reporters {
 }
 
 impl Reporters {
-    /// Anybody may have an account, here or elsewhere.
+    /// `careful`: anybody may have an account, here or elsewhere.
     const CAREFUL: Self = Self {
         federation_weight: Fraction::HALF,
         new_reporter: Persons::thousandths(250),
         max_newcomers: Persons::thousandths(1000),
     };
 
-    /// All accounts here belong to one's own people.
+    /// `own`: all accounts here belong to one's own users.
     const OWN: Self = Self {
         new_reporter: Persons::thousandths(1000),
         max_newcomers: Persons::thousandths(1_000_000),
         ..Self::CAREFUL
     };
 
-    /// All accounts of all servers do.
+    /// `all-own`: all accounts of all servers belong to their own users.
     const ALL_OWN: Self = Self { federation_weight: Fraction::ONE, ..Self::OWN };
 }
 
@@ -44,7 +44,7 @@ impl Default for Reporters {
     }
 }
 
-/// The table, each key of which has the value of "careful" by default.
+/// The table; the default of each key is that of `careful`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 struct Table {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of thresholds, actions and white lists.
+//! The settings of thresholds, actions and white lists.
 
 use super::correspondents::Correspondents;
 use super::fraction::Fraction;
@@ -17,19 +17,19 @@ impl Threshold {
     /// The largest threshold.
     pub const MAX: u32 = 1 << 24;
 
-    /// As a number.
+    /// The number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// A quarter of it, rounded up: from there on networks are counted.
+    /// A quarter of it, rounded up: the count from which on networks are counted.
     #[must_use]
     pub const fn quarter(self) -> u32 {
         self.0.div_ceil(4)
     }
 
-    /// Whether there is a count, and it is that high.
+    /// Whether there is a count, and it has reached the threshold.
     #[must_use]
     pub fn is_reached(self, count: Option<u32>) -> bool {
         count.is_some_and(|count| count >= self.0)
@@ -45,16 +45,16 @@ impl TryFrom<i64> for Threshold {
     }
 }
 
-/// From how many other client networks a count must come: 1 to 7. Of one signature no more than eight networks are told.
+/// The number of other client networks that a count must come from: 1 to 7. At most eight networks of one signature are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "i64")]
 pub struct MinSources(u32);
 
 impl MinSources {
-    /// The most.
+    /// The largest number.
     pub const MAX: u32 = 7;
 
-    /// As a number.
+    /// The number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
@@ -90,12 +90,12 @@ pub struct Thresholds {
     pub body: Threshold,
     /// For the count of the `near` signatures.
     pub near: Threshold,
-    /// For user reports: how many of them must call it spam, whose word weighs whole.
+    /// For user reports: the number of fully trusted users who must report it as spam.
     pub spam: Threshold,
-    /// From how many other networks a count must come before more is done than to mark.
+    /// The number of other networks that a count must come from for any action beyond marking.
     pub min_sources: MinSources,
-    /// In how many messages it must have come before more is done than to mark, however many recipients these had. Where `body` is
-    /// lower, that is enough.
+    /// The number of messages, regardless of recipients, in which it must have come for any action beyond marking. If `body` is lower, that
+    /// is enough.
     pub min_messages: Threshold,
 }
 
@@ -113,7 +113,7 @@ impl Default for Thresholds {
     }
 }
 
-/// Between which thresholds all policies have theirs: what is asked and told of networks must be enough for each of them.
+/// The range of the thresholds of all policies: reports and look-ups of networks must be enough for each of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// The lowest of each.
@@ -123,7 +123,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// That of these and one more.
+    /// The range extended by these thresholds.
     #[must_use]
     pub fn with(self, more: &Thresholds) -> Self {
         let Self { lowest, highest } = self;
@@ -154,7 +154,7 @@ impl From<&Thresholds> for Range {
     }
 }
 
-/// What is done with a message.
+/// The action on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -175,8 +175,8 @@ impl Action {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Mark, Self::Reject, Self::Tempfail, Self::Discard, Self::Quarantine];
 
-    /// How much it takes away: the mildest is 0. What is held can still be released; what is refused temporarily mostly comes back
-    /// to its sender, days later; what is refused does so at once; and of what is discarded nobody hears.
+    /// The harshness; the mildest action has 0. Held mail can still be released; temporarily refused mail mostly returns to its sender days
+    /// later, refused mail at once; and nobody learns of discarded mail.
     #[must_use]
     pub const fn harshness(self) -> u8 {
         match self {
@@ -207,15 +207,15 @@ impl fmt::Display for Action {
 pub struct Actions {
     /// For bulk that is not wanted.
     pub bulk: Action,
-    /// For what is bulk by its `near` signatures alone.
+    /// For mail that is bulk by its `near` signatures only.
     pub near: Action,
-    /// For mail that users report as spam. Where it is bulk, too, the harsher is done.
+    /// For mail that users report as spam. If it is also bulk, the harsher action is taken.
     pub spam: Action,
-    /// For both of these from somebody to whom a recipient wrote.
+    /// For both of these from a correspondent of a recipient.
     pub correspondents: Correspondents,
     /// Whether these actions are only rehearsed.
     pub rehearse: bool,
-    /// The part of recipients for whom they are taken; for others they are rehearsed.
+    /// The fraction of recipients for whom actions are taken; for others they are rehearsed.
     pub share: Fraction,
     /// The answer of `reject`.
     pub reject_reply: RefusalReply<5>,
@@ -239,26 +239,26 @@ impl Default for Actions {
 }
 
 impl Actions {
-    /// Whether more is done with some bulk or spam than to mark it.
+    /// Whether some bulk or spam is not only marked.
     #[must_use]
     pub fn do_more_than_mark(&self) -> bool {
         [self.bulk, self.near, self.spam].iter().any(|&action| action != Action::Mark)
     }
 
-    /// Whether anything is refused temporarily.
+    /// Whether some action is to refuse temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
         !self.rehearse && [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
     }
 
-    /// The same answers, where bulk and spam are only marked.
+    /// The same settings with the actions set to `mark`.
     #[must_use]
     pub fn marking(&self) -> Self {
         Self { bulk: Action::Mark, near: Action::Mark, spam: Action::Mark, ..self.clone() }
     }
 }
 
-/// What happens to a message that could not be judged.
+/// The treatment of a message that could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
@@ -269,14 +269,14 @@ pub enum OnFailure {
     Tempfail,
 }
 
-/// What counts as one report.
+/// The unit of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
-    /// Each recipient, so that a message to twenty is as bulky as twenty messages to one.
+    /// Each recipient: a message to twenty counts as much as twenty messages to one.
     #[default]
     Recipient,
-    /// Each message, whatever the number of its recipients.
+    /// Each message, regardless of the number of recipients.
     Message,
 }
 

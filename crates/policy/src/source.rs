@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where an entry of a white list stands.
+//! The place of an entry of a white list.
 
 use std::fmt;
 use std::io;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// The text of a file.
 ///
 /// # Errors
-/// When it is none.
+/// The bytes are no UTF-8.
 pub(super) fn utf8(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
     file: Arc<str>,

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a count comes from enough networks that more may be done with a message than to mark it.
+//! The sources of a count, and whether there are enough of them for any action beyond marking.
 
 use super::settings::{MinSources, Threshold};
 
-/// Where the copies of a message came from.
+/// The networks that the copies of a message came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sources {
-    /// Different client networks beside the message's own.
+    /// Other client networks than the message's own.
     pub others: u32,
-    /// Copies from the message's own network, this one included, as far as they are counted; none if its network is not known.
+    /// Counted copies from the message's own network, this one included; `None` if its network is not known.
     pub own: Option<u32>,
 }
 
 impl Sources {
-    /// Whether that is enough to act on a count that has reached the threshold: several other networks, or its own network by
-    /// itself.
+    /// Whether they are enough to act on a count that has reached the threshold: several other networks, or its own network alone.
     ///
-    /// Its own network is none of the several. Otherwise somebody with one network less could have the first letter of another
-    /// one refused.
+    /// Its own network is not one of the several. Otherwise an attacker with one network less could get another sender's first letter
+    /// refused.
     #[must_use]
     pub const fn suffice(&self, count: u32, threshold: Threshold, wanted: MinSources) -> bool {
         if self.others >= wanted.get() {
@@ -27,22 +26,22 @@ impl Sources {
         own >= threshold.get() || self.others == 0 && Self::is_alone(own, count, threshold)
     }
 
-    /// What was seen below the quarter is in no network's count, so where the rest is no more than that, nobody helped.
+    /// Copies below the quarter are in no network's count. So if the other copies are no more than that, no other network sent any.
     const fn is_alone(own: u32, count: u32, threshold: Threshold) -> bool {
         let quarter = threshold.quarter();
         own.saturating_add(quarter) >= threshold.get() && count.saturating_sub(own) <= quarter
     }
 }
 
-/// What is known of the sources of a count.
+/// The knowledge about the sources of a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Backing {
-    /// Nobody asked: the count is too low for it to matter, or they are not wanted.
+    /// Not looked up: the count is too low, or sources do not matter.
     #[default]
     NotAsked,
-    /// The ledger failed before it told all of it.
+    /// The ledger failed before it returned all of them.
     Unknown,
-    /// This.
+    /// These.
     Known(Sources),
 }
 
@@ -57,7 +56,7 @@ impl Backing {
 }
 
 impl Backing {
-    /// The fields by which header and log tell it.
+    /// The fields in header and log.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let unknown = || "unknown".to_owned();
@@ -74,14 +73,14 @@ impl Backing {
     }
 }
 
-/// What stands behind the counts of a message.
+/// The sources of a message's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backings {
-    /// In how many messages it was seen, this one included; more if others are like it. None if nobody asked.
+    /// The number of messages in which it was seen, this one included; more if others are similar. `None` if not looked up.
     pub messages: Option<u32>,
-    /// Of the `body` signature.
+    /// The sources of the `body` count.
     pub body: Backing,
-    /// Of the `near` signatures.
+    /// The sources of the `near` count.
     pub near: Backing,
 }
 
@@ -98,15 +97,15 @@ mod tests {
     fn three_other_networks_or_the_own_one_alone() {
         assert!(suffice(20, 3, None) && suffice(20, 3, Some(1)) && !suffice(99, 2, Some(19)));
         assert!(!suffice(99, 2, None) && !suffice(99, 0, None));
-        // Alone: the first of twenty came before networks were counted.
+        // Alone: the first of twenty came before networks are counted.
         assert!(suffice(20, 0, Some(15)) && !suffice(20, 0, Some(14)));
-        // With others, of whom one knows or not: all by itself.
+        // With others, known or not: its own network must reach the threshold.
         assert!(suffice(99, 1, Some(20)) && !suffice(20, 1, Some(19)));
         assert!(suffice(99, 0, Some(20)) && !suffice(45, 0, Some(19)));
     }
 
     #[test]
-    fn what_is_not_known_is_not_enough() {
+    fn unknown_sources_are_not_enough() {
         let (threshold, three) = (20i64.try_into().unwrap(), MinSources::default());
         assert!(!Backing::Unknown.suffices(20, threshold, three));
         let off = 1i64.try_into().unwrap();

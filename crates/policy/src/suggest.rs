@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A white-list line for bulk that somebody may want.
 
-/// Letters of a name right below a top-level domain that registries use for everybody: co.uk, com.au, gov.uk.
+/// The most letters of a name below a top-level domain that registries use for everybody: co.uk, com.au, gov.uk.
 const OF_REGISTRIES: usize = 3;
 
-/// The line that would want bulk of this envelope sender's domain: by the name of its client, if that was verified and belongs to
-/// the domain; otherwise by its list, which anybody can forge. None where neither is.
+/// The line that would want bulk of this envelope sender's domain: by the client's name, if it is verified and belongs to the domain;
+/// otherwise by the list id, which anybody can forge. `None` if there is neither.
 #[must_use]
 pub fn suggestion(host: Option<&str>, domain: &str, list_id: Option<&str>) -> Option<String> {
     let of_host = host.and_then(|host| owner(host, domain)).map(|owner| format!("host .{owner}"));
@@ -13,7 +13,7 @@ pub fn suggestion(host: Option<&str>, domain: &str, list_id: Option<&str>) -> Op
     of_host.or_else(of_list)
 }
 
-/// The domain to which a host belongs as well as a sender's domain: that, or the one above it.
+/// The domain that contains both a host and a sender's domain: the sender's, or the one above it.
 fn owner(host: &str, domain: &str) -> Option<String> {
     let (host, domain) = (host.to_lowercase(), domain.to_lowercase());
     let is_below = |above: &str| {
@@ -28,7 +28,7 @@ fn owner(host: &str, domain: &str) -> Option<String> {
     (is_own && is_below(above)).then(|| above.to_owned())
 }
 
-/// Whether it can stand in a white list as a name.
+/// Whether it can be a name in a white list.
 fn is_name(text: &str) -> bool {
     text.contains('.') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b))
 }

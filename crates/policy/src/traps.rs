@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps: addresses that nobody uses and nobody wrote down for people, so that what comes to them is spam.
+//! Traps: addresses without users that were never published for people, so that all mail to them is spam.
 
 use super::fraction::Fraction;
 use super::mailbox::Mailboxes;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub enum TrapEntry {
     /// An address, a domain, all below a domain, or a name in every domain.
     Recipient(RecipientPattern),
-    /// A file of such.
+    /// A file of these.
     File(PathBuf),
 }
 
@@ -34,7 +34,7 @@ impl TryFrom<String> for TrapEntry {
     }
 }
 
-/// What the word of a trap weighs: an eighth of a person at least, and a whole one at most.
+/// The weight of a trap's report: from an eighth of a user to a whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct TrapWeight(Fraction);
@@ -52,11 +52,11 @@ impl TryFrom<f64> for TrapWeight {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TrapSettings {
-    /// Who they are.
+    /// Their addresses.
     pub recipients: Vec<TrapEntry>,
-    /// What the word of one weighs.
+    /// The weight of a trap's report.
     pub weight: TrapWeight,
-    /// Whether what is sent to them is accepted and discarded.
+    /// Whether mail to them is accepted and discarded.
     pub discard: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for TrapSettings {
 }
 
 impl TrapSettings {
-    /// The files that are named.
+    /// The files of traps.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.recipients.iter().filter_map(|entry| match entry {
             TrapEntry::File(path) => Some(path),
@@ -87,7 +87,7 @@ impl Traps {
     /// Reads the files. `read` gives the content of one.
     ///
     /// # Errors
-    /// At the first file that cannot be read, and the first line that is no entry.
+    /// The first file that cannot be read, or the first line that is no entry.
     pub fn load(
         settings: &TrapSettings,
         read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
@@ -100,7 +100,7 @@ impl Traps {
     /// Reads the files again.
     ///
     /// # Errors
-    /// The same; the old entries then stay in force.
+    /// The same; the old entries stay in force.
     pub fn reload(&self, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Result<(), WhiteListError> {
         let patterns: Vec<RecipientPattern> = self.settings.recipients.iter().filter_map(pattern).collect();
         let text = |path: &Path| read(path).and_then(utf8);
@@ -109,7 +109,7 @@ impl Traps {
         Ok(())
     }
 
-    /// The files that name them.
+    /// The files of traps.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         self.settings.files().cloned().collect()
@@ -121,26 +121,26 @@ impl Traps {
         self.recipients.load().is_everybody()
     }
 
-    /// Whether this address is one.
+    /// Whether this address is a trap.
     #[must_use]
     pub fn has(&self, address: &str, mailboxes: &Mailboxes) -> bool {
         let recipients = self.recipients.load();
         !recipients.is_everybody() && recipients.has(address, mailboxes)
     }
 
-    /// The entry by which this address is one: all names of a domain are one trap.
+    /// The entry by which this address is a trap: all names of a domain are one trap.
     #[must_use]
     pub fn entry(&self, address: &str, mailboxes: &Mailboxes) -> Option<String> {
         self.recipients.load().entry(address, mailboxes)
     }
 
-    /// What the word of one weighs.
+    /// The weight of a trap's report.
     #[must_use]
     pub const fn weight(&self) -> Fraction {
         self.settings.weight.0
     }
 
-    /// Whether what is sent to them is accepted and discarded.
+    /// Whether mail to them is accepted and discarded.
     #[must_use]
     pub const fn discards(&self) -> bool {
         self.settings.discard
@@ -154,24 +154,24 @@ fn pattern(entry: &TrapEntry) -> Option<RecipientPattern> {
     }
 }
 
-/// What a trap made of a message.
+/// The result of a message to a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sprung {
+pub enum TrapResult {
     /// It was nominated as spam.
     Nominated,
     /// The trap had nominated it before.
     Known,
-    /// A white list wants it, so it was not.
+    /// A white list wants it, so it was not nominated.
     Whitelisted,
-    /// It was not for another reason, which the log has.
+    /// It was not nominated for another reason, which is in the log.
     Refused,
 }
 
-impl Sprung {
+impl TrapResult {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Nominated, Self::Known, Self::Whitelisted, Self::Refused];
 
-    /// As log and metrics write it.
+    /// The name in log and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -183,7 +183,7 @@ impl Sprung {
     }
 }
 
-impl fmt::Display for Sprung {
+impl fmt::Display for TrapResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

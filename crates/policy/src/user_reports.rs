@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of user reports.
+//! The settings of user reports.
 
 use super::persons::Persons;
 use super::reporters::Reporters;
@@ -11,13 +11,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct UserReportSettings {
-    /// Whether other servers are told what the own users say.
+    /// Whether user reports are sent to other servers.
     pub share_nominations: bool,
     /// The weight of users without history, and of other sites' users.
     pub trust: Reporters,
-    /// Domains whose mail is not called spam, and all below them.
+    /// Domains whose mail, and that of all below them, cannot be reported as spam.
     pub own_domains: Vec<String>,
-    /// Whether the log names who says something.
+    /// Whether the log names reporters.
     pub log_names: bool,
 }
 
@@ -33,10 +33,10 @@ impl Default for UserReportSettings {
 }
 
 impl UserReportSettings {
-    /// By which users are trusted, where from so many on it is spam.
+    /// The settings of trust, for this threshold of spam.
     ///
     /// # Errors
-    /// When a weight is out of its bounds.
+    /// A weight is out of its bounds.
     pub fn trust(&self, spam: Threshold) -> Result<bulkmark_trust::Settings, bulkmark_trust::SettingsError> {
         let [new, all] = [self.trust.new_reporter, self.trust.max_newcomers].map(Persons::in_persons);
         bulkmark_trust::Settings::new(new, all, spam.get().saturating_mul(UNIT))
@@ -52,7 +52,7 @@ impl UserReportSettings {
         })
     }
 
-    /// The first of the own domains that is none.
+    /// The first of the own domains that is invalid.
     #[must_use]
     pub fn bad_domain(&self) -> Option<&str> {
         let is_good = |domain: &str| {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a postmaster should know of a white list that is valid.
+//! Warnings about a valid white list.
 
 use super::authenticate::{Authenticate, Authentication};
 use super::source::Source;
 use super::whitelist::WhiteList;
 
-/// Places that are named for one warning.
+/// The most places that one warning names.
 const NAMED: usize = 5;
 
-/// Entries that anybody can make match, where bulk is not only marked (`acts`); and entries that match nothing, since nobody verifies mail.
+/// Warns of entries that any sender can make match, if bulk is not only marked (`acts`); and of entries that match nothing, since mail is not
+/// verified.
 #[must_use]
 pub fn warnings(list: &WhiteList, acts: bool, authentication: &Authentication) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -19,7 +20,7 @@ pub fn warnings(list: &WhiteList, acts: bool, authentication: &Authentication) -
              dkim example.org\"",
         ));
     }
-    for (method, places) in list.proofs() {
+    for (method, places) in list.verified_only() {
         if !authentication.verifies(method) {
             let why = match authentication.authenticate {
                 Authenticate::No => "authentication.authenticate is \"no\"".to_owned(),
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_forged_is_named_where_bulk_is_refused() {
+    fn forgeable_entries_are_named_if_bulk_is_refused() {
         let forgeable = "list-id <a.b>\nip 192.0.2.1\nsender <>\nfrom a.b & list-id a.b\nfrom a.b & dkim a.b\nrecipient a@b.c";
         assert_eq!(of(forgeable, Action::Reject, Authenticate::Header), ["l:1, l:3, l:4"]);
         assert_eq!(of(forgeable, Action::Mark, Authenticate::Header), [""; 0]);
@@ -67,10 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_verifier_is_named_where_there_is_none() {
+    fn entries_that_need_a_verifier_are_named_if_there_is_none() {
         let proofs = "dkim a.b\nip 192.0.2.1\nlist-id a & spf b.c";
         assert_eq!(of(proofs, Action::Mark, Authenticate::No), ["l:1", "l:3"]);
-        // By default they verify DKIM alone.
+        // By default, only DKIM results count.
         assert_eq!(of(proofs, Action::Mark, Authenticate::Header), ["l:3"]);
         assert_eq!(of(proofs, Action::Mark, Authenticate::Here), [""; 0]);
     }

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much people say that a message is spam.
+//! The weight of spam reports of a message.
 
 use super::settings::Threshold;
 use bulkmark_types::UNIT;
 use std::fmt;
 
-/// Nominations less revocations, each by what the word of whoever said it weighs.
+/// Nominations less revocations, each with the weight of its reporter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(u32);
 
 impl Weight {
-    /// Of so many [units](UNIT).
+    /// A weight of some [units](UNIT).
     #[must_use]
     pub const fn of_units(units: u32) -> Self {
         Self(units)
     }
 
-    /// As units.
+    /// The weight in units.
     #[must_use]
     pub const fn units(self) -> u32 {
         self.0
     }
 
-    /// Whether it is as much as so many people say whose word weighs whole.
+    /// Whether it is at least the weight of this many fully trusted users.
     #[must_use]
     pub fn reaches(self, user_reports: Threshold) -> bool {
         u64::from(self.0) >= u64::from(user_reports.get()) * u64::from(UNIT)
     }
 
-    /// Whole people, rounded down.
+    /// The number of fully trusted users, rounded down.
     #[must_use]
     pub const fn users(self) -> u32 {
         self.0 / UNIT
     }
 }
 
-/// As a number of people, with as many decimals as it has: `3`, `2.5`, `0.125`.
+/// As a number of users, with as many decimals as it has: `3`, `2.5`, `0.125`.
 impl fmt::Display for Weight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thousandths = self.0 % UNIT * 1000 / UNIT;

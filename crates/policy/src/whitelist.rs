@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! White lists: which bulk is wanted.
+//! White lists of wanted bulk.
 
-use super::authentication::Proven;
+use super::authentication::VerifiedNames;
 use super::condition::Open;
 use super::entries::Entries;
 use super::facts::Facts;
@@ -14,10 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files that may include one another in a row.
+/// The greatest depth of includes.
 const MAX_INCLUDES: usize = 8;
 
-/// A white list cannot be used.
+/// The reason why a white list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WhiteListError {
     /// A file cannot be read.
@@ -25,7 +25,7 @@ pub enum WhiteListError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
     /// A line is no entry.
@@ -35,12 +35,12 @@ pub enum WhiteListError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What was found and what was expected.
+        /// The text that was found, and the expected one.
         what: String,
     },
 }
 
-/// All entries of all files. They may be read again while others look something up.
+/// All entries of all files. They can be reloaded during look-ups.
 #[derive(Debug, Default)]
 pub struct WhiteList {
     files: Vec<PathBuf>,
@@ -48,10 +48,10 @@ pub struct WhiteList {
 }
 
 impl WhiteList {
-    /// Reads the files, what they include, and their tables. `read` gives the content of a file: this crate opens none itself.
+    /// Reads the files, their includes and their tables. `read` gives the content of a file: this crate opens none.
     ///
     /// # Errors
-    /// At the first file that cannot be read and the first line that is no entry.
+    /// The first file that cannot be read, or the first line that is no entry.
     pub fn load(
         files: &[PathBuf],
         read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
@@ -64,7 +64,7 @@ impl WhiteList {
     /// Reads all of it again.
     ///
     /// # Errors
-    /// The same; the old entries then stay in force.
+    /// The same; the old entries stay in force.
     pub fn reload(&self, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Result<(), WhiteListError> {
         let mut reader = Reader { read, entries: Entries::default(), tables: HashMap::new() };
         for file in &self.files {
@@ -74,7 +74,7 @@ impl WhiteList {
         Ok(())
     }
 
-    /// The files that were read, with those that they include and their tables.
+    /// The files that were read, with includes and tables.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = self.entries.load().files.clone();
@@ -83,7 +83,7 @@ impl WhiteList {
         files
     }
 
-    /// The entry that wants this message, whoever its recipients are.
+    /// The entry that wants this message, regardless of recipients.
     #[must_use]
     pub fn message(&self, facts: &Facts<'_>) -> Option<Match> {
         self.entries.load().message(facts)
@@ -96,67 +96,67 @@ impl WhiteList {
         self.message(facts).is_some() || facts.recipients.iter().any(|to| wants(to).is_some())
     }
 
-    /// Says of a recipient by which entry it wants this message.
+    /// Returns a function from a recipient to the entry by which it wants this message.
     pub fn recipients<'a>(&self, facts: &'a Facts<'a>) -> impl Fn(&str) -> Option<Match> + 'a {
         let entries = self.entries.load_full();
         let joined = entries.joined_for_some(facts);
         move |address| entries.recipient(&joined, facts, address)
     }
 
-    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
+    /// Entries of which some conditions hold for this message and some do not: their places, and the conditions that do not hold.
     #[must_use]
-    pub fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
-        self.entries.load().nearly(facts)
+    pub fn near_misses(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
+        self.entries.load().near_misses(facts)
     }
 
-    /// What tables elsewhere are to be asked before it is said whether this message is wanted; none if it is known already. Also
-    /// whether that is all: of a message with very many recipients it is not.
+    /// The questions to remote tables that must be answered before it is known whether this message is wanted. Also whether these are all:
+    /// for a message with very many recipients they are not.
     #[must_use]
     pub fn questions(&self, facts: &Facts<'_>) -> (Vec<Question>, bool) {
         self.entries.load().questions(facts)
     }
 
-    /// The first entry that asks a table elsewhere.
+    /// The first entry with a remote table.
     #[must_use]
-    pub fn asks_elsewhere(&self) -> Option<Match> {
+    pub fn first_remote_entry(&self) -> Option<Match> {
         self.entries.load().remote.as_ref().map(Match::of)
     }
 
     /// Whether some entry matches only verified mail.
     #[must_use]
-    pub fn needs_proof(&self) -> bool {
-        self.entries.load().needs_proof
+    pub fn needs_verification(&self) -> bool {
+        self.entries.load().needs_verification
     }
 
-    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
+    /// Whether some entry needs a signature that a message claims to have, regardless of its other conditions.
     #[must_use]
-    pub fn asks_for_signature(&self, claimed: &Proven) -> bool {
+    pub fn asks_for_signature(&self, claimed: &VerifiedNames) -> bool {
         self.entries.load().asks_for_signature(claimed)
     }
 
-    /// What is to be verified of a message before it is said whether it is wanted: names that it claims and an entry asks for.
+    /// The names to verify before it is known whether a message is wanted: those that it claims and an entry needs.
     #[must_use]
-    pub fn to_verify(&self, facts: &Facts<'_>) -> Proven {
+    pub fn to_verify(&self, facts: &Facts<'_>) -> VerifiedNames {
         self.entries.load().to_verify(facts)
     }
 
-    /// Keeps of what a message is like all that no entry `signature` names. Near signatures are of passages, pictures and files, such as a
-    /// signature block: one that is named is as if the message did not have it. One look for each.
-    pub fn leave_out<T>(&self, all: &mut Vec<T>, signature: impl Fn(&T) -> Signature) {
+    /// Removes the near signatures that a `signature` entry names. They stand for passages, pictures and files, such as a signature block,
+    /// which then count as if the message did not have them. One look-up for each.
+    pub fn remove_named<T>(&self, all: &mut Vec<T>, signature: impl Fn(&T) -> Signature) {
         let entries = self.entries.load();
         if entries.has_signatures() {
             all.retain(|of| !entries.names_signature(signature(of)));
         }
     }
 
-    /// Where the entries stand that anybody can make match, in order.
+    /// The places of the entries that any sender can make match, in order.
     pub(super) fn forgeable(&self) -> Vec<Source> {
         self.entries.load().forgeable()
     }
 
-    /// Where the entries stand that match only verified mail, in order, by method.
-    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
-        self.entries.load().proofs()
+    /// The places of the entries that match only verified mail, in order, by method.
+    pub(super) fn verified_only(&self) -> [(&'static str, Vec<Source>); 3] {
+        self.entries.load().verified_only()
     }
 }
 
@@ -164,7 +164,7 @@ impl WhiteList {
 struct Reader<'a> {
     read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     entries: Entries,
-    /// Those that were read, by kind and path.
+    /// The tables that were read, by kind and path.
     tables: HashMap<String, Table>,
 }
 
@@ -188,7 +188,7 @@ impl Reader<'_> {
                     return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
                 }
                 let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
-                // Where it is named is what has to be corrected.
+                // The error names the including line, which has to be corrected.
                 self.file(&included, depth + 1).map_err(|e| match e {
                     WhiteListError::Read { path, reason } => {
                         line_error(format!("cannot include {}: {reason}", path.display()))
@@ -250,7 +250,7 @@ mod tests {
             from: &[],
             list_id: Some("news.example.org"),
             signature: Some(Signature::from_bytes([1; 16])),
-            proven: None,
+            verified: None,
             claimed: None,
             mailboxes: None,
             known_to: &[],
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// The entry of a list of this text that a recipient has.
+    /// The entry of a list with this text by which a recipient wants the message.
     fn recipient(text: &str, facts: &Facts<'_>, address: &str) -> Option<String> {
         let list = load(&[("l", text)]).unwrap();
         list.recipients(facts)(address).map(|entry| entry.to_string())
@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_verified_matches_by_its_own_names_only() {
-        let proven = Proven {
+    fn verified_names_match_only_entries_of_their_method() {
+        let verified = VerifiedNames {
             dkim: vec!["shop.example".to_owned()],
             spf: vec!["bounce@example.org".to_owned(), "other.example".to_owned()],
             dmarc: vec!["news.example".to_owned()],
         };
         let with = |entry: &str, facts: Facts<'_>| load(&[("l", entry)]).unwrap().message(&facts).is_some();
-        let verified = Facts { proven: Some(&proven), ..facts() };
+        let verified = Facts { verified: Some(&verified), ..facts() };
         for entry in [
             "dkim shop.example",
             "dkim .Shop.example",
@@ -333,25 +333,25 @@ mod tests {
 
     #[test]
     fn joined_conditions_hold_together() {
-        let proven = Proven { dkim: vec!["shop.example".to_owned()], ..Proven::default() };
-        let verified = Facts { proven: Some(&proven), ..facts() };
+        let verified = VerifiedNames { dkim: vec!["shop.example".to_owned()], ..VerifiedNames::default() };
+        let verified = Facts { verified: Some(&verified), ..facts() };
         let list = "list-id <news.example.org> & dkim shop.example # both\n";
         let list = load(&[("l", list)]).unwrap();
         assert_eq!(list.message(&verified).unwrap().to_string(), "l:1");
         assert_eq!(list.message(&facts()), None);
         assert_eq!(list.message(&Facts { list_id: None, ..verified }), None);
-        let nearly = |facts: &Facts<'_>| {
-            list.nearly(facts).into_iter().map(|(_, missing)| missing).collect::<Vec<_>>()
+        let near_misses = |facts: &Facts<'_>| {
+            list.near_misses(facts).into_iter().map(|(_, missing)| missing).collect::<Vec<_>>()
         };
-        assert_eq!(nearly(&facts()), ["dkim shop.example"]);
-        assert_eq!(nearly(&Facts { list_id: None, ..verified }), ["list-id <news.example.org>"]);
-        assert_eq!(nearly(&verified), [""; 0]);
+        assert_eq!(near_misses(&facts()), ["dkim shop.example"]);
+        assert_eq!(near_misses(&Facts { list_id: None, ..verified }), ["list-id <news.example.org>"]);
+        assert_eq!(near_misses(&verified), [""; 0]);
     }
 
     #[test]
     fn recipients_may_want_some_mail_only() {
-        let proven = Proven { dkim: vec!["shop.example".to_owned()], ..Proven::default() };
-        let verified = Facts { proven: Some(&proven), ..facts() };
+        let verified = VerifiedNames { dkim: vec!["shop.example".to_owned()], ..VerifiedNames::default() };
+        let verified = Facts { verified: Some(&verified), ..facts() };
         let text = "recipient anna@box.test & dkim shop.example";
         assert_eq!(recipient(text, &verified, "anna@box.test").as_deref(), Some("l:1"));
         assert_eq!(recipient(text, &verified, "bert@box.test"), None);

@@ -8,7 +8,7 @@ use super::state::Flow;
 use super::wire::{SnapshotHead, decode_alive};
 use bulkmark_counts::{Assembly, Refusal, Row, Update};
 use bulkmark_ledger::{Image, LedgerError, now};
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ pub enum Stopped {
 pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
     let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Invalid(told(&what)))?;
+    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Invalid(remote_text(&what)))?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
     catch_up(&mut assembly, remote).await?;
     Ok(Image::of_server(assembly, key_id))

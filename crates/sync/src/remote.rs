@@ -10,7 +10,7 @@ use super::state::Link;
 use super::wire::{self, Frames, Reports, WireError};
 use bulkmark_counts::{BulkMark, Receipt, Vector};
 use bulkmark_types::Signature;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use reqwest::{Response, StatusCode, header};
 use std::io;
 use std::path::PathBuf;
@@ -212,7 +212,7 @@ impl Remote {
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
             let sides = ["here", "at the server"];
             ours.check(theirs.unwrap_or_default(), sides)
-                .map_err(|what| RemoteError::Parameters(told(&what)))?;
+                .map_err(|what| RemoteError::Parameters(remote_text(&what)))?;
             let date = response.headers().get(header::DATE);
             clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
@@ -232,7 +232,7 @@ impl Remote {
         // The part received so far is enough.
         let _ = tokio::time::timeout(SILENCE, reading).await;
         reason.truncate(MAX_REASON);
-        let reason = told(&String::from_utf8_lossy(&reason));
+        let reason = remote_text(&String::from_utf8_lossy(&reason));
         Err(RemoteError::Refused { status, code, reason })
     }
 
@@ -257,7 +257,7 @@ impl Remote {
         let body = serde_json::json!({ "name": name, "contact": contact }).to_string();
         let request = self.http.post(format!("{}/v1/register", self.base)).timeout(SILENCE).body(body);
         let answer = whole(self.send(request).await?, MAX_REGISTRATION).await?;
-        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(remote_text(&e.to_string())))
     }
 
     /// Returns the server's status.
@@ -267,7 +267,7 @@ impl Remote {
     pub async fn status(&self) -> Result<serde_json::Value, RemoteError> {
         let request = self.http.get(format!("{}/v1/status", self.base)).timeout(SILENCE);
         let answer = whole(self.send(request).await?, MAX_STATUS).await?;
-        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(remote_text(&e.to_string())))
     }
 
     /// Streams all updates that `since` lacks, and later ones for the time `wait`.

@@ -2,7 +2,7 @@
 //! Why a server cannot be reached. The text stays the same as long as the reason does, so the request is left out.
 
 use super::remote::RemoteError;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::error::Error;
 use std::io;
 
@@ -20,10 +20,11 @@ impl From<reqwest::Error> for RemoteError {
             return Self::Transport(CUT_OFF.to_owned());
         }
         // It may quote a certificate or a server.
-        let last =
-            || told(&causes().last().map_or_else(|| "no reason is known".to_owned(), ToString::to_string));
+        let last = || {
+            remote_text(&causes().last().map_or_else(|| "no reason is known".to_owned(), ToString::to_string))
+        };
         if let Some(unfit) = causes().find_map(of_certificate) {
-            return Self::Certificate(told(&unfit));
+            return Self::Certificate(remote_text(&unfit));
         }
         if causes().any(|cause| cause.to_string() == DNS) {
             return Self::Name(last());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Characters that would move a cursor, forge a line or a field, or show other text than there is, in the form `\u{..}`.
+//! Escapes characters that would move a cursor, forge a line or a field, or hide text, as `\u{..}`.
 
 use std::fmt::Write as _;
 
-/// Characters of a foreign text that are shown at most.
-const MOST: usize = 500;
+/// The most characters of a foreign text that are shown.
+const MAX_CHARS: usize = 500;
 
-/// The text with these letters in the form `\u{..}`.
+/// The text, with each character that `is_special` accepts as `\u{..}`.
 #[must_use]
 pub fn escaped(text: &str, mut is_special: impl FnMut(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -21,19 +21,19 @@ pub fn escaped(text: &str, mut is_special: impl FnMut(char) -> bool) -> String {
     shown
 }
 
-/// A line of it: nothing moves a cursor, ends the line, or is not seen.
+/// The text as one visible line: no character moves the cursor, ends the line or is invisible.
 #[must_use]
 pub fn visible(text: &str) -> String {
     escaped(text, is_invisible)
 }
 
-/// A value of a log line's field, in which nothing ends it: no blank, no quotation mark, no backslash, none of `others`.
+/// The text as the value of a log line's field: without blanks, quotation marks, backslashes and `others`, which would end it.
 #[must_use]
 pub fn plain(text: &str, others: &str) -> String {
     escaped(text, |c| is_invisible(c) || c.is_whitespace() || "\"\\".contains(c) || others.contains(c))
 }
 
-/// The same of any bytes: what is no UTF-8 is in the form `\xff`. Nothing else is shown like it, so the bytes can be told.
+/// The same for bytes: bytes that are no UTF-8 become `\xff`. A backslash is escaped, so no other text looks like this.
 #[must_use]
 pub fn plain_bytes(bytes: &[u8]) -> String {
     let mut shown = String::new();
@@ -45,13 +45,12 @@ pub fn plain_bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// What another machine says: without blanks around it, cut after 500 characters, and with nothing in it that looks like a field
-/// of a log line: a name and `=`.
+/// Text from another machine, safe in a log line: trimmed, cut after 500 characters, and without the beginning of a field (a name and `=`).
 #[must_use]
-pub fn told(text: &str) -> String {
+pub fn remote_text(text: &str) -> String {
     let text = text.trim();
-    let end = text.char_indices().nth(MOST).map(|(end, _)| end);
-    // Whether all since the last blank could be the name of a field. What leads to a page has `=` behind other letters.
+    let end = text.char_indices().nth(MAX_CHARS).map(|(end, _)| end);
+    // Whether the text since the last blank could be the name of a field. In a URL, `=` follows other characters.
     let mut is_name = true;
     let mut shown = escaped(&text[..end.unwrap_or(text.len())], |c| {
         let is_field = c == '=' && is_name;
@@ -64,7 +63,7 @@ pub fn told(text: &str) -> String {
     shown
 }
 
-/// Control characters of both sets, ends of lines, what turns the direction of writing, and what has no width.
+/// Control characters of both sets, line ends, changes of the writing direction, and characters without width.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
@@ -76,12 +75,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_move_a_cursor_is_escaped_and_what_is_long_is_cut() {
+    fn cursor_movements_are_escaped_and_long_texts_cut() {
         let hostile = "\u{1b}]0;title\u{7}\u{9b}2J a\r\nb\u{202e}c\u{200b}é\u{7f}";
         let shown = "\\u{1b}]0;title\\u{7}\\u{9b}2J a\\u{d}\\u{a}b\\u{202e}c\\u{200b}é\\u{7f}";
-        assert_eq!((visible(hostile), told(hostile)), (shown.to_owned(), shown.to_owned()));
-        assert_eq!(told(&"ä".repeat(501)), "ä".repeat(500) + "...");
-        assert_eq!(told(&"\u{1b}".repeat(1 << 20)).len(), 500 * "\\u{1b}".len() + 3);
+        assert_eq!((visible(hostile), remote_text(hostile)), (shown.to_owned(), shown.to_owned()));
+        assert_eq!(remote_text(&"ä".repeat(501)), "ä".repeat(500) + "...");
+        assert_eq!(remote_text(&"\u{1b}".repeat(1 << 20)).len(), 500 * "\\u{1b}".len() + 3);
     }
 
     #[test]
@@ -92,13 +91,13 @@ mod tests {
         );
     }
 
-    /// A rule for messages' lines, ` client=\S*\[<ADDR>\] .* verdict=(?:bulk|spam) `, finds none in what others say.
+    /// A rule that matches log lines about messages, ` client=\S*\[<ADDR>\] .* verdict=(?:bulk|spam) `, matches no text from others.
     #[test]
     fn no_field_can_be_forged() {
         let evil = " client=a[192.0.2.1] x verdict=bulk y ";
-        assert!(!told(evil).contains('='), "{}", told(evil));
+        assert!(!remote_text(evil).contains('='), "{}", remote_text(evil));
         let usual = "error sending request for url (http://a.example/v1/updates?from=0)";
-        assert_eq!(told(usual), usual);
+        assert_eq!(remote_text(usual), usual);
         assert!(!plain(evil, "[]").contains([' ', '[', ']']), "{}", plain(evil, "[]"));
         assert_eq!(plain_bytes(b"a b\n\xff\\xff\"\xc3\xa4"), "a\\u{20}b\\u{a}\\xff\\u{5c}xff\\u{22}ä");
     }

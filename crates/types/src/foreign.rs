@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What programs of other systems made from a message: it is counted as it is, under a kind of its own.
+//! Digests that programs of other systems make from a message. Each is counted as it is, under its own kind.
 
 use super::key::FederationKey;
 use super::signature::{Kind, Signature};
 
-/// Which system a digest is of, and what made it.
+/// The system that made a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Foreign {
-    /// The digest of Pyzor: SHA-1 of some lines.
+    /// Pyzor: SHA-1 of some lines.
     Pyzor,
-    /// Of Razor's engine 4: SHA-1 of some parts. The content has its seeds and separator, too.
+    /// Razor's engine 4: SHA-1 of some parts. The hashed content includes its seeds and separator.
     Razor4,
-    /// Of Razor's engine 8: the host names of its links.
+    /// Razor's engine 8: the host names of its links.
     Razor8,
 }
 
-/// The signature under which such a digest is counted. Two digests are one signature if and only if their bytes are equal.
+/// The signature under which a digest is counted. Two digests have the same signature if and only if their bytes are equal.
 #[must_use]
 pub fn foreign(key: &FederationKey, of: Foreign, digest: &[u8]) -> Signature {
     let kind = match of {
@@ -30,7 +30,7 @@ pub fn foreign(key: &FederationKey, of: Foreign, digest: &[u8]) -> Signature {
 mod tests {
     use super::*;
 
-    /// The same bytes from two systems are two signatures, and no other's.
+    /// The same bytes from two systems have different signatures.
     #[test]
     fn systems_never_meet() {
         let key = FederationKey::public();

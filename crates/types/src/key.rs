@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The federation's key: who does not have it can neither test guesses nor aim at cells.
+//! The federation's key. Without it, nobody can test guesses or aim at cells.
 
 use super::signature::{Kind, Signature};
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,14 +8,14 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use std::fmt;
 use std::hash::Hasher as _;
 
-/// The key of a site that shares its counts with nobody. It is public: with it, anybody can compute signatures, which
-/// tells them nothing, since nobody but the site sees its counts.
+/// The key of a site that shares its counts with nobody. It is public: the signatures that anybody can compute with it are useless, since
+/// only the site sees its counts.
 const PUBLIC: &[u8] = b"bulkmark: the public key of sites without a federation, version 1";
 
-/// Bytes that a key must have at least: the strength of a signature.
+/// The least number of bytes of a key: the strength of a signature.
 const MIN_LEN: usize = 16;
 
-/// A key, and what is made from it once: its HMAC state, and the keys of the cheaper hashes of which a message needs many.
+/// A key with its derived state, made once: the HMAC state, and the keys of cheaper hashes, of which a message needs many.
 #[derive(Clone)]
 pub struct FederationKey {
     mac: Hmac<Sha256>,
@@ -37,7 +37,7 @@ pub enum KeyError {
 }
 
 impl FederationKey {
-    /// A key from the bytes of its file; white space around them is not part of it.
+    /// A key from the bytes of its file, without white space around them.
     ///
     /// # Errors
     /// When it is shorter than 16 bytes.
@@ -46,7 +46,7 @@ impl FederationKey {
         if bytes.len() < MIN_LEN { Err(KeyError::TooShort(bytes.len())) } else { Ok(Self::new(bytes)) }
     }
 
-    /// The key of a site of its own.
+    /// The key of a site without a federation.
     #[must_use]
     pub fn public() -> Self {
         Self::new(PUBLIC)
@@ -71,18 +71,18 @@ impl FederationKey {
         }
     }
 
-    /// Names the key without giving it away; holders of filters compare it before they exchange anything.
+    /// Identifies the key without revealing it. Holders of filters compare it before they exchange anything.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
     }
 
-    /// A fresh HMAC-SHA-256 under this key, to which the name of a kind was shown.
+    /// A new HMAC-SHA-256 under this key that has already hashed the name of `kind`.
     pub fn mac(&self, kind: Kind) -> Hmac<Sha256> {
         mac_of(&self.mac, kind)
     }
 
-    /// The signature of content that is at hand.
+    /// The signature of `content`.
     pub fn signature(&self, kind: Kind, content: &[&[u8]]) -> Signature {
         signature(&self.mac, kind, content)
     }
@@ -94,7 +94,7 @@ impl FederationKey {
         Signature::from_bytes(self.passages.hash(&content).as_bytes())
     }
 
-    /// The signature that says that `of` was found below new text, by this origin.
+    /// The signature that counts how often `of` was below new text in messages of this origin.
     pub(crate) fn stray_by(&self, of: Signature, origin: u8, name: &[u8]) -> Signature {
         let mut hasher = self.strays;
         hasher.write(&of.to_bytes());
@@ -118,20 +118,20 @@ impl FederationKey {
         Signature::from_bytes(self.source_buckets.hash(&content).as_bytes())
     }
 
-    /// The signature that counts by how much people called messages with `of` spam.
+    /// The signature that sums the weights of the spam reports of messages with `of`.
     pub fn nomination(&self, of: Signature) -> Signature {
         Signature::from_bytes(self.nominations.hash(&of.to_bytes()).as_bytes()).tagged()
     }
 
-    /// 128 bits that stand for whoever has this name here.
+    /// 128 bits that stand for the reporter with this name.
     pub fn reporter(&self, name: &[u8]) -> [u8; 16] {
         let mac = self.mac.clone().chain_update(b"reporter/1").chain_update([0]).chain_update(name);
         let digest = mac.finalize().into_bytes();
         std::array::from_fn(|i| digest[i])
     }
 
-    /// A number that stands for a user and somebody that user writes to. Its upper half is that of the user alone, so that all pairs of
-    /// one user can be found and erased.
+    /// A number that stands for a user and a correspondent. Its upper half depends on the user only, so that all pairs of one user can be
+    /// found and erased.
     pub fn correspondence(&self, user: &str, other: &str) -> u64 {
         const USER: u64 = 0xffff_ffff_0000_0000;
         let mac = self.mac.clone().chain_update(b"correspondence/2").chain_update([0]).chain_update(user);
@@ -143,7 +143,7 @@ impl FederationKey {
         number(mac) & USER | pair & !USER
     }
 
-    /// A number that belongs to a network, whatever it sent.
+    /// A number for a network, the same for all signatures.
     pub fn network(&self, network: &[u8]) -> u8 {
         self.source_buckets.hash(network).as_bytes()[0]
     }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_apart_and_short_ones_refused() {
+    fn different_keys_have_different_ids_and_short_ones_are_refused() {
         assert_eq!(FederationKey::from_bytes(b" short \n").unwrap_err(), KeyError::TooShort(5));
         let a = FederationKey::from_bytes(b"0123456789abcdef\n").unwrap();
         let b = FederationKey::from_bytes(b"0123456789abcdeF").unwrap();

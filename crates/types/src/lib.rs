@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The types that several crates of bulkmark share: signatures and the key that makes them, reporters, client networks; and text
-//! from outside, made fit for logs, terminals and pages.
+//! The types that several crates of bulkmark share: signatures and the key that makes them, reporters, client networks; and escaping of text
+//! from outside for logs, terminals and pages.
 //!
-//! A leaf: it knows neither mail nor ledgers, so a change in reading mail compiles no database, and the other way round.
+//! A leaf: it depends on neither mail nor ledgers, so a change in reading mail recompiles no database, and vice versa.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -20,11 +20,11 @@ mod signature;
 mod sources;
 mod time;
 
-pub use escape::{escaped, plain, plain_bytes, told, visible};
+pub use escape::{escaped, plain, plain_bytes, remote_text, visible};
 pub use foreign::{Foreign, foreign};
 pub use key::{FederationKey, KeyError};
 pub use part::part;
-pub use provenance::{Provenance, Whose, stray_by};
+pub use provenance::{LetterOrigin, Provenance, stray_by};
 pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};
 pub use sources::{BUCKETS, ClientNetwork, PRESENT, message_count, outbound, source_bucket, source_count};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The place of a name among all names, by which a part of them is chosen: the same one at every machine and start.
+//! A name's place among all names, from a hash: the same on every machine and after every start. `actions.share` chooses recipients by it.
 
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher as _;
 
-/// Public: a part is no secret, and does not change with a federation's key.
+/// Public: the place is no secret, and does not depend on a federation's key.
 const KEY: [u8; 16] = *b"bulkmark: parts/";
 
-/// The place of `name`, in thousandths: 0 to 999, each for as many names. The names below 100 are also among those below 200.
+/// The place of `name`, in thousandths: 0 to 999, evenly spread. All names below 100 are also below 200.
 #[must_use]
 pub fn part(name: &str) -> u32 {
     let mut hasher = SipHasher24::new_with_key(&KEY);

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! By whom a message came: what evidence is told apart by.
+//! The provenance of a message: the origins by which letters are distinguished.
 
 use super::key::FederationKey;
 use super::signature::Signature;
 use super::sources::ClientNetwork;
 
-/// Who brought a message, as far as that is known.
+/// The sender of a message, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The network of the client.
     pub network: Option<ClientNetwork>,
-    /// The domain that stands behind the From field, if it was verified that it does. In lower case.
+    /// The verified domain of the From field, in lower case.
     pub domain: Option<String>,
 }
 
 impl Provenance {
-    /// Those whose message it is, besides everybody's.
-    pub fn whose(&self) -> impl Iterator<Item = Whose<'_>> {
-        let domain = self.domain.as_deref().map(Whose::Domain);
-        domain.into_iter().chain(self.network.map(Whose::Network))
+    /// The origins of this message besides [`LetterOrigin::Everybody`].
+    pub fn origins(&self) -> impl Iterator<Item = LetterOrigin<'_>> {
+        let domain = self.domain.as_deref().map(LetterOrigin::Domain);
+        domain.into_iter().chain(self.network.map(LetterOrigin::Network))
     }
 }
 
-/// Whose messages something is said of.
+/// The origin of a letter: the senders whose messages a [`stray_by`] signature counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Whose<'a> {
-    /// Everybody's.
+pub enum LetterOrigin<'a> {
+    /// All senders.
     Everybody,
-    /// Those of a domain, in lower case.
+    /// A domain, in lower case.
     Domain(&'a str),
-    /// Those of a client network.
+    /// A client network.
     Network(ClientNetwork),
 }
 
-/// The signature that says of another: it was found below what may be new text, in a message of theirs.
+/// The signature that counts how often `of` was below text that may be new, in messages of this origin.
 #[must_use]
-pub fn stray_by(key: &FederationKey, of: Signature, whose: Whose<'_>) -> Signature {
-    match whose {
-        Whose::Everybody => key.stray_by(of, 0, &[]),
-        Whose::Domain(domain) => key.stray_by(of, 1, domain.as_bytes()),
-        Whose::Network(network) => key.stray_by(of, 2, network.bytes()),
+pub fn stray_by(key: &FederationKey, of: Signature, origin: LetterOrigin<'_>) -> Signature {
+    match origin {
+        LetterOrigin::Everybody => key.stray_by(of, 0, &[]),
+        LetterOrigin::Domain(domain) => key.stray_by(of, 1, domain.as_bytes()),
+        LetterOrigin::Network(network) => key.stray_by(of, 2, network.bytes()),
     }
 }
 
@@ -51,20 +51,20 @@ mod tests {
     #[test]
     fn owners_kinds_and_keys_never_meet() {
         let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
-        let network = |ip: &str| Whose::Network(ClientNetwork::of(ip.parse().unwrap()));
-        let whose = [
-            Whose::Everybody,
-            Whose::Domain(""),
-            Whose::Domain("a.example"),
+        let network = |ip: &str| LetterOrigin::Network(ClientNetwork::of(ip.parse().unwrap()));
+        let origins = [
+            LetterOrigin::Everybody,
+            LetterOrigin::Domain(""),
+            LetterOrigin::Domain("a.example"),
             network("192.0.2.7"),
             network("2001:db8::1"),
         ];
         let mut all = HashSet::new();
         for key in [&FederationKey::public(), &other] {
             for of in [1, 2].map(|n| Signature::from_bytes([n; 16])) {
-                all.extend(whose.map(|whose| stray_by(key, of, whose)));
+                all.extend(origins.map(|origin| stray_by(key, of, origin)));
             }
         }
-        assert_eq!(all.len(), 2 * 2 * whose.len());
+        assert_eq!(all.len(), 2 * 2 * origins.len());
     }
 }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! User reports of a message: told by further signatures, which are counted like all others, so that a whole federation knows.
-//! docs/user-reports.md says what they are made of, and why.
+//! User reports of a message, as further signatures that are counted like all others, so that a whole federation gets them.
+//! docs/user-reports.md describes what they are made of, and why.
 
 use super::key::FederationKey;
 use super::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What the word of somebody who is fully trusted weighs. Weights are counted as reports are, so this is a number; it fits into the
-/// smallest cells.
+/// The weight of a report by a fully trusted user. Weights are counted as reports are, so this is an integer; it fits into the smallest
+/// cells.
 pub const UNIT: u32 = 8;
 
-/// The signature that counts by how much people called messages with `of` spam.
+/// The signature that sums the weights of the spam reports of messages with `of`.
 #[must_use]
 pub fn nomination(key: &FederationKey, of: Signature) -> Signature {
     key.nomination(of)
 }
 
-/// The signature that counts by how much people said that it is no spam, of what this nomination is about; and the other way round.
+/// The signature that sums the weights of the not-spam reports, for the same content as `nomination`; and vice versa.
 #[must_use]
 pub const fn revocation(nomination: Signature) -> Signature {
-    nomination.turned()
+    nomination.inverted()
 }
 
-/// What a count of `total` weighs of which one's own users said `own`, where the word of others' users weighs so many thousandths.
+/// The weight of a count of `total`, of which one's own users reported `own`, where others' reports weigh `thousandths` of 1,000.
 #[must_use]
 pub fn weigh(total: u32, own: u32, thousandths: u32) -> u32 {
     let own = own.min(total);
@@ -31,28 +31,28 @@ pub fn weigh(total: u32, own: u32, thousandths: u32) -> u32 {
     own.saturating_add(u32::try_from(others).unwrap_or(u32::MAX))
 }
 
-/// The number that stands for a user's mailbox and somebody that user writes to, and tells neither to anybody who does not have the key.
+/// The number that stands for a user's mailbox and a correspondent. Without the key it reveals neither.
 #[must_use]
 pub fn correspondence(key: &FederationKey, user: &str, other: &str) -> u64 {
     key.correspondence(user, other)
 }
 
-/// What kind of reporter somebody is, which stands before the name.
+/// The kind of a reporter, which is the prefix of the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReporterKind {
     /// A user of this mail server.
     User,
-    /// An address that nobody uses.
+    /// An address without a user.
     Trap,
-    /// A client of another protocol.
+    /// A client of an interface, that is, of another protocol.
     Interface,
     /// None of these.
     Other,
 }
 
 impl ReporterKind {
-    /// What stands before the names of this kind.
+    /// The prefix of the names of this kind.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -63,13 +63,13 @@ impl ReporterKind {
         }
     }
 
-    /// Of a whole name.
+    /// The kind of a name with its prefix.
     fn of(name: &[u8]) -> Self {
         let kinds = [Self::User, Self::Trap, Self::Interface];
         kinds.into_iter().find(|kind| name.starts_with(kind.prefix().as_bytes())).unwrap_or(Self::Other)
     }
 
-    /// As the lowest two bits of an identifier.
+    /// The lowest two bits of an identifier of this kind.
     const fn bits(self) -> u8 {
         match self {
             Self::Other => 0,
@@ -91,16 +91,15 @@ impl fmt::Display for ReporterKind {
     }
 }
 
-/// The bits of an identifier's last byte that tell the kind.
+/// The bits of an identifier's last byte that encode the kind.
 const KIND: u8 = 0b11;
 
-/// Who says something of a message: 128 bits that stand for a name, and tell it to nobody who does not have the key. The last two of them
-/// tell the kind.
+/// A reporter: 128 bits that stand for a name, which they reveal to nobody without the key. The last two bits encode the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReporterId([u8; 16]);
 
 impl ReporterId {
-    /// Whoever has this name, which may be any bytes. A user `a` and a trap `a` are two.
+    /// The reporter with this name, which may be any bytes. A user `a` and a trap `a` are different.
     #[must_use]
     pub fn of(key: &FederationKey, name: &[u8]) -> Self {
         let mut bytes = key.reporter(name);
@@ -110,7 +109,7 @@ impl ReporterId {
         Self(bytes)
     }
 
-    /// What kind of reporter it is.
+    /// The kind of the reporter.
     #[must_use]
     pub fn kind(&self) -> ReporterKind {
         let [.., last] = self.0;
@@ -141,7 +140,7 @@ impl fmt::Display for ReporterId {
 mod tests {
     use super::*;
 
-    /// Signatures of people are told from all others without the key, and none is another.
+    /// User reports' signatures are recognized without the key, and all differ.
     #[test]
     fn user_reports_have_their_tag() {
         let keys = [FederationKey::public(), FederationKey::from_bytes(b"0123456789abcdef").unwrap()];
@@ -159,16 +158,16 @@ mod tests {
     }
 
     #[test]
-    fn the_own_word_weighs_whole_and_that_of_others_in_part() {
+    fn own_reports_weigh_whole_and_those_of_others_in_part() {
         assert_eq!(weigh(24, 8, 500), 16);
         assert_eq!(weigh(24, 24, 0), 24);
         assert_eq!(weigh(24, 0, 1000), 24);
-        assert_eq!(weigh(7, 8, 500), 7, "what left with its window was said by somebody here");
+        assert_eq!(weigh(7, 8, 500), 7, "reports that expired were of one's own users");
         assert_eq!(weigh(u32::MAX, 0, 1000), u32::MAX);
     }
 
     #[test]
-    fn a_name_is_told_to_nobody_without_the_key() {
+    fn an_identifier_depends_on_key_and_kind() {
         let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
         let of = |key: &FederationKey, name: &str| ReporterId::of(key, name.as_bytes());
         let key = FederationKey::public();
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_tells_the_kind() {
+    fn an_identifier_encodes_the_kind() {
         for n in 0..20 {
             let kind = |prefix: &str| {
                 ReporterId::of(&FederationKey::public(), format!("{prefix}{n}").as_bytes()).kind()

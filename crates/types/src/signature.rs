@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Signatures as every crate knows them: 128 bits and a kind.
+//! Signatures: 128 bits and a kind.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a signature was made from. The name carries the version of its canonical form: another version is another kind.
+/// The source of a signature. The name includes the version of its canonical form: another version is another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// All text, links and attachments, exactly.
     Body,
-    /// A passage, a file or the links, which copies of a message share though they differ elsewhere.
+    /// A passage, a file or the links, which copies of a message share even if they differ elsewhere.
     Near,
-    /// A wallet, an account, a telephone number, an address or a page to which a message wants its readers to turn.
+    /// A wallet, an account, a telephone number, an address or a page that a message asks its readers to use.
     Payload,
-    /// Says of a `near` signature that the rest of a message with it was new.
+    /// Counts how often the rest of a message with a `near` signature was new.
     Stray,
-    /// Says the same where it is less certain, and by whom the message came.
+    /// The same for less certain cases, and for one origin.
     StrayBy,
-    /// Says of another signature how often it came from one client network.
+    /// Counts how often another signature came from one client network.
     SourceCount,
-    /// Says of another signature that it came from some network of a bucket.
+    /// Marks that another signature came from some network of a bucket.
     SourceBucket,
-    /// Says of another signature in how many messages it was, however many recipients these had.
+    /// Counts the messages with another signature, regardless of the number of recipients.
     Message,
-    /// Stands for another signature in mail that one's own users send, which is counted apart.
+    /// Stands for another signature in mail that one's own users send, which is counted separately.
     Outbound,
-    /// Says of another signature that somebody called a message with it spam.
+    /// Sums the weights of spam reports of messages with another signature.
     Nomination,
     /// A digest that a client of Pyzor made.
     Pyzor,
@@ -77,13 +77,12 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The bits of a signature that tell whether it is of people: the last 16 of each half. Filters choose cells by the first bits of the
-/// halves, so they lose nothing by it. One in four billion other signatures has the tag by chance; it is then kept for as long as
-/// user reports, by everybody alike.
+/// The bits of a signature that mark a user report: the last 16 of each half. Filters choose cells by the first bits of the halves, so they
+/// lose nothing. One in four billion other signatures has the tag by chance; every holder then keeps it for as long as user reports.
 const TAG_BITS: u128 = 0xFFFF << 64 | 0xFFFF;
 const TAG: u128 = 0x7370 << 64 | 0x616D;
 
-/// 128 bits that stand for a message; written as 32 hexadecimal digits.
+/// 128 bits that stand for the content of a message; written as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Signature(u128);
 
@@ -93,7 +92,7 @@ impl Signature {
         Self::from_bytes(std::array::from_fn(|i| digest[i]))
     }
 
-    /// From its 16 bytes, first byte most significant.
+    /// A signature from its 16 bytes, most significant first.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes.iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte)))
@@ -105,23 +104,23 @@ impl Signature {
         std::array::from_fn(|i| (self.0 >> (120 - 8 * i) & 0xFF) as u8)
     }
 
-    /// Whether it says user reports of another one: by its tag, which everybody can read who has no key.
+    /// Whether it is a user report of another signature. The tag shows this, and reading it needs no key.
     #[must_use]
     pub const fn is_user_report(self) -> bool {
         self.0 & TAG_BITS == TAG
     }
 
-    /// The same with the tag of user reports.
+    /// This signature with the tag of user reports.
     pub const fn tagged(self) -> Self {
         Self(self.0 & !TAG_BITS | TAG)
     }
 
-    /// The same with all bits turned but those of the tag.
-    pub const fn turned(self) -> Self {
+    /// This signature with all bits inverted except the tag.
+    pub const fn inverted(self) -> Self {
         Self(self.0 ^ !TAG_BITS)
     }
 
-    /// As the element of a filter.
+    /// The signature as the element of a filter.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
@@ -150,13 +149,13 @@ impl FromStr for Signature {
     }
 }
 
-/// The message says too little for a signature: unrelated messages would share it.
+/// A message has too little text for a signature: unrelated messages would share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("low information: {words} distinct words and no attachment; {wanted} words are needed")]
 pub struct LowInformation {
-    /// Distinct words that were found.
+    /// The number of distinct words.
     pub words: usize,
-    /// Distinct words that are needed (`min-words`).
+    /// The number of distinct words that are needed (`min-words`).
     pub wanted: usize,
 }
 

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From which client networks a signature came: told by further signatures, which are counted like all others, so that a whole
-//! federation knows. docs/signatures.md says what they are made of, and why.
+//! The client networks that a signature came from, as further signatures that are counted like all others, so that a whole federation gets
+//! them. docs/signatures.md describes what they are made of, and why.
 
 use super::key::FederationKey;
 use super::signature::{Kind, Signature};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Buckets that networks fall into. With 64, the four other networks of a campaign from five are three different ones in
-/// 99 of 100 cases, and all buckets of a signature can be asked for.
+/// The number of buckets for networks. With 64, the four other networks of a campaign from five are in three different buckets in 99 of 100
+/// cases, and all buckets of a signature can be looked up.
 pub const BUCKETS: u8 = 64;
 
-/// A network reports its bucket so many times at once, and the bucket is known from that count on. A full filter shows one or two
-/// for what was never reported, and a partner can add five: neither these nor both together should make a network.
+/// A network reports its bucket this many times at once, and the bucket counts as present from this count on. A full filter returns one or
+/// two for a signature that was never reported, and a partner can add five: neither these nor both together should make a network.
 pub const PRESENT: u32 = 8;
 
 /// The network of a client: the first 24 bits of an IPv4 address, or the first 48 of an IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClientNetwork {
-    /// Of IPv4.
+    /// The first 24 bits of IPv4.
     V4([u8; 3]),
-    /// Of IPv6.
+    /// The first 48 bits of IPv6.
     V6([u8; 6]),
 }
 
 impl ClientNetwork {
-    /// Where the address is. An IPv4 address that stands in an IPv6 one (mapped, 6to4, or NAT64 with the well-known prefix)
-    /// is taken as what it is: otherwise each of them would be a network, or all of them one.
+    /// The network of an address. An IPv4 address inside an IPv6 one (mapped, 6to4, or NAT64 with the well-known prefix) counts as IPv4:
+    /// otherwise each of them would be a network, or all of them one.
     #[must_use]
     pub fn of(ip: IpAddr) -> Self {
         match ip.to_canonical() {
@@ -53,8 +53,8 @@ impl ClientNetwork {
         }
     }
 
-    /// As others see it: a network that is somebody's own. A customer of an IPv6 provider has a /48, or may have a /44, out of the
-    /// provider's /32; so all of a /32 is one, as all of a /24 of IPv4 is. One's own copies are told by the smaller one.
+    /// The network as other sites see it. A customer of an IPv6 provider has a /48, or may have a /44, out of the provider's /32; so a whole
+    /// /32 is one network, like a /24 of IPv4. One's own copies are distinguished by the smaller network.
     #[must_use]
     pub fn provider(&self) -> &[u8] {
         match self {
@@ -63,8 +63,8 @@ impl ClientNetwork {
         }
     }
 
-    /// The number of the bucket of its [provider](Self::provider), below [`BUCKETS`]: the same for all signatures, so that the buckets of
-    /// several can be united.
+    /// The bucket of its [provider](Self::provider), below [`BUCKETS`]: the same for all signatures, so that the buckets of several can be
+    /// merged.
     #[must_use]
     pub fn bucket(&self, key: &FederationKey) -> u8 {
         key.network(self.provider()) % BUCKETS
@@ -83,7 +83,7 @@ impl fmt::Display for ClientNetwork {
     }
 }
 
-/// The IPv4 address in one of 6to4 (RFC 3056) or NAT64 (RFC 6052).
+/// The IPv4 address inside an address of 6to4 (RFC 3056) or NAT64 (RFC 6052).
 fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     match ip.octets() {
         [0x20, 0x02, a, b, c, d, ..] | [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] => {
@@ -99,13 +99,13 @@ pub fn source_count(key: &FederationKey, of: Signature, network: &ClientNetwork)
     key.source_count(of, network.bytes())
 }
 
-/// The signature that says that `of` came from some network of this bucket.
+/// The signature that marks that `of` came from some network of this bucket.
 #[must_use]
 pub fn source_bucket(key: &FederationKey, of: Signature, bucket: u8) -> Signature {
     key.source_bucket(of, bucket)
 }
 
-/// The signature that counts in how many messages `of` was, however many recipients these had.
+/// The signature that counts the messages with `of`, regardless of the number of recipients.
 #[must_use]
 pub fn message_count(key: &FederationKey, of: Signature) -> Signature {
     key.signature(Kind::Message, &[&of.to_bytes()])
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(network("2001:db8:7:1::1"), "2001:db8:7::/48");
         assert_eq!(network("2001:db8:7:ffff:1::1"), "2001:db8:7::/48");
         assert_ne!(network("2001:db8:8::1"), network("2001:db8:7::1"));
-        // To others all of a provider's customers are one.
+        // For other sites, all customers of a provider are one network.
         let of = |ip: &str| ClientNetwork::of(ip.parse().unwrap());
         let key = FederationKey::public();
         let buckets: HashSet<u8> = (0..64).map(|n| of(&format!("2001:db8:{n:x}::1")).bucket(&key)).collect();

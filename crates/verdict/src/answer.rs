@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is found of a message as programs get it: the JSON of `bulkmark check` and of the HTTP interface.
+//! The answer to programs about a message: the JSON of `bulkmark check` and of the HTTP interface.
 
 use super::content::Content;
 use super::envelope::Envelope;
 use super::finding::{Counted, Finding};
-use super::from_where::FromWhere;
 use super::reason::Exempt;
 use super::rules::Rules;
+use super::source_networks::SourceNetworks;
 use bulkmark_policy::Verdict;
 use serde::Serialize;
 use std::fmt;
 
-/// What is found of a message, for programs.
+/// The answer to programs about a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The verdict.
     pub verdict: String,
-    /// What the milter would do.
+    /// The action that the milter would take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The policy that decides, where there are several.
+    /// The policy that decides, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The one of another recipient for whose sake less is done.
+    /// The policy of another recipient that makes the action milder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milder: Option<String>,
-    /// Of its body.
+    /// The count of its body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyCount>,
-    /// Of what it is like.
+    /// The count of its near signatures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<NearCount>,
     /// User reports.
@@ -40,19 +40,19 @@ pub struct Answer {
     /// Entries of the white list that nearly match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<Missed>,
-    /// From where the count comes.
+    /// The sources of the count.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sources: Option<FromWhere>,
-    /// Why it is only marked.
+    pub sources: Option<SourceNetworks>,
+    /// The reason why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
-    /// The action that it would get, where that is only rehearsed.
+    /// The action that is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<String>,
-    /// Why it is only rehearsed.
+    /// The reason why it is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<String>,
-    /// Why there are no counts.
+    /// The reason why there are no counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -62,33 +62,33 @@ pub struct Answer {
 pub struct BodyCount {
     /// The signature.
     pub signature: String,
-    /// How often it was seen.
+    /// The count.
     pub count: u32,
-    /// From which on it is bulk.
+    /// The threshold of bulk.
     pub threshold: u32,
 }
 
-/// How much users report it as spam.
+/// The weight of spam reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpamWeight {
     /// The weight.
     pub weight: String,
-    /// From which on it is spam.
+    /// The threshold of spam.
     pub threshold: u32,
 }
 
-/// The count of what it is like.
+/// The count of its near signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearCount {
-    /// Those that the message would report.
+    /// The signatures that the message would report.
     pub signatures: Vec<String>,
-    /// How often it was seen.
+    /// The count.
     pub count: u32,
-    /// From which on it is bulk.
+    /// The threshold of bulk.
     pub threshold: u32,
 }
 
-/// An entry of the white list that some condition keeps from matching.
+/// An entry of the white list of which some conditions hold, and some do not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missed {
     /// Its file and line.
@@ -98,11 +98,11 @@ pub struct Missed {
 }
 
 impl Missed {
-    /// Those of which other conditions do hold.
+    /// All such entries.
     #[must_use]
     pub fn all(rules: &Rules, envelope: &Envelope, content: &Content) -> Vec<Self> {
-        let nearly = rules.whitelist.nearly(&content.facts(envelope, rules));
-        nearly.into_iter().map(|(entry, missing)| Self { entry: entry.to_string(), missing }).collect()
+        let near_misses = rules.whitelist.near_misses(&content.facts(envelope, rules));
+        near_misses.into_iter().map(|(entry, missing)| Self { entry: entry.to_string(), missing }).collect()
     }
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for Missed {
 }
 
 impl Answer {
-    /// What this finding says of a message, whose content is known where it was read.
+    /// The answer for a finding. `content` is known if the message was read.
     #[must_use]
     pub fn of(rules: &Rules, envelope: &Envelope, content: Option<&Content>, finding: &Finding) -> Self {
         match (finding, content) {
@@ -128,7 +128,7 @@ impl Answer {
                 Self::uncounted(Verdict::Exempt, reason)
             }
             (Finding::Exempt(reason), _) => {
-                // By which nobody's copy is judged.
+                // The policy that exempts all copies.
                 let by = rules
                     .parties(envelope)
                     .first()
@@ -164,7 +164,7 @@ impl Answer {
             threshold: thresholds.near.get(),
         });
         let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
-        let sources = FromWhere::of(rules, envelope, decision);
+        let sources = SourceNetworks::of(rules, envelope, decision);
         let missed = if whitelist.is_none() { Missed::all(rules, envelope, content) } else { Vec::new() };
         Self {
             verdict: decision.verdict.to_string(),

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message itself says.
+//! The content of a message: its signatures and some fields.
 
 use super::envelope::Envelope;
 use super::inquiry::Inquiry;
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven, WhiteList};
+use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, VerifiedNames, WhiteList};
 use bulkmark_signature::near::Slot;
 use bulkmark_signature::{Signatures, signatures};
 use bulkmark_types::Provenance;
 
-/// Recipients of a message of whom it is asked whether they wrote to its sender.
+/// The most recipients of a message who are looked up as correspondents of its sender.
 const MOST_LOOKED: usize = 1000;
 
-/// The signatures of a message, and the fields by which white lists know it.
+/// The signatures of a message, and the fields that white lists match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// Addresses of the From field.
     pub from: Vec<String>,
     /// The list id.
     pub list_id: Option<String>,
-    /// The Message-ID as it stands.
+    /// The raw Message-ID.
     pub message_id: Option<String>,
-    /// Names that stand behind it, as far as it was verified.
-    pub proven: Proven,
-    /// Names that it claims, where they are verified here.
-    pub claimed: Proven,
-    /// Why not all of them could be, if DNS had no answer.
+    /// Its verified names.
+    pub verified: VerifiedNames,
+    /// The names that it claims, if the milter verifies them.
+    pub claimed: VerifiedNames,
+    /// The reason why not all of them could be verified, if DNS did not answer.
     pub unverified: Option<&'static str>,
-    /// Recipients who wrote to an address by which it comes, whoever sent it; where that is known.
+    /// Recipients who wrote to an address that the message claims as its sender; unverified.
     pub correspondences: Vec<Correspondence>,
     /// Whether the administrator allowed its mailing.
     pub is_allowed: bool,
@@ -36,12 +36,12 @@ pub struct Content {
     pub signatures: Signatures,
 }
 
-/// The signatures that count: without the passages, pictures and files that the white list of all recipients names.
+/// The signatures that count: without passages, pictures and files that the white list of all recipients names.
 fn counting(signatures: Signatures, list: &WhiteList) -> Signatures {
     let Signatures { body, mut near, canary } = signatures;
-    list.leave_out(&mut near.slots, Slot::reported);
-    list.leave_out(&mut near.things, |&(_, signature)| signature);
-    // It says nothing beside what is no text.
+    list.remove_named(&mut near.slots, Slot::reported);
+    list.remove_named(&mut near.things, |&(_, signature)| signature);
+    // A payload without text is no evidence.
     near.payload = near.payload.filter(|_| !near.slots.is_empty());
     Signatures { body, near, canary }
 }
@@ -52,8 +52,8 @@ impl Content {
     pub fn of(message: &RawMessage, rules: &Rules) -> Self {
         let fields = message.fields();
         Self {
-            proven: rules.authentication.proven(&fields),
-            claimed: Proven::default(),
+            verified: rules.authentication.verified(&fields),
+            claimed: VerifiedNames::default(),
             unverified: None,
             correspondences: Vec::new(),
             is_allowed: false,
@@ -64,38 +64,38 @@ impl Content {
         }
     }
 
-    /// The same with what it claims, where that is verified here.
+    /// The same with the names that it claims, if the milter verifies them.
     #[must_use]
     pub fn claiming(message: &RawMessage, rules: &Rules, sender: Option<&str>) -> Self {
         let content = Self::of(message, rules);
-        let claims = || Proven::claimed(&message.fields(), sender);
+        let claims = || VerifiedNames::claimed(&message.fields(), sender);
         Self { claimed: rules.verifies().then(claims).unwrap_or_default(), ..content }
     }
 
-    /// An inquiry about it: from which networks its copies came is asked, unless it is outbound and counted apart, since one's own users
-    /// are where they are.
+    /// Prepares an inquiry about it. The networks of its copies are looked up unless it is outbound: outbound mail is counted separately, and
+    /// its networks are always the site's own.
     #[must_use]
     pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope, rules: &Rules) -> Inquiry<'a> {
         let inquiry = inquiry.sent_by(self.provenance(envelope, rules));
         if rules.is_outbound(envelope) {
-            inquiry.apart()
+            inquiry.outbound()
         } else {
             inquiry.from_network(envelope.network(), rules.range())
         }
     }
 
-    /// Who sends it, as far as that is known before it is counted: of what is verified, what a mail server tells. What one's own users
-    /// send is sent by an account.
+    /// Its sender, as far as it is known before counting: the network, and the domain if a mail server's results verify it. The sender of
+    /// outbound mail is an account.
     #[must_use]
     pub fn provenance(&self, envelope: &Envelope, rules: &Rules) -> Provenance {
         if rules.is_outbound(envelope) {
             return Provenance { network: None, domain: Some(envelope.account()) };
         }
-        let proven = self.proven.for_sender(envelope.sender.as_deref());
-        Provenance { network: envelope.network(), domain: proven.author(&self.from) }
+        let verified = self.verified.for_sender(envelope.sender.as_deref());
+        Provenance { network: envelope.network(), domain: verified.author(&self.from) }
     }
 
-    /// What it is held against lists by.
+    /// The facts that white lists are matched against.
     #[must_use]
     pub fn facts<'a>(&'a self, envelope: &'a Envelope, rules: &'a Rules) -> Facts<'a> {
         Facts {
@@ -106,7 +106,7 @@ impl Content {
             from: &self.from,
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
-            proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
+            verified: Some(self.verified.for_sender(envelope.sender.as_deref())),
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),
             known_to: &[],
@@ -115,11 +115,11 @@ impl Content {
         }
     }
 
-    /// Its recipients, each with the addresses by which it comes: they may have written there.
+    /// Its recipients, each with each address that it claims as its sender. Some may have written there.
     #[must_use]
     pub fn possible_correspondences(&self, envelope: &Envelope) -> Vec<Correspondence> {
         let sender = envelope.sender.iter().map(|sender| (Claim::Sender, sender));
-        // Of several authors none is proven.
+        // If From has several authors, none is verified.
         let from = if let [from] = &self.from[..] { Some((Claim::From, from)) } else { None };
         let claims: Vec<_> = sender.chain(from).filter(|(_, address)| address.contains('@')).collect();
         let of = |recipient: &String, &(claim, address): &(Claim, &String)| Correspondence {
@@ -131,12 +131,11 @@ impl Content {
         recipients.flat_map(|recipient| claims.iter().map(move |claim| of(recipient, claim))).collect()
     }
 
-    /// Recipients who wrote to whom it comes from, as far as it is verified that it does. Whoever verifies mail is believed; where nobody
-    /// does, the client's name must do.
+    /// Recipients who wrote to its verified sender. If mail is not verified, the client's name must match.
     #[must_use]
     pub(super) fn known_to(&self, facts: &Facts<'_>, rules: &Rules) -> Vec<String> {
         let by_host = rules.authentication.authenticate == Authenticate::No;
-        let known = self.correspondences.iter().filter(|of| of.is_proven(facts, by_host));
+        let known = self.correspondences.iter().filter(|of| of.is_verified(facts, by_host));
         known.map(|of| of.recipient.clone()).collect()
     }
 }
@@ -148,8 +147,8 @@ mod tests {
     use std::io;
     use std::path::Path;
 
-    /// A passage of every letter of a company, such as its signature block, is as if it were not there once the white list names it; the rest of
-    /// the message counts as before.
+    /// A passage of all of a company's letters, such as its signature block, is ignored once the white list names it; the rest of the message
+    /// counts as before.
     #[test]
     fn a_passage_that_the_white_list_names_does_not_count() {
         let text = Prose::new(1).text(300);
@@ -165,7 +164,7 @@ mod tests {
         let named = all[1];
         let expected: Vec<_> = all.iter().copied().filter(|&signature| signature != named).collect();
         assert_eq!(of(format!("signature {named}\n")), (body, expected));
-        // Together with something else it is no entry of a passage.
+        // An entry with another condition does not name a passage.
         assert_eq!(of(format!("signature {named} & dkim example.org\n")).1, all);
         let every: String = all.iter().map(|signature| format!("signature {signature}\n")).collect();
         assert_eq!(of(every), (body, Vec::new()));

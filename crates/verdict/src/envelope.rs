@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of a message beside its content, whoever brings it.
+//! The facts about a message besides its content.
 
 use bulkmark_policy::{Answers, Origin};
 use bulkmark_types::ClientNetwork;
 use std::net::IpAddr;
 
-/// The envelope of a message, as far as it is known. Addresses stand without angle brackets.
+/// The envelope of a message, as far as it is known. Addresses have no angle brackets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
     /// The client's address, in its canonical form; none for local submission.
     pub client: Option<IpAddr>,
     /// The client's name, if it was verified.
     pub host: Option<String>,
-    /// What the client calls itself. Nothing is decided by it.
+    /// The client's HELO name. No decision depends on it.
     pub helo: Option<String>,
     /// The sender, if it is known; empty for the null sender.
     pub sender: Option<String>,
@@ -20,30 +20,30 @@ pub struct Envelope {
     pub recipients: Vec<String>,
     /// Whether the client authenticated to the mail server.
     pub authenticated: bool,
-    /// What tables elsewhere said of its names.
+    /// The answers of remote tables about its names.
     pub answers: Answers,
-    /// By which name, if it is known.
+    /// The client's login, if it is known.
     pub login: Option<String>,
-    /// The name of the listener by which the mail server asks, if it has one.
+    /// The name of the listener that the mail server uses, if it has one.
     pub listener: Option<String>,
     /// The mail server's queue id.
     pub id: Option<String>,
-    /// The Message-ID field as it came, perhaps cut short. Nothing is decided by it.
+    /// The raw Message-ID, perhaps truncated. No decision depends on it.
     pub message_id: Option<String>,
-    /// Whether actions are paused at this time, and so only rehearsed.
+    /// Whether actions are paused now, and so only rehearsed.
     pub is_paused: bool,
-    /// Bytes of the message as it came.
+    /// The size of the raw message, in bytes.
     pub size: Option<u64>,
 }
 
 impl Envelope {
-    /// The queue id, or what stands for none.
+    /// The queue id, or `NOQUEUE`.
     #[must_use]
     pub fn id(&self) -> &str {
         self.id.as_deref().unwrap_or("NOQUEUE")
     }
 
-    /// From where it comes, for policies.
+    /// The origin that policies match.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
         Origin {
@@ -54,7 +54,7 @@ impl Envelope {
         }
     }
 
-    /// Whose mail it is, if it is outbound: who logged in, or else the client's address.
+    /// The account of outbound mail: the login, or else the client's address.
     #[must_use]
     pub fn account(&self) -> String {
         match (&self.login, self.client) {
@@ -64,7 +64,7 @@ impl Envelope {
         }
     }
 
-    /// The network that it came from, if that is known.
+    /// The client's network, if it is known.
     #[must_use]
     pub fn network(&self) -> Option<ClientNetwork> {
         self.client.map(ClientNetwork::of)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The fields of the one log line of a message, the same whoever brought it.
+//! The fields of the log line of a message, the same for the milter and all interfaces.
 
 use super::envelope::Envelope;
 use super::finding::Finding;
@@ -11,14 +11,14 @@ use bulkmark_types::{escaped, plain};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Recipients that are named in a log line.
+/// The most recipients that a log line names.
 const NAMED: usize = 5;
 
-/// Characters of a Message-ID that are told.
+/// The most characters of a Message-ID in a log line.
 const MOST_OF_ID: usize = 200;
 
-/// What is told of a message, in this order. What comes from outside has no blank in it, and so is no field of its own: docs/monitoring.md
-/// says how a line is read. `time` is how long it took, from its beginning to the verdict.
+/// The fields of a message, in order. Values from outside have no blanks, so they cannot forge a field: docs/monitoring.md describes how to
+/// parse a line. `time` is the time from the beginning of the message to the verdict.
 #[must_use]
 pub fn fields(
     rules: &Rules,
@@ -68,7 +68,7 @@ pub fn fields(
             );
         }
     }
-    fields.extend(outcome.trap.map(|sprung| ("trap", sprung.to_string())));
+    fields.extend(outcome.trap.map(|result| ("trap", result.to_string())));
     if let Some(standing) = outcome.account {
         fields.extend(account(envelope, standing));
     }
@@ -83,14 +83,14 @@ pub fn fields(
     fields
 }
 
-/// A Message-ID without its angle brackets, cut where it is longer than any that a program makes.
+/// A Message-ID without angle brackets, truncated if it is longer than any that a program makes.
 fn message_id(field: &str) -> &str {
     let id = field.trim();
     let id = id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id);
     id.char_indices().nth(MOST_OF_ID).map_or(id, |(end, _)| &id[..end])
 }
 
-/// The account that sent a message, and how it stands.
+/// The fields of the account that sent a message.
 fn account(envelope: &Envelope, Standing { sent, is_over, .. }: Standing) -> Vec<(&'static str, String)> {
     let mut fields = vec![
         ("account", format!("<{}>", plain(&envelope.account(), "<>"))),
@@ -101,7 +101,7 @@ fn account(envelope: &Envelope, Standing { sent, is_over, .. }: Standing) -> Vec
     fields
 }
 
-/// The line that calls somebody: an account is over its limit.
+/// The log line for an account over its limit.
 #[must_use]
 pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> String {
     let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
@@ -115,7 +115,7 @@ pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> S
     line(&format!("{}: outbound account over its limit:", plain(envelope.id(), "")), &fields)
 }
 
-/// The line: the queue id, then the fields.
+/// The log line: the queue id, then the fields.
 #[must_use]
 pub fn log_line(envelope: &Envelope, fields: &[(&'static str, String)]) -> String {
     line(&format!("{}:", plain(envelope.id(), "")), fields)
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_who_to_whom_and_what() {
+    fn a_line_has_client_sender_recipients_and_verdict() {
         let envelope = Envelope {
             client: Some("192.0.2.7".parse().unwrap()),
             host: Some("client.example.org".to_owned()),
@@ -167,10 +167,10 @@ mod tests {
         );
     }
 
-    /// Whoever reads a line as docs/monitoring.md says finds each field once, and with the value that it has, whatever a sender or a
-    /// recipient calls himself.
+    /// A reader who parses a line as docs/monitoring.md describes finds each field once, with its true value, whatever names a sender or a
+    /// recipient uses.
     #[test]
-    fn nobody_imitates_a_field() {
+    fn nobody_can_forge_a_field() {
         let evil = "\"a verdict=clean client=b[192.0.2.99] \t\u{a0}\u{2003}x\\\"> to=<y>,<z\"@x.example";
         let envelope = Envelope {
             client: Some("192.0.2.7".parse().unwrap()),

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was found of a message: from its counts to a decision.
+//! The finding about a message: from its counts to a decision.
 
 use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use bulkmark_policy::{Backings, Counts, Decision, Facts, Party, Sprung, Terms, decide, settle};
+use bulkmark_policy::{Backings, Counts, Decision, Facts, Party, Terms, TrapResult, decide, settle};
 use bulkmark_types::Signature;
 
-/// How far the judging came.
+/// The result of an inquiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// It was neither counted nor judged.
     Exempt(Exempt),
-    /// It was not judged; the text is for the log alone.
+    /// It could not be judged; the text is only for the log.
     Unknown(Unknown, String),
-    /// It is the test message, which is bulk and never counted. With its `body` signature.
+    /// It is the test message, which is bulk and never counted; with its `body` signature.
     Canary(Option<Signature>),
     /// It was counted.
     Counted(Counted),
 }
 
 impl Finding {
-    /// What is found without a count, if that is so: of the canary, and of what says too little.
+    /// The finding of a message that needs no count: the canary, or too little text.
     #[must_use]
     pub fn uncounted(content: &Content) -> Option<Self> {
         let signatures = &content.signatures;
@@ -33,30 +33,30 @@ impl Finding {
     }
 }
 
-/// What the counts say.
+/// The finding of a message with counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// How often it was seen.
+    /// The counts.
     pub counts: Counts,
     /// Its `body` signature.
     pub signature: Option<Signature>,
     /// Verdict and action.
     pub decision: Decision,
-    /// Why a white list that asks for verified mail does not know whether it wants the message, if so.
+    /// The reason why a needed name could not be verified, if so.
     pub unverified: Option<&'static str>,
-    /// Seconds since other servers were heard, where that is too long ago.
+    /// The age of other servers' counts in seconds, if it is too great.
     pub stale: Option<u64>,
-    /// Below which count those of this message may be too low, since only bulk is held here; none where all are known.
+    /// The bound below which its counts may be too low, since a partial copy holds only bulk; `None` if all are known.
     pub unknown_below: Option<u32>,
-    /// What the traps among its recipients made of it, if there are any.
-    pub trap: Option<Sprung>,
-    /// Whether a count has reached its threshold, whether that is wanted or not.
+    /// The result of the traps among its recipients, if there are any.
+    pub trap: Option<TrapResult>,
+    /// Whether a count has reached its threshold, wanted or not.
     pub is_bulk: bool,
 }
 
 impl Counted {
-    /// Decides on a message to these recipients with these counts, which come from there. `staleness` is the age of other servers'
-    /// counts in seconds, where there are other servers. None where nobody's copy is to be judged.
+    /// Decides on a message to these recipients with these counts and their sources. `staleness` is the age of other servers' counts in
+    /// seconds, if there are other servers. Returns `None` if no copy is judged.
     #[must_use]
     pub fn new(
         rules: &Rules,
@@ -73,7 +73,7 @@ impl Counted {
         let is_stale = stale.is_some() && !rules.despite.stale;
         let is_unanswered = envelope.answers.failed.is_some() && !rules.despite.unanswered;
         let is_unverified = content.unverified.is_some() && !rules.despite.unverified;
-        // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
+        // One's own newsletter is bulk too; actions on accounts do not depend on one message.
         let marks_only = is_stale || is_unanswered || is_unverified || rules.is_outbound(envelope);
         let of_party = |party: &Party<'_>| {
             let terms = rules.terms(party.by);
@@ -105,14 +105,14 @@ impl Counted {
         })
     }
 
-    /// A count for people and programs: what may be too low has a plus.
+    /// A count as header, log and JSON show it: with a plus if it may be too low.
     #[must_use]
     pub fn shown(&self, count: u32) -> String {
         let plus = if self.unknown_below.is_some_and(|bound| count < bound) { "+" } else { "" };
         format!("{count}{plus}")
     }
 
-    /// The same where its recipients are those of the envelope. What is not to be judged is exempt.
+    /// The same for the recipients of the envelope. A message that no policy judges is exempt.
     #[must_use]
     pub fn find(
         rules: &Rules,

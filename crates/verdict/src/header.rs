@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The header that tells the verdict. Its grammar is in docs/header.md.
+//! The header with the verdict. docs/header.md has its grammar.
 
 use bulkmark_policy::{Held, Verdict};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ const MAX_NAME: usize = 64;
 pub struct HeaderName(String);
 
 impl HeaderName {
-    /// As it is written.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -45,7 +45,7 @@ impl TryFrom<String> for HeaderName {
     }
 }
 
-/// Whether it is a field that others write and read: of RFC 5322, MIME, lists, or what verifiers and mail servers on the way add.
+/// Whether it is a field of another standard: RFC 5322, MIME, lists, verifiers and mail servers.
 fn is_of_mail(name: &str) -> bool {
     const NAMES: [&str; 22] = [
         "auto-submitted",
@@ -76,7 +76,7 @@ fn is_of_mail(name: &str) -> bool {
     NAMES.contains(&&*name) || FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
-/// Whether the value of such a header, as it stands in a stored message, says that it is only marked since a recipient wrote to whom it is from.
+/// Whether a stored header value has the field `held=correspondent`.
 #[must_use]
 pub fn is_held_for_correspondent(value: &[u8]) -> bool {
     let held = format!("held={}", Held::Correspondent);
@@ -92,7 +92,7 @@ impl HeaderValue {
         Self(verdict.to_string())
     }
 
-    /// Appends a field. A value that is more than a token is quoted; what cannot stand in a header becomes `?`.
+    /// Appends a field. A value that is no token is quoted; a character that a header cannot have becomes `?`.
     pub(super) fn field(mut self, name: &str, value: impl fmt::Display) -> Self {
         let value = value.to_string();
         let token = |c: char| c.is_ascii_alphanumeric() || ".-_+:/@[]".contains(c);
@@ -110,7 +110,7 @@ impl HeaderValue {
         self
     }
 
-    /// Appends the policy that decided, where there are several.
+    /// Appends the policy that decided, if there are several.
     pub(super) fn policy(self, name: Option<&str>) -> Self {
         match name {
             Some(name) => self.field("policy", name),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_for_a_correspondent_is_told_from_all_else() {
+    fn only_mail_that_is_held_for_a_correspondent_is_recognized() {
         let value =
             |held: Held| HeaderValue::new(Verdict::Bulk).field("body", 2).field("held", held).into_string();
         assert!(is_held_for_correspondent(value(Held::Correspondent).as_bytes()));

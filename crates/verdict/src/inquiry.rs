@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From the signatures of a message to its counts, by questions that the caller puts to a ledger.
 //!
-//! A message takes one question. Where the answer says that something of it was seen before, a second one asks what it was seen
-//! with, and the last one reports what follows. Where it was seen often, one between asks by whom; they also ask from which networks, and
-//! one more may report that. docs/signatures.md has the reasons.
+//! A new message takes one question. If some of its signatures were seen before, a second question asks for their strays, and the last one
+//! reports the derived signatures. If they were seen often, a question in between asks for origins; these questions also ask for networks,
+//! and one more may report one. docs/signatures.md has the reasons.
 
 use super::question::Question;
 use super::sender::Sender;
-use super::settled::Settled;
-use super::trail::Trail;
+use super::source_cache::SourceCache;
+use super::source_inquiry::SourceInquiry;
 use bulkmark_policy::{Backings, Counts, Range};
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::{FollowUp, Judgement, Seen, stray};
@@ -17,35 +17,35 @@ use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature, messag
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It is reported so many times, and its counts include these.
+    /// It is reported this many times, and its counts include these reports.
     Report(u32),
-    /// It is only asked for; its counts are those of messages before it.
+    /// It is only looked up; its counts are those of earlier messages.
     Ask,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// What the message says, and what it is like.
+    /// The body and the near signatures.
     Counts,
-    /// Where what it is like was found.
+    /// The strays of its near signatures.
     Doubts,
-    /// By whom that was sent.
+    /// The origins of these.
     Origins,
-    /// What follows for others.
+    /// The strays of this message.
     FollowUp,
-    /// From where what it is like came.
+    /// The sources of its near signatures.
     Sources,
     Done,
 }
 
-/// What the open question is about.
+/// The open question.
 #[derive(Debug, Default)]
 struct Open {
-    /// The signatures besides that of the body, in the order of the answer; of strays, those that they are about.
+    /// The signatures besides the body's, in the order of the answer; for strays and origins, their anchors.
     near: Vec<Signature>,
-    /// How many of them are reported with it, the first ones.
+    /// The number of reported signatures among them; these come first.
     reported: usize,
-    /// Those whose sources are asked for at its end.
+    /// The anchors whose sources the end of the question asks for.
     anchors: Vec<Signature>,
 }
 
@@ -59,7 +59,7 @@ struct Parts {
     anchors: Vec<Signature>,
 }
 
-/// The questions about one message. Put each to a ledger, [`answer`](Self::answer) it, until there is none.
+/// The questions about one message. Put each to a ledger and pass its answer to [`answer`](Self::answer), until there are no more.
 #[derive(Debug)]
 pub struct Inquiry<'a> {
     signatures: &'a Signatures,
@@ -69,24 +69,24 @@ pub struct Inquiry<'a> {
     open: Open,
     seen: Seen,
     body: Option<u32>,
-    /// None until they are known.
+    /// `None` until it is known.
     near: Option<Judgement>,
     reported: usize,
-    /// What stands in a message that may be a letter; it is reported last.
+    /// Signatures in a message that may be a letter; they are reported last.
     unsure: Vec<Signature>,
-    /// None where it does not matter from where copies come.
-    trail: Option<Trail<'a>>,
-    /// Who sent it.
+    /// `None` if the sources of copies do not matter.
+    sources: Option<SourceInquiry<'a>>,
+    /// The sender.
     sender: Sender,
-    is_apart: bool,
-    /// Whether the message was reported before, and only what follows from all counts is reported now.
-    is_late: bool,
-    /// Counts below this are not known.
+    is_outbound: bool,
+    /// Whether the message was reported before, and only derived signatures are reported now.
+    was_reported: bool,
+    /// Counts below this bound are unknown.
     unknown_below: Option<u32>,
 }
 
 impl<'a> Inquiry<'a> {
-    /// About a message with these signatures, which were made under `key`.
+    /// An inquiry about a message with these signatures, which were made under `key`.
     #[must_use]
     pub fn new(signatures: &'a Signatures, key: &'a FederationKey, mode: Mode) -> Self {
         let step = if signatures.is_empty() { Step::Done } else { Step::Counts };
@@ -101,58 +101,59 @@ impl<'a> Inquiry<'a> {
             near: None,
             reported: 0,
             unsure: Vec::new(),
-            trail: None,
+            sources: None,
             sender: Sender::default(),
-            is_apart: false,
-            is_late: false,
+            is_outbound: false,
+            was_reported: false,
             unknown_below: None,
         }
     }
 
-    /// The same for mail that one's own users send: it is counted apart from what comes to them.
+    /// The same for mail that one's own users send: it is counted separately from incoming mail.
     #[must_use]
-    pub const fn apart(mut self) -> Self {
-        self.is_apart = true;
+    pub const fn outbound(mut self) -> Self {
+        self.is_outbound = true;
         self
     }
 
-    /// The same for a message that was reported, and judged by a part of the counts: what follows from all of them, which include it, is
-    /// reported now.
+    /// The same for a message that was already reported and judged by a part of the counts. Now the signatures are reported that derive from
+    /// all counts, which include this message.
     #[must_use]
-    pub const fn afterwards(mut self) -> Self {
-        self.is_late = true;
+    pub const fn already_reported(mut self) -> Self {
+        self.was_reported = true;
         self
     }
 
-    /// The same for a message that these sent: it is also asked whether they send what it is like with ever other text.
+    /// The same for a message of this provenance: the inquiry also asks whether its origins send its near signatures with different text each
+    /// time.
     #[must_use]
     pub fn sent_by(mut self, provenance: Provenance) -> Self {
-        self.seen = Seen::of_sender(provenance.whose().next().is_none());
+        self.seen = Seen::of_sender(provenance.origins().next().is_none());
         self.sender = Sender(provenance);
         self
     }
 
-    /// The same for a message from this network, none if it is not known: it is also asked from which networks copies came, and
-    /// that it came from this one is reported, where one of these thresholds wants to know.
+    /// The same for a message from this network; `None` if it is unknown. The inquiry also asks for the networks of copies and reports this
+    /// one, if one of these thresholds needs that.
     #[must_use]
     pub fn from_network(mut self, client: Option<ClientNetwork>, range: impl Into<Range>) -> Self {
         let range = range.into();
         let times = if let Mode::Report(times) = self.mode { times } else { 0 };
         let is_wanted = !range.highest.min_sources.is_off();
-        self.trail = is_wanted.then(|| Trail::new(self.key, client, range, times));
+        self.sources = is_wanted.then(|| SourceInquiry::new(self.key, client, range, times));
         self
     }
 
-    /// What was settled for other messages within a minute of `now`, in seconds since 1970, is not asked again.
+    /// Uses a cache: results for other messages within a minute of `now`, in seconds since 1970, are not looked up again.
     #[must_use]
-    pub const fn recalling(mut self, settled: &'a Settled, now: u64) -> Self {
-        if let Some(trail) = &mut self.trail {
-            trail.recall(settled, now);
+    pub const fn with_cache(mut self, cache: &'a SourceCache, now: u64) -> Self {
+        if let Some(sources) = &mut self.sources {
+            sources.use_cache(cache, now);
         }
         self
     }
 
-    /// The next question; none when the counts are known and all is said.
+    /// The next question; `None` when the counts are known and all is reported.
     pub fn ask(&mut self) -> Option<Question> {
         loop {
             let Parts { reported, once, also, asked, anchors } = self.next()?;
@@ -165,12 +166,12 @@ impl<'a> Inquiry<'a> {
                 _ => asked,
             };
             let before = asked.len();
-            if let Some(trail) = &self.trail {
-                asked.extend(trail.questions(self.key, &self.open.anchors));
+            if let Some(sources) = &self.sources {
+                asked.extend(sources.questions(self.key, &self.open.anchors));
             }
             let asked_exact = if self.step == Step::Doubts { asked.len() - before } else { 0 };
             let question = match self.mode {
-                Mode::Report(_) if self.is_late && self.step == Step::Counts => {
+                Mode::Report(_) if self.was_reported && self.step == Step::Counts => {
                     Question { asked: [reported, once, asked].concat(), ..Question::default() }
                 }
                 Mode::Report(times) => {
@@ -184,13 +185,13 @@ impl<'a> Inquiry<'a> {
             };
             if !question.is_empty() {
                 self.reported += question.reported.len() + question.once.len() + question.also.len();
-                return Some(if self.is_apart { question.apart(self.key) } else { question });
+                return Some(if self.is_outbound { question.outbound(self.key) } else { question });
             }
             self.answer(&[]);
         }
     }
 
-    /// What is to be reported and asked in this step.
+    /// The reports and look-ups of this step.
     fn next(&mut self) -> Option<Parts> {
         let near = &self.signatures.near;
         let counts = self.counts();
@@ -204,7 +205,7 @@ impl<'a> Inquiry<'a> {
             }
             Step::Doubts => {
                 let body = self.signatures.body.ok();
-                let anchors = self.trail.as_mut().map(|trail| trail.ask_body(body, self.body));
+                let anchors = self.sources.as_mut().map(|sources| sources.ask_body(body, self.body));
                 let (asked, anchors) =
                     (distinct(near.stray_lookups(&self.seen)), anchors.unwrap_or_default());
                 Parts { asked, anchors, ..Parts::default() }
@@ -213,9 +214,9 @@ impl<'a> Inquiry<'a> {
             Step::FollowUp => {
                 let carriers = |judgement| near.carriers(judgement, &self.seen);
                 let carriers = || self.near.as_ref().map(carriers).unwrap_or_default();
-                let anchors = self.trail.as_mut().map(|trail| trail.ask_near(carriers, counts));
+                let anchors = self.sources.as_mut().map(|sources| sources.ask_near(carriers, counts));
                 let anchors = anchors.unwrap_or_default();
-                // Who only asks adds nothing.
+                // A look-up adds nothing.
                 if self.mode == Mode::Ask {
                     return Some(Parts { anchors, ..Parts::default() });
                 }
@@ -223,11 +224,11 @@ impl<'a> Inquiry<'a> {
                 self.unsure = distinct(unsure.into_iter());
                 let strays = strays.into_iter().map(|of| stray(self.key, of));
                 let once = distinct(strays.chain(reported));
-                let also = self.trail.as_ref().map(|trail| trail.report_body(self.key, self.body));
+                let also = self.sources.as_ref().map(|sources| sources.report_body(self.key, self.body));
                 Parts { once, also: also.unwrap_or_default(), anchors, ..Parts::default() }
             }
             Step::Sources => {
-                let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, counts));
+                let also = self.sources.as_ref().map(|sources| sources.report_near(self.key, counts));
                 let mut also = also.unwrap_or_default();
                 let unsure = std::mem::take(&mut self.unsure);
                 also.extend(unsure.into_iter().flat_map(|of| self.sender.report(self.key, of)));
@@ -237,7 +238,7 @@ impl<'a> Inquiry<'a> {
         })
     }
 
-    /// Takes the answer to the question that [`ask`](Self::ask) gave last.
+    /// Takes the answer to the last question of [`ask`](Self::ask).
     pub fn answer(&mut self, counts: &[u32]) {
         let Open { near, reported, anchors } = std::mem::take(&mut self.open);
         let mut counts = counts;
@@ -246,33 +247,33 @@ impl<'a> Inquiry<'a> {
         }
         let each = if self.step == Step::Origins { self.sender.questions() } else { 1 };
         let (counts, of_sources) = counts.split_at((each * near.len()).min(counts.len()));
-        // What this report added is taken off again: near-replicas are judged by what was seen before.
+        // Without this report: near-replicas are judged by the counts before it.
         let before = |(i, &count): (usize, &u32)| if i < reported { count.saturating_sub(1) } else { count };
         let before: Vec<u32> = counts.iter().enumerate().map(before).collect();
-        let trail = self.trail.as_mut().filter(|_| !anchors.is_empty());
+        let sources = self.sources.as_mut().filter(|_| !anchors.is_empty());
         match self.step {
             Step::Counts => {
                 self.seen.add(&near, &before);
                 self.step = Step::Doubts;
             }
             Step::Doubts => {
-                if let Some(trail) = trail {
-                    trail.answer_body(anchors, of_sources);
+                if let Some(sources) = sources {
+                    sources.answer_body(anchors, of_sources);
                 }
                 self.seen.add_strays(&near, &before);
                 self.step = Step::Origins;
             }
             Step::Origins => {
                 for (&signature, counts) in near.iter().zip(counts.chunks_exact(each)) {
-                    self.seen.add_unsure(signature, self.sender.told(counts));
+                    self.seen.add_unsure(signature, self.sender.evidence(counts));
                 }
                 let all = &self.signatures.near;
                 self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
                 self.step = Step::FollowUp;
             }
             Step::FollowUp => {
-                if let Some(trail) = trail {
-                    trail.answer_near(anchors, of_sources);
+                if let Some(sources) = sources {
+                    sources.answer_near(anchors, of_sources);
                 }
                 self.step = Step::Sources;
             }
@@ -280,39 +281,37 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// The open question has no answer and will have none. True when the message can be judged nevertheless, by what is known
-    /// by now: of its near-replicas that may be nothing, since what is known of them in part may be too much. From where copies
-    /// came is not known then.
+    /// The open question will have no answer. Returns true if the message can still be judged by the known counts. Its near-replicas may be
+    /// missing, since a partial judgement of them may be too high. The sources are then unknown.
     pub fn fail(&mut self) -> bool {
         self.step = Step::Done;
-        if let Some(trail) = &mut self.trail {
-            trail.fail();
+        if let Some(sources) = &mut self.sources {
+            sources.fail();
         }
         self.body.is_some() || self.near.is_some()
     }
 
-    /// Nothing more is asked, and what was answered are counts of which those below `bound` may be too low: such a message is not known
-    /// to be like others, whatever they say of that. From where copies came is not known, either.
+    /// Ends the inquiry; answered counts below `bound` may be too low. So the near count stays below the bound, and the sources are unknown.
     pub fn stop(&mut self, bound: u32) {
         let near = self.near.take().unwrap_or_else(|| self.signatures.near.judge(&self.seen));
         let near = Judgement { count: near.count.min(bound.saturating_sub(2)), ..near };
         self.near = (!self.signatures.near.is_empty()).then_some(near);
-        // What is held is known as it was before this message.
+        // A partial copy has the counts before this message.
         let this = if let Mode::Report(times) = self.mode { times } else { 0 };
         self.unknown_below = Some(bound.saturating_add(this));
         self.step = Step::Done;
-        if let Some(trail) = &mut self.trail {
-            trail.fail();
+        if let Some(sources) = &mut self.sources {
+            sources.fail();
         }
     }
 
-    /// Below which count those of this message may be too low; none where all are known.
+    /// The bound below which its counts may be too low; `None` if all are known.
     #[must_use]
     pub const fn unknown_below(&self) -> Option<u32> {
         self.unknown_below
     }
 
-    /// Whether several of its signatures are counted together, so that each may be low where their sum is not.
+    /// Whether several of its signatures are counted together, so that each count may be low although their sum is not.
     #[must_use]
     pub fn is_scattered(&self) -> bool {
         !self.signatures.near.unsure.is_empty()
@@ -324,7 +323,7 @@ impl<'a> Inquiry<'a> {
         self.mode == Mode::Ask
     }
 
-    /// Whether its first question was asked, and has no answer yet.
+    /// Whether its first question has no answer yet.
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.step == Step::Counts
@@ -341,33 +340,34 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// From where the copies came, as far as it matters.
+    /// The sources of the copies, as far as they matter.
     #[must_use]
     pub fn backings(&self) -> Backings {
-        let backings = self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default();
+        let backings =
+            self.sources.as_ref().map(|sources| sources.backings(self.counts())).unwrap_or_default();
         Backings { messages: self.messages(), ..backings }
     }
 
-    /// The signature by which messages are counted of which nothing else is reported once, however many recipients they have.
+    /// The signature that counts messages, regardless of recipients, if no other signature of the message does.
     fn message(&self) -> Option<Signature> {
         let body = self.signatures.body.ok().filter(|_| self.signatures.near.reported().next().is_none());
         body.map(|body| message_count(self.key, body))
     }
 
-    /// How many messages had all that this one reports, this one included. Those that are the same did.
+    /// The number of messages, this one included, that reported all of these signatures, as identical ones do.
     fn messages(&self) -> Option<u32> {
         let once = self.signatures.near.reported().chain(self.message());
         let least = once.map(|signature| self.seen.known(signature).count).min()?;
         Some(least.saturating_add(u32::from(self.mode != Mode::Ask)))
     }
 
-    /// What is known of its near-replicas, once it is.
+    /// The judgement of its near signatures, once it is known.
     #[must_use]
     pub const fn near(&self) -> Option<&Judgement> {
         self.near.as_ref()
     }
 
-    /// How often its signatures were seen, and with what; none where that is known in part only.
+    /// The counts of its signatures and their strays; `None` if they are known only in part.
     #[must_use]
     pub fn seen(&self) -> Option<&Seen> {
         self.unknown_below.is_none().then_some(&self.seen)
@@ -379,14 +379,14 @@ impl<'a> Inquiry<'a> {
         self.seen
     }
 
-    /// How many signatures were reported.
+    /// The number of reported signatures.
     #[must_use]
     pub const fn reported(&self) -> usize {
         self.reported
     }
 }
 
-/// The same without what stands there a second time: one message says everything once.
+/// The signatures without duplicates: one message reports each once.
 fn distinct(signatures: impl Iterator<Item = Signature>) -> Vec<Signature> {
     let mut seen = Vec::with_capacity(signatures.size_hint().0);
     for signature in signatures {

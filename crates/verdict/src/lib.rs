@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From a message to what is said of it: the one way that everybody walks who judges a message.
+//! From a message to its verdict: every program that judges a message does it this way.
 //!
 //! ```text
 //! Envelope, Content -> Inquiry (counts of signatures) -> Counts -> Finding -> Outcome: header, reply; fields of a log line
 //! ```
 //!
-//! Whoever judges, the milter or a command, brings an [`Envelope`] and the [`Content`]. An [`Inquiry`] says what to report to the
-//! ledger and what to ask it, in a few steps, so that the caller may wait for the answers as it likes.
+//! The caller, the milter or a command, passes an [`Envelope`] and the [`Content`]. An [`Inquiry`] returns reports and questions for the
+//! ledger, in a few steps, so that the caller can wait for the answers in its own way.
 //!
-//! Pure: no clock, no file, no socket. It knows `bulkmark-signature` and `bulkmark-policy`, and no ledger.
+//! Pure: no clock, no file, no socket. It uses `bulkmark-signature` and `bulkmark-policy`, but no ledger.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -18,44 +18,44 @@
 
 mod allowed;
 mod answer;
-mod because;
 mod content;
-mod elsewhere;
 mod envelope;
 mod fields;
 mod finding;
-mod from_where;
 mod header;
-mod hearing;
-#[cfg(test)]
-mod inquiries;
 mod inquiry;
 #[cfg(test)]
-mod networks;
+mod inquiry_tests;
+mod lookups;
 mod outcome;
 mod question;
 mod reason;
 #[cfg(test)]
-mod recipients;
+mod recipient_tests;
+mod report_inquiry;
 mod rules;
 mod sender;
-mod settled;
-mod trail;
+mod sentence;
+mod source_cache;
+mod source_inquiry;
+mod source_networks;
+#[cfg(test)]
+mod source_tests;
 
-pub use allowed::is_of;
+pub use allowed::belongs_to;
 pub use answer::{Answer, BodyCount, Missed, NearCount, SpamWeight};
-pub use because::because;
 pub use content::Content;
-pub use elsewhere::{questions, to_verify, wanted_by};
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
-pub use from_where::FromWhere;
 pub use header::{HeaderName, is_held_for_correspondent};
-pub use hearing::Hearing;
 pub use inquiry::{Inquiry, Mode};
+pub use lookups::{questions, to_verify, wanted_by};
 pub use outcome::{Outcome, Reply};
 pub use question::Question;
 pub use reason::{Exempt, Unknown};
+pub use report_inquiry::ReportInquiry;
 pub use rules::Rules;
-pub use settled::Settled;
+pub use sentence::sentence;
+pub use source_cache::SourceCache;
+pub use source_networks::SourceNetworks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is to be done with a message, and what its header and an answer say.
+//! The outcome for a message: its action, header and reply.
 
 use super::envelope::Envelope;
 use super::finding::{Counted, Finding};
@@ -7,33 +7,33 @@ use super::header::HeaderValue;
 use super::reason::Exempt;
 use super::rules::Rules;
 use bulkmark_policy::{
-    Action, By, OnFailure, Party, RefusalReply, Rehearsal, ReplyFields, Sprung, Standing, Terms, Verdict,
-    Would,
+    Action, OnFailure, Party, PolicyRef, RefusalReply, Rehearsal, ReplyFields, Standing, Terms, TrapResult,
+    Verdict, Would,
 };
 use bulkmark_types::Signature;
 
-/// What is to be done with a message, and said about it.
+/// The outcome for a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
     /// The value of the header; docs/header.md has its grammar.
     pub header: String,
-    /// The SMTP answer of a refusal.
+    /// The SMTP reply of a refusal.
     pub reply: Option<Reply>,
-    /// Whether the message leaves without the header, since it goes to others.
+    /// Whether it gets no header, since it goes to other sites.
     pub is_silent: bool,
-    /// How the account stands that sent it, where it is outbound.
+    /// The state of the account that sent it, if it is outbound.
     pub account: Option<Standing>,
-    /// What the traps among its recipients made of it, if there are any.
-    pub trap: Option<Sprung>,
-    /// Recipients who are to be taken out of the envelope, if the mail server can do that.
+    /// The result of the traps among its recipients, if there are any.
+    pub trap: Option<TrapResult>,
+    /// Recipients to remove from the envelope, if the mail server can do that.
     pub leaving: Vec<String>,
 }
 
-/// An SMTP answer.
+/// An SMTP reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Three digits.
@@ -45,10 +45,10 @@ pub struct Reply {
 }
 
 impl Outcome {
-    /// What follows from a finding. `host` is the mail server's name.
+    /// The outcome of a finding. `host` is the mail server's name.
     #[must_use]
     pub fn new(rules: &Rules, envelope: &Envelope, finding: &Finding, host: &str) -> Self {
-        let of = |verdict, reason: &str, action, by: Option<By>| {
+        let of = |verdict, reason: &str, action, by: Option<PolicyRef>| {
             let header = HeaderValue::new(verdict).field("reason", reason).field("host", host);
             let header = header.policy(by.and_then(|by| rules.name(by))).into_string();
             Self {
@@ -81,7 +81,7 @@ impl Outcome {
                 let (by, intended, rehearsal) = canary(rules, envelope);
                 let (action, would) = Would::instead(intended, rehearsal);
                 let terms = rules.terms(by);
-                // A refusal reads as that of a message that has just become bulk.
+                // The reply is that of a message that has just become bulk.
                 let threshold = terms.thresholds.body.get();
                 let reached = Reached { verdict: Verdict::Bulk, count: threshold, threshold };
                 let text = reply(terms, action, envelope, host, reached, *signature);
@@ -107,9 +107,9 @@ impl Outcome {
         Self { is_silent: rules.is_outbound(envelope) && !rules.outbound.header, ..outcome }
     }
 
-    /// The same for a message of an account that stands so: what is done with it is what is said of accounts over their limit.
+    /// The same for a message of an account in this state: over its limit, the action of `[outbound]` applies.
     #[must_use]
-    pub fn of_account(self, rules: &Rules, envelope: &Envelope, standing: Standing, host: &str) -> Self {
+    pub fn with_account(self, rules: &Rules, envelope: &Envelope, standing: Standing, host: &str) -> Self {
         let this = Self { account: Some(standing), ..self };
         let action = if envelope.is_paused { Action::Mark } else { rules.outbound.action };
         if !standing.is_over || action.harshness() <= this.action.harshness() {
@@ -132,12 +132,12 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// The same for a message of whose recipients these are traps, which made that of it. What goes to traps alone is discarded where that is
-    /// configured, and told to nobody; from others the traps leave.
+    /// The same for a message with these traps among its recipients, and their result. Mail to traps only is silently discarded if so
+    /// configured; otherwise traps are removed from the envelope.
     #[must_use]
-    pub fn of_traps(self, rules: &Rules, envelope: &Envelope, traps: &[&str], sprung: Sprung) -> Self {
-        let this = Self { trap: Some(sprung), ..self };
-        // What could not be judged may come again, to be.
+    pub fn with_traps(self, rules: &Rules, envelope: &Envelope, traps: &[&str], result: TrapResult) -> Self {
+        let this = Self { trap: Some(result), ..self };
+        // A message that could not be judged may be sent again and judged then.
         if envelope.is_paused
             || !rules.traps.discards()
             || this.verdict == Verdict::Unknown && this.action == Action::Tempfail
@@ -151,8 +151,8 @@ impl Outcome {
     }
 }
 
-/// What is done with the canary: the mildest that is done with bulk for its recipients, and whose policy that is.
-fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action, Option<Rehearsal>) {
+/// The policy, action and rehearsal for the canary: the mildest for bulk to its recipients.
+fn canary(rules: &Rules, envelope: &Envelope) -> (PolicyRef, Action, Option<Rehearsal>) {
     let is_outbound = rules.is_outbound(envelope);
     let of = |party: &Party<'_>| {
         let marks = is_outbound || !rules.judges(party.by);
@@ -162,7 +162,7 @@ fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action, Option<Rehearsal>)
     };
     let parties = rules.parties(envelope);
     let all = parties.iter().map(of);
-    let harshness = |&(_, action, rehearsal): &(By, Action, Option<Rehearsal>)| {
+    let harshness = |&(_, action, rehearsal): &(PolicyRef, Action, Option<Rehearsal>)| {
         (if rehearsal.is_some() { 0 } else { action.harshness() }, action.harshness())
     };
     all.min_by_key(harshness).unwrap_or_default()
@@ -206,7 +206,7 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     header.into_string()
 }
 
-/// The verdict on a message, and count and threshold of the kind by which it is that.
+/// The verdict on a message, with the count and the threshold that led to it.
 struct Reached {
     verdict: Verdict,
     count: u32,
@@ -224,7 +224,7 @@ fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> Reached {
     Reached { verdict, count, threshold }
 }
 
-/// The answer of an action that refuses; the one of `unknown` is the mail server's own.
+/// The reply of an action that refuses. For `unknown`, the mail server has its own.
 fn reply(
     Terms { actions, .. }: Terms<'_>,
     action: Action,
@@ -243,7 +243,7 @@ fn reply(
     }
 }
 
-/// Why a message is refused, as its sender is told.
+/// The reasons of refusals in replies.
 const BULK: &str = "bulk mail";
 const SPAM: &str = "mail reported as spam";
 
@@ -260,12 +260,12 @@ mod tests {
 
     const RAW: &[u8] = b"From: a@example.org\n\nA letter of eight words, or more than these.\n";
 
-    /// What is said of a message with these counts.
+    /// The outcome for a message with these counts.
     fn counted(rules: &Rules, body: Option<u32>, near: Option<u32>, staleness: Option<u64>) -> Outcome {
         backed(rules, Counts { body, near, spam: None }, Backings::default(), staleness)
     }
 
-    /// The same where it comes from there.
+    /// The same with these sources.
     fn backed(rules: &Rules, counts: Counts, backings: Backings, staleness: Option<u64>) -> Outcome {
         let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
         let envelope = Envelope { id: Some("4ID".to_owned()), ..Envelope::default() };
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_tells_counts_and_thresholds() {
+    fn the_header_has_counts_and_thresholds() {
         let header = |body, near, stale| counted(&Rules::default(), body, near, stale).header;
         assert_eq!(header(Some(3), Some(27), None), "bulk; body=3; near=27; threshold=20; host=mx.test");
         assert_eq!(header(Some(3), None, Some(600)), "clean; body=3; threshold=20; host=mx.test");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_is_told_no_count_but_where_that_is_configured() {
+    fn a_reply_has_a_count_only_if_configured() {
         let text = |rules: &Rules, body, near| {
             counted(rules, Some(body), Some(near), None).reply.map(|reply| reply.text)
         };
@@ -300,15 +300,16 @@ mod tests {
         assert_eq!(text(&rules, 20, 99).as_deref(), Some("bulk mail refused (id 4ID)"));
         assert_eq!(text(&rules, 19, 12).as_deref(), Some("bulk mail, try again later (id 4ID)"));
         assert_eq!(text(&rules, 19, 9), None);
-        // The count that did it.
-        let told = || "seen {count} times, threshold {threshold}".to_owned().try_into().unwrap();
-        (rules.actions.reject_reply.text, rules.actions.tempfail_reply.text) = (told(), told());
+        // The count that reached the threshold.
+        let text_with_count = || "seen {count} times, threshold {threshold}".to_owned().try_into().unwrap();
+        (rules.actions.reject_reply.text, rules.actions.tempfail_reply.text) =
+            (text_with_count(), text_with_count());
         assert_eq!(text(&rules, 20, 99).as_deref(), Some("seen 20 times, threshold 20"));
         assert_eq!(text(&rules, 19, 12).as_deref(), Some("seen 12 times, threshold 10"));
     }
 
     #[test]
-    fn stale_counts_refuse_nobody_where_that_is_configured() {
+    fn stale_counts_refuse_nothing_if_configured() {
         let despite = bulkmark_policy::Despite { stale: false, ..bulkmark_policy::Despite::default() };
         let rules = Rules { despite, ..refusing() };
         assert_eq!(counted(&rules, Some(20), None, Some(600)).action, Action::Reject);
@@ -316,9 +317,9 @@ mod tests {
         assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));
     }
 
-    /// While it is paused nothing is taken away, for whatever reason.
+    /// During a pause all mail is delivered.
     #[test]
-    fn a_pause_has_all_mail_delivered() {
+    fn during_a_pause_all_mail_is_delivered() {
         let rules = Rules { on_failure: OnFailure::Tempfail, ..refusing() };
         let envelope = Envelope { is_paused: true, ..Envelope::default() };
         let of = |finding: Finding| Outcome::new(&rules, &envelope, &finding, "mx.test");
@@ -333,12 +334,12 @@ mod tests {
         assert!(bulk.header.ends_with("; would=reject"), "{}", bulk.header);
         let mut rules = rules;
         rules.outbound.action = Action::Quarantine;
-        let standing = Standing { sent: Sent::default(), is_over: true, is_news: false };
-        assert_eq!(bulk.of_account(&rules, &envelope, standing, "mx.test").action, Action::Mark);
+        let standing = Standing { sent: Sent::default(), is_over: true, must_notify: false };
+        assert_eq!(bulk.with_account(&rules, &envelope, standing, "mx.test").action, Action::Mark);
     }
 
     #[test]
-    fn the_header_tells_from_where_the_count_of_bulk_comes() {
+    fn the_header_has_the_sources_of_bulk() {
         let of = |body, backing: Backing| {
             let backings = Backings { body: backing, ..Backings::default() };
             let outcome =
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_count_has_a_reason() {
+    fn a_message_without_count_has_a_reason() {
         let outcome = |rules: &Rules, finding| Outcome::new(rules, &Envelope::default(), &finding, "mx.test");
         let (rules, unknown) =
             (Rules::default(), Finding::Unknown(Unknown::Timeout, "of the disk".to_owned()));

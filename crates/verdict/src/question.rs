@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an inquiry puts to a ledger.
+//! A question of an inquiry to a ledger.
 
 use bulkmark_types::{FederationKey, Signature, outbound};
 
-/// What to put to the ledger. The answer has a count for each signature, in the order of the fields; those of what is reported
-/// include this report.
+/// A question to the ledger: reports and look-ups. The answer has a count for each signature, in the order of the fields; those of reported
+/// signatures include this report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What was seen `times` times.
+    /// Signatures to report `times` times.
     pub reported: Vec<Signature>,
-    /// What was seen once, to however many recipients the message goes. No signature is in both, or twice in one.
+    /// Signatures to report once, regardless of recipients. No signature is in both, or twice in one.
     pub once: Vec<Signature>,
-    /// What follows from answers before, and how often each is added. The answer has no counts for these.
+    /// Signatures that derive from earlier answers, and the number to add for each. The answer has no counts for these.
     pub also: Vec<(Signature, u32)>,
-    /// Whether that follows from the count of the body: whoever has the body's signature can tell it.
+    /// Whether they derive from the body's count: anybody with the body's signature can compute them.
     pub also_exact: bool,
-    /// What is only asked for.
+    /// Signatures to look up.
     pub asked: Vec<Signature>,
-    /// How many of these, the last ones, follow from the body's signature.
+    /// The number of those at the end that derive from the body's signature.
     pub asked_exact: usize,
-    /// How often `reported` was seen; nothing is reported if it is zero.
+    /// The number of reports of `reported`; if zero, nothing is reported.
     pub times: u32,
 }
 
 impl Question {
-    /// The same about signatures that stand for these in outbound mail.
-    pub(super) fn apart(self, key: &FederationKey) -> Self {
+    /// The same for the signatures that stand for these in outbound mail.
+    pub(super) fn outbound(self, key: &FederationKey) -> Self {
         let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
         let Self { reported, once, also, also_exact, asked, asked_exact, times } = self;
         let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();

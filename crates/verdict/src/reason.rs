@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why a message has no count.
+//! The reasons why a message has no count.
 
 use std::fmt;
 
-/// Why a message is neither counted nor judged.
+/// The reason why a message is neither counted nor judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exempt {
     /// It was submitted on this machine.
@@ -12,9 +12,9 @@ pub enum Exempt {
     Network,
     /// Its client authenticated.
     Authenticated,
-    /// The policies of all its recipients say so.
+    /// The policies of all its recipients exempt it.
     Policy,
-    /// It says too little to be distinguished from others.
+    /// It has too little text to be distinguished from others.
     LowInformation,
 }
 
@@ -23,7 +23,7 @@ impl Exempt {
     pub const ALL: [Self; 5] =
         [Self::Loopback, Self::Network, Self::Authenticated, Self::Policy, Self::LowInformation];
 
-    /// As header and log write it.
+    /// The name in header and log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,21 +35,21 @@ impl Exempt {
         }
     }
 
-    /// Whether it comes from a machine of our own, whose verdict in the header is kept.
+    /// Whether it comes from one's own machine, whose verdict in the header is kept.
     #[must_use]
     pub const fn is_our_own(self) -> bool {
         matches!(self, Self::Loopback | Self::Network)
     }
 }
 
-/// Why a message could not be judged.
+/// The reason why a message could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// It is over a bound of what is read.
+    /// It is larger than the bound.
     TooLarge,
-    /// It has more recipients than are kept.
+    /// It has too many recipients.
     TooManyRecipients,
-    /// Messages take more memory than they may.
+    /// All messages together take too much memory.
     Overloaded,
     /// Reading it failed.
     InternalError,
@@ -70,7 +70,7 @@ impl Unknown {
         Self::Timeout,
     ];
 
-    /// As header and log write it.
+    /// The name in header and log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All that a message is judged by. A reload puts new rules in the place of the old ones; a message keeps those under
-//! which it began.
+//! The rules by which messages are judged. A reload replaces them; a message keeps the rules under which it began.
 
 use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
-    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
-    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, Proven, Range, Rehearsal, Terms,
-    Thresholds, Traps, UserReportSettings, WhiteList,
+    Actions, Authentication, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
+    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, PolicyRef, Range, Rehearsal, Terms,
+    Thresholds, Traps, UserReportSettings, VerifiedNames, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -19,59 +18,59 @@ use std::time::Duration;
 /// The rules in force.
 #[derive(Debug)]
 pub struct Rules {
-    /// This mail server's name in the header; where there is none, the one that the MTA tells.
+    /// This mail server's name in the header; if `None`, the name that the MTA sends.
     pub hostname: Option<String>,
     /// The name of the header.
     pub header: HeaderName,
     /// Clients whose mail is neither counted nor judged.
     pub exempt_networks: Vec<Network>,
-    /// One's own mail servers in front, whose Received fields tell from where mail comes.
+    /// One's own mail servers in front, whose Received fields name the client.
     pub relays: Vec<Network>,
-    /// Kinds of clients that are such.
+    /// Kinds of clients whose mail is neither counted nor judged.
     pub exempt: ExemptClients,
-    /// What happens to a message that could not be judged.
+    /// The treatment of a message that could not be judged.
     pub on_failure: OnFailure,
     /// The longest time from the end of a message to its verdict.
     pub deadline: Duration,
-    /// The age of the upstream's counts, in seconds, from which on the header tells it.
+    /// The age of the upstream's counts, in seconds, from which on the header shows it.
     pub max_staleness: u64,
-    /// How long tables elsewhere are given for their answers.
+    /// The time that remote tables have for their answers.
     pub table_timeout: Duration,
-    /// Doubts in spite of which bulk is acted on.
+    /// Doubts that do not keep bulk from being acted on.
     pub despite: Despite,
-    /// What counts as one report.
+    /// The unit of a report.
     pub per: Per,
-    /// Which recipients are one.
+    /// The rules by which addresses are one mailbox.
     pub mailboxes: Mailboxes,
-    /// Whether mail to those whom no policy names is judged and counted.
+    /// Whether mail to recipients without a policy is judged and counted.
     pub judge: bool,
-    /// Who gets something else than what follows here.
+    /// The policies, which override the following settings.
     pub policies: Policies,
-    /// From which count on a message is bulk.
+    /// The thresholds.
     pub thresholds: Thresholds,
-    /// What is done with bulk.
+    /// The actions.
     pub actions: Actions,
-    /// Which bulk is wanted.
+    /// The white list of wanted bulk.
     pub whitelist: WhiteList,
-    /// Which mail is one's own users', and what they may send.
+    /// The settings of outbound mail.
     pub outbound: OutboundSettings,
-    /// Of which mail other servers are told nothing.
+    /// The mail of which no signatures are sent to other servers.
     pub private: WhiteList,
-    /// Whether they are told the exact signatures of all other mail.
+    /// Whether the exact signatures of all other mail are sent to them.
     pub shares_exact: bool,
-    /// What is made of user reports.
+    /// The settings of user reports.
     pub user_reports: UserReportSettings,
-    /// To whom only spam is sent.
+    /// The traps.
     pub traps: Traps,
-    /// Whose word counts on DKIM, SPF and DMARC.
+    /// The source of results of DKIM, SPF and DMARC.
     pub authentication: Authentication,
-    /// How signatures are made.
+    /// The settings of signatures.
     pub signature: bulkmark_signature::Settings,
-    /// Under which key.
+    /// The key of signatures.
     pub key: FederationKey,
 }
 
-/// Those of a configuration that says nothing.
+/// The rules of an empty configuration.
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -105,51 +104,51 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// All of its white lists, whose files may be read again.
+    /// All its white lists, whose files can be reloaded.
     pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
         let of_policies = self.policies.0.iter().map(|policy| &policy.whitelist);
         [&self.whitelist, &self.private].into_iter().chain(of_policies)
     }
 
-    /// Whether mail is verified here: its header is needed as it came.
+    /// Whether the milter verifies mail, so that it needs the raw header.
     #[must_use]
     pub fn verifies(&self) -> bool {
         self.authentication.is_here()
-            && (self.spares_correspondents() || self.lists().any(WhiteList::needs_proof))
+            && (self.spares_correspondents() || self.lists().any(WhiteList::needs_verification))
     }
 
-    /// The number by which it is known whether this recipient wrote there.
+    /// The number of a correspondence between this recipient and this address.
     #[must_use]
     pub fn correspondence(&self, of: &Correspondence) -> u64 {
         let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
         bulkmark_types::correspondence(&self.key, &user, &other)
     }
 
-    /// Whether it matters to anybody's mail whom one's own users wrote to.
+    /// Whether correspondents matter for some recipients.
     #[must_use]
     pub fn spares_correspondents(&self) -> bool {
         self.all_terms().any(|terms| terms.actions.correspondents == Correspondents::NeverRefuse)
     }
 
-    /// Whether some list asks for a signature of those that a message claims to have, whatever else it asks for; or one would show that it
-    /// is from somebody to whom a recipient wrote.
+    /// Whether some list needs a signature that a message claims to have, regardless of other conditions; or one would verify a
+    /// correspondent.
     #[must_use]
-    pub fn asks_for_signature(&self, claimed: &Proven, correspondences: &[Correspondence]) -> bool {
+    pub fn asks_for_signature(&self, claimed: &VerifiedNames, correspondences: &[Correspondence]) -> bool {
         let shows = |of: &Correspondence| !of.claims(claimed).dkim.is_empty();
         self.authentication.is_here()
             && (self.lists().any(|list| list.asks_for_signature(claimed))
                 || correspondences.iter().any(shows))
     }
 
-    /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.
+    /// Whether a message with this envelope is outbound. It is counted separately, and bulk is only marked; its account is watched.
     #[must_use]
     pub fn is_outbound(&self, envelope: &Envelope) -> bool {
         let matches = &self.outbound.matches;
         !matches.is_empty() && matches.fits(&envelope.origin())
     }
 
-    /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one. What is
-    /// outbound comes from such clients, and is not exempt for that.
+    /// The reason why a message with this envelope is neither counted nor judged, if so. A client without an address is local. Outbound mail
+    /// comes from such clients, and is not exempt for that reason.
     #[must_use]
     pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
         if self.is_outbound(envelope) {
@@ -165,43 +164,43 @@ impl Rules {
         (self.exempt.authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
     }
 
-    /// The same of a message of whose client somebody tells: that there is none only means that nobody said which.
+    /// The same for a message whose client another program names: a missing client is unknown, not local.
     #[must_use]
-    pub fn exempt_as_told(&self, envelope: &Envelope) -> Option<Exempt> {
-        let is_told = envelope.client.is_some() || envelope.authenticated;
+    pub fn exempt_if_client_known(&self, envelope: &Envelope) -> Option<Exempt> {
+        let is_known = envelope.client.is_some() || envelope.authenticated;
         match self.exempt(envelope) {
             Some(Exempt::Loopback) if envelope.client.is_none() => {
                 (self.exempt.authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
             }
-            exempt => exempt.filter(|_| is_told),
+            exempt => exempt.filter(|_| is_known),
         }
     }
 
-    /// The recipients of a message by the policies that decide for them; those who are not known are one party.
+    /// The recipients of a message, grouped by policy; unknown recipients are one party.
     #[must_use]
     pub fn parties<'a>(&self, envelope: &'a Envelope) -> Vec<Party<'a>> {
         self.policies.parties(&envelope.origin(), &envelope.recipients, &self.mailboxes)
     }
 
-    /// Whether anybody's copy is judged and counted.
+    /// Whether some copy is judged and counted.
     #[must_use]
     pub fn judges_any(&self, parties: &[Party<'_>]) -> bool {
         parties.iter().any(|party| self.judges(party.by))
     }
 
-    /// Whether this policy has mail judged and counted.
+    /// Whether mail under this policy is judged and counted.
     #[must_use]
-    pub fn judges(&self, by: By) -> bool {
+    pub fn judges(&self, by: PolicyRef) -> bool {
         self.policy(by).map_or(self.judge, |policy| policy.judge)
     }
 
-    fn policy(&self, by: By) -> Option<&Policy> {
+    fn policy(&self, by: PolicyRef) -> Option<&Policy> {
         self.policies.0.get(by.0?)
     }
 
-    /// What a policy says.
+    /// The terms of a policy.
     #[must_use]
-    pub fn terms(&self, by: By) -> Terms<'_> {
+    pub fn terms(&self, by: PolicyRef) -> Terms<'_> {
         static NONE: LazyLock<WhiteList> = LazyLock::new(WhiteList::default);
         let (thresholds, actions, list) = match self.policy(by) {
             Some(policy) => (&policy.thresholds, &policy.actions, &policy.whitelist),
@@ -210,22 +209,23 @@ impl Rules {
         Terms { by, thresholds, actions, rehearsal: None, lists: [&self.whitelist, list] }
     }
 
-    /// Why `actions` are only rehearsed for these recipients of a message, if so.
+    /// The reason why `actions` are only rehearsed for these recipients of a message, if so.
     #[must_use]
     pub fn rehearsal(&self, envelope: &Envelope, actions: &Actions, to: &[String]) -> Option<Rehearsal> {
         let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
         Rehearsal::of(actions, envelope.is_paused, mailboxes, bulkmark_types::part)
     }
 
-    /// How header and log call a policy; none where there is but one.
+    /// The name of a policy in header and log; `None` if there are no policies besides the defaults.
     #[must_use]
-    pub fn name(&self, by: By) -> Option<&str> {
+    pub fn name(&self, by: PolicyRef) -> Option<&str> {
         (!self.policies.0.is_empty()).then(|| self.policy(by).map_or(DEFAULT, |policy| policy.name.as_str()))
     }
 
-    /// All that mail may be judged by.
+    /// The terms of all policies that judge mail.
     fn all_terms(&self) -> impl Iterator<Item = Terms<'_>> {
-        let all = std::iter::once(By(None)).chain((0..self.policies.0.len()).map(|i| By(Some(i))));
+        let all =
+            std::iter::once(PolicyRef(None)).chain((0..self.policies.0.len()).map(|i| PolicyRef(Some(i))));
         all.filter(|&by| self.judges(by)).map(|by| self.terms(by))
     }
 
@@ -235,7 +235,7 @@ impl Rules {
         client.is_some_and(|ip| self.relays.iter().any(|relay| relay.contains(ip)))
     }
 
-    /// Between which thresholds all policies have theirs.
+    /// The range of the thresholds of all policies.
     #[must_use]
     pub fn range(&self) -> Range {
         let mut all = self.all_terms().map(|terms| terms.thresholds);
@@ -243,27 +243,27 @@ impl Rules {
         all.fold(first, Range::with)
     }
 
-    /// The count from which on a milter that holds only bulk must hold it: half of the lowest threshold.
+    /// The count from which on a partial copy must hold a signature: half of the lowest threshold.
     #[must_use]
     pub fn hold_from(&self) -> u32 {
         let Thresholds { body, near, .. } = self.range().lowest;
         body.get().min(near.get()).div_ceil(2)
     }
 
-    /// Whether any message is refused temporarily, to come again.
+    /// Whether some messages are refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
         self.on_failure == OnFailure::Tempfail || self.all_terms().any(|terms| terms.actions.has_tempfail())
     }
 
-    /// The mailboxes whose copies are counted: who is named twice, or in two spellings, still gets one copy.
+    /// The mailboxes whose copies are counted: a recipient who is named twice, or in two spellings, still gets one copy.
     #[must_use]
     pub fn mailboxes(&self, parties: &[Party<'_>]) -> HashSet<String> {
         let counted = parties.iter().filter(|party| self.judges(party.by));
         counted.flat_map(|party| party.recipients.iter()).map(|to| self.mailboxes.mailbox(to)).collect()
     }
 
-    /// How many reports the message is.
+    /// The number of reports of the message.
     #[must_use]
     pub fn times(&self, parties: &[Party<'_>]) -> u32 {
         match self.per {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_exempt() {
+    fn local_listed_and_authenticated_clients_are_exempt() {
         for local in ["", "127.0.0.1", "::1"] {
             assert_eq!(exempt(|_| (), local, true), Some(Exempt::Loopback));
             assert_eq!(exempt(|rules| rules.exempt.loopback = false, local, false), None);

@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who sends a message, and what that tells of it: text that comes from the same senders again and again with ever other text is
-//! their signature or disclaimer; text that comes so from ever new ones is a campaign in disguise.
+//! The sender of a message as evidence: text that keeps coming from the same origin with different text each time is a signature or
+//! disclaimer; text that comes so from ever new origins is a disguised campaign.
 
 use bulkmark_signature::near::Unsure;
-use bulkmark_types::{FederationKey, Provenance, Signature, Whose, stray_by};
+use bulkmark_types::{FederationKey, LetterOrigin, Provenance, Signature, stray_by};
 
-/// A message that may be a letter is reported so many times for its sender. A full filter shows one or two for what was never
-/// reported, and a partner can add five: neither makes two letters.
+/// The number of reports of a message that may be a letter, for its domain and network. A full filter returns one or two for a signature that
+/// was never reported, and a partner can add five: neither makes two letters.
 const TIMES: u32 = 4;
 
-/// Who sends it.
+/// The sender.
 #[derive(Debug, Default)]
 pub(super) struct Sender(pub(super) Provenance);
 
 impl Sender {
-    fn whose(&self) -> impl Iterator<Item = Whose<'_>> {
-        std::iter::once(Whose::Everybody).chain(self.0.whose())
+    fn origins(&self) -> impl Iterator<Item = LetterOrigin<'_>> {
+        std::iter::once(LetterOrigin::Everybody).chain(self.0.origins())
     }
 
-    /// How many signatures are asked for each.
+    /// The number of signatures to look up for each near signature.
     pub(super) fn questions(&self) -> usize {
-        self.whose().count()
+        self.origins().count()
     }
 
-    /// The signatures that say how often `of` came in messages that may be letters.
+    /// The signatures that count how often `of` came in messages that may be letters, by origin.
     pub(super) fn ask(&self, key: &FederationKey, of: Signature) -> impl Iterator<Item = Signature> {
-        self.whose().map(move |whose| stray_by(key, of, whose))
+        self.origins().map(move |origin| stray_by(key, of, origin))
     }
 
-    /// What is said of `of` by the counts of these.
-    pub(super) fn told(&self, counts: &[u32]) -> Unsure {
-        let mut told = Unsure::default();
-        for (whose, &count) in self.whose().zip(counts) {
-            match whose {
-                Whose::Everybody => told.all = count,
-                Whose::Domain(_) => told.domain = count / TIMES,
-                Whose::Network(_) => told.network = count / TIMES,
+    /// The evidence about `of` from these counts.
+    pub(super) fn evidence(&self, counts: &[u32]) -> Unsure {
+        let mut evidence = Unsure::default();
+        for (origin, &count) in self.origins().zip(counts) {
+            match origin {
+                LetterOrigin::Everybody => evidence.all = count,
+                LetterOrigin::Domain(_) => evidence.domain = count / TIMES,
+                LetterOrigin::Network(_) => evidence.network = count / TIMES,
             }
         }
-        told
+        evidence
     }
 
-    /// What a message that may be a letter reports of what stands below it, and how often.
+    /// The signatures that a message that may be a letter reports for a signature below its text, with their numbers.
     pub(super) fn report(
         &self,
         key: &FederationKey,
         of: Signature,
     ) -> impl Iterator<Item = (Signature, u32)> {
-        self.whose().map(move |whose| {
-            let times = if whose == Whose::Everybody { 1 } else { TIMES };
-            (stray_by(key, of, whose), times)
+        self.origins().map(move |origin| {
+            let times = if origin == LetterOrigin::Everybody { 1 } else { TIMES };
+            (stray_by(key, of, origin), times)
         })
     }
 }
@@ -70,8 +70,8 @@ mod tests {
         Known { count: 50, unsure, ..Known::default() }.is_own_block()
     }
 
-    /// What `to` learns after these letters, from a filter that adds `shown` to each count.
-    fn told(letters: &[&Sender], to: &Sender, shown: u32) -> Unsure {
+    /// The evidence for `to` after these letters, from a filter that adds `shown` to each count.
+    fn evidence(letters: &[&Sender], to: &Sender, shown: u32) -> Unsure {
         let (key, of) = (FederationKey::public(), Signature::from_bytes([7; 16]));
         let mut ledger = HashMap::new();
         for letter in letters {
@@ -82,34 +82,34 @@ mod tests {
         let asked: Vec<u32> =
             to.ask(&key, of).map(|asked| ledger.get(&asked).copied().unwrap_or(shown)).collect();
         assert_eq!(asked.len(), to.questions());
-        to.told(&asked)
+        to.evidence(&asked)
     }
 
-    /// A full filter shows one or two, and three with a partner's share.
+    /// A full filter returns one or two, and three with a partner's share.
     #[test]
-    fn what_a_full_filter_shows_is_no_letter() {
+    fn false_counts_of_a_full_filter_are_no_letters() {
         for who in [sender(Some("a.example"), None), sender(None, Some("192.0.2.7"))] {
             for shown in 0..=3 {
-                assert!(!is_own(told(&[], &who, shown)), "{shown}");
-                assert!(!is_own(told(&[&who], &who, shown)), "one letter and {shown}");
-                assert!(is_own(told(&[&who, &who], &who, shown)), "two letters and {shown}");
+                assert!(!is_own(evidence(&[], &who, shown)), "{shown}");
+                assert!(!is_own(evidence(&[&who], &who, shown)), "one letter and {shown}");
+                assert!(is_own(evidence(&[&who, &who], &who, shown)), "two letters and {shown}");
             }
         }
         let both = sender(Some("a.example"), Some("192.0.2.7"));
-        assert_eq!(told(&[], &both, 3), Unsure { all: 3, domain: 0, network: 0 });
-        assert_eq!(told(&[&both, &both], &both, 3), Unsure { all: 5, domain: 2, network: 2 });
+        assert_eq!(evidence(&[], &both, 3), Unsure { all: 3, domain: 0, network: 0 });
+        assert_eq!(evidence(&[&both, &both], &both, 3), Unsure { all: 5, domain: 2, network: 2 });
     }
 
     #[test]
-    fn letters_are_of_their_domain_and_network_and_of_everybody() {
+    fn letters_count_for_their_domain_and_network_and_for_everybody() {
         let here = sender(Some("a.example"), Some("192.0.2.7"));
         let neighbour = sender(Some("b.example"), Some("192.0.2.8"));
         let elsewhere = sender(Some("a.example"), Some("198.51.100.7"));
         let unknown = sender(None, None);
         let letters = [&here, &neighbour, &elsewhere, &elsewhere, &unknown];
-        assert_eq!(told(&letters, &here, 0), Unsure { all: 5, domain: 3, network: 2 });
-        assert_eq!(told(&letters, &neighbour, 0), Unsure { all: 5, domain: 1, network: 2 });
-        assert_eq!(told(&letters, &elsewhere, 0), Unsure { all: 5, domain: 3, network: 2 });
-        assert_eq!(told(&letters, &unknown, 0), Unsure { all: 5, domain: 0, network: 0 });
+        assert_eq!(evidence(&letters, &here, 0), Unsure { all: 5, domain: 3, network: 2 });
+        assert_eq!(evidence(&letters, &neighbour, 0), Unsure { all: 5, domain: 1, network: 2 });
+        assert_eq!(evidence(&letters, &elsewhere, 0), Unsure { all: 5, domain: 3, network: 2 });
+        assert_eq!(evidence(&letters, &unknown, 0), Unsure { all: 5, domain: 0, network: 0 });
     }
 }

@@ -108,7 +108,7 @@ fn report_answer(
     match answer {
         Ok(answer) if is_answer(&answer) => report.ok(CHECK, format!("{interface} answers at {address}")),
         Ok(answer) => {
-            let first = bulkmark_types::told(answer.lines().next().unwrap_or_default()).to_string();
+            let first = bulkmark_types::remote_text(answer.lines().next().unwrap_or_default()).to_string();
             report.error(
                 CHECK,
                 format!("{interface} at {address} gives no such answer: \"{first}\""),

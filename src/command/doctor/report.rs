@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The findings, with advice.
 
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt;
@@ -86,8 +86,11 @@ impl Report {
         let [errors, warnings] = [Level::Error, Level::Warning].map(|level| at(level).count());
         let wrong = at(Level::Error).chain(at(Level::Warning));
         let wrong: Vec<_> = wrong.map(|finding| format!("{}: {}", finding.check, finding.text)).collect();
-        let wrong =
-            if wrong.is_empty() { format!("{} checks", self.0.len()) } else { told(&wrong.join("; ")) };
+        let wrong = if wrong.is_empty() {
+            format!("{} checks", self.0.len())
+        } else {
+            remote_text(&wrong.join("; "))
+        };
         let wrong = wrong.replace('|', "/");
         format!("BULKMARK {state} - {wrong} | errors={errors} warnings={warnings}")
     }

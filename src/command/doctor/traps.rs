@@ -7,7 +7,7 @@ use crate::config::MilterFile;
 use crate::control::DaemonStatus;
 use bulkmark_counts::Rows;
 use bulkmark_policy::Authenticate;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 
 /// Examines all of these.
 pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
@@ -24,7 +24,7 @@ fn examine_traps(file: &MilterFile, status: &DaemonStatus, report: &mut Report) 
     let mut is_well = true;
     for (trap, wanted) in wanted {
         is_well = false;
-        let (trap, entry, messages) = (told(trap), told(&wanted.entry), wanted.messages);
+        let (trap, entry, messages) = (remote_text(trap), remote_text(&wanted.entry), wanted.messages);
         report.warning(
             CHECK,
             format!("{trap} gets mail from white-listed senders: {messages} messages, the last wanted by {entry}; these are not nominated"),

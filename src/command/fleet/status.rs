@@ -199,7 +199,7 @@ impl Found {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "log {}", self.log)?;
         if let Some(error) = &self.error {
-            writeln!(out, "  error: {}", bulkmark_types::told(error))?;
+            writeln!(out, "  error: {}", bulkmark_types::remote_text(error))?;
         }
         if let Some(ends) = &self.ends {
             writeln!(out, "  batches up to place {}", ends.batches)?;
@@ -224,7 +224,7 @@ impl Found {
             self.mailings.as_deref().unwrap_or_default(),
         )?;
         if let Some(error) = &self.members_error {
-            let error = bulkmark_types::told(error);
+            let error = bulkmark_types::remote_text(error);
             writeln!(
                 out,
                 "\nwhat members say of themselves cannot be read: {error}; is fleet setup to be run again?"
@@ -277,13 +277,13 @@ pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatu
     }
     for reporter in &daemon.reporters {
         let ReporterStatus { name, batches, last_at, too_fast } = reporter;
-        let name = bulkmark_types::told(name);
+        let name = bulkmark_types::remote_text(name);
         let too_fast = if *too_fast { "; MORE THAN ITS RATE" } else { "" };
         let ago = ago(now().saturating_sub(*last_at));
         writeln!(out, "  {name} reported {ago} ago; {batches} batches{too_fast}")?;
     }
     for advice in &daemon.advice {
-        writeln!(out, "  {}", bulkmark_types::told(advice))?;
+        writeln!(out, "  {}", bulkmark_types::remote_text(advice))?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The protocol of DCC's interface daemon, for the clients that SpamAssassin, rspamd, Exim and Haraka have.
+//! The protocol of DCC's interface daemon, for clients such as SpamAssassin, rspamd, Exim and Haraka.
 //!
-//! A connection is one message: a few lines of options and envelope (`request`), then the message until its sender says no more. The answer is a letter, one more
-//! for each recipient, and a header line with counts (`reply`). Words and counts are DCC's, and what is counted is ours: docs/interfaces.md says how they go together.
+//! A connection carries one message: a few lines of options and envelope (`request`), then the message until the client closes its side. The
+//! answer is a letter for the message, one for each recipient, and a header line with counts (`reply`). The answer's terms are DCC's, the
+//! counts are ours: docs/interfaces.md compares them.
 
 mod reply;
 mod request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is answered: letters, and a header line with counts in DCC's words.
+//! The answer: letters, and a header line with counts in DCC's terms.
 
 use super::super::settings::Many;
 use super::request::{Request, Shows};
@@ -8,30 +8,30 @@ use bulkmark_verdict::{Content, Counted, Finding, Outcome, Rules};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Bytes of the header line: Exim keeps so many.
+/// The most bytes of the header line: Exim keeps as many.
 const LONGEST: usize = 120;
 
-/// What was found of a message.
+/// The judgement of a message.
 pub(super) struct Found<'a> {
     pub(super) rules: &'a Rules,
     pub(super) finding: &'a Finding,
     pub(super) outcome: &'a Outcome,
     pub(super) content: Option<&'a Content>,
-    /// How often it was reported.
+    /// The number of its reports.
     pub(super) times: usize,
 }
 
-/// How the header line is written.
+/// The style of the header line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style<'a> {
-    /// In `X-DCC-NAME-Metrics`.
+    /// The NAME in `X-DCC-NAME-Metrics`.
     pub(super) name: &'a str,
     pub(super) many: Many,
     /// The mail server's name.
     pub(super) host: &'a str,
 }
 
-/// All that is answered before a message that is returned, and without one.
+/// The whole answer, without a returned message.
 pub(super) fn reply(request: &Request, found: &Found<'_>, style: Style<'_>) -> String {
     let letter = letter(found.outcome, request.no_reject);
     let leaving: HashSet<&str> = match request.no_reject {
@@ -53,9 +53,9 @@ pub(super) fn reply(request: &Request, found: &Found<'_>, style: Style<'_>) -> S
 
 const fn letter(outcome: &Outcome, no_reject: bool) -> char {
     match outcome.action {
-        // What could not be judged comes again: that is no word of bulk, which is what `no-reject` is about.
+        // A message that could not be judged will return: this is no refusal of bulk, which `no-reject` forbids.
         Action::Tempfail if !no_reject || matches!(outcome.verdict, Verdict::Unknown) => 'T',
-        // There is no word for what is discarded; that its sender learns of it is the lesser evil.
+        // There is no letter for discarding; that the sender learns of it is the lesser evil.
         Action::Reject | Action::Discard if !no_reject => 'R',
         _ => 'A',
     }
@@ -70,11 +70,11 @@ fn header(found: &Found<'_>, style: Style<'_>) -> String {
         Finding::Counted(counted) => {
             let bulk = if counted.decision.verdict.is_unwanted() { " bulk" } else { "" };
             let counts = counts(found.rules, counted, style.many);
-            let told = counts.iter().fold(String::new(), |mut text, (kind, count)| {
+            let shown = counts.iter().fold(String::new(), |mut text, (kind, count)| {
                 let _ = write!(text, " {kind}={count}");
                 text
             });
-            format!(" {id};{bulk}{told}")
+            format!(" {id};{bulk}{shown}")
         }
         Finding::Canary(_) => format!(" {id}; bulk Body=many Fuz1=many Fuz2=many"),
         Finding::Exempt(reason) => format!(" {id}; exempt {reason}"),
@@ -94,11 +94,11 @@ fn is_wanted(finding: &Finding) -> bool {
     )
 }
 
-/// The counts in DCC's words: that of the same body, and twice that of what is like it.
+/// The counts in DCC's terms: the body count, and twice the near count.
 fn counts(rules: &Rules, counted: &Counted, many: Many) -> Vec<(&'static str, String)> {
     let thresholds = rules.terms(counted.decision.by).thresholds;
     let decision = &counted.decision;
-    // A client refuses what has "many"; what is held is only to be marked.
+    // Clients refuse a message with "many", and a held one must only be marked.
     let is_spam = decision.verdict == Verdict::Spam && decision.held.is_none();
     let is_bulk = many == Many::Bulk && decision.verdict == Verdict::Bulk && decision.held.is_none();
     let shown = |count: u32, is_reached: bool| {
@@ -110,7 +110,7 @@ fn counts(rules: &Rules, counted: &Counted, many: Many) -> Vec<(&'static str, St
     all.into_iter().filter_map(|(kind, count)| Some((kind, count?))).collect()
 }
 
-/// The table of checksums: our signatures in the place of DCC's.
+/// The table of checksums, with our signatures instead of DCC's.
 fn table(found: &Found<'_>, style: Style<'_>) -> String {
     let spam = if found.outcome.verdict == Verdict::Spam { " spam" } else { "" };
     let reported = format!("reported: {}{spam}", found.times);
@@ -140,9 +140,9 @@ mod tests {
 
     const RAW: &[u8] = b"From: a@friends.test\n\nA letter of eight words, or more than these.\n";
 
-    /// What people call spam is "many", by which clients refuse it, unless a recipient wrote to its sender.
+    /// Reported spam is "many", by which clients refuse it, unless a recipient wrote to its sender.
     #[test]
-    fn what_is_held_is_not_many() {
+    fn held_messages_are_not_many() {
         let rules = Rules::default();
         let envelope = Envelope {
             sender: Some("a@friends.test".to_owned()),

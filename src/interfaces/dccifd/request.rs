@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What stands before a message: options, client, HELO, sender and recipients, a line each, and an empty line.
+//! The lines before a message: options, client, HELO, sender and recipients, a line each, and an empty line.
 
 use crate::judging::MAX_RECIPIENTS;
 use std::net::IpAddr;
 
-/// Bytes of all these lines.
+/// The most bytes of all these lines.
 const MOST: usize = 256 << 10;
 
-/// Lines before the recipients.
+/// The number of lines before the recipients.
 const FIXED: usize = 4;
 
-/// Received fields that may be passed over.
+/// The most Received fields that can be skipped.
 const MOST_SKIPPED: usize = 20;
 
-/// What the answer has beside letters.
+/// The content of the answer besides letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shows {
     /// Nothing.
@@ -27,39 +27,39 @@ pub enum Shows {
     Message,
 }
 
-/// What somebody asks.
+/// A request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer is to show.
+    /// The content of the answer.
     pub shows: Shows,
-    /// Whether the message is called spam.
+    /// Whether it reports the message as spam.
     pub spam: bool,
-    /// Whether it is only asked about.
+    /// Whether it is only a look-up.
     pub query: bool,
-    /// Whether it is never to be refused.
+    /// Whether the answer must not refuse the message.
     pub no_reject: bool,
-    /// Received fields that one's own mail servers wrote above the one that tells the client.
+    /// The number of Received fields to skip: one's own mail servers wrote them above the one with the client.
     pub skipped: usize,
-    /// The client, if it is told; otherwise a Received field has it.
+    /// The client, if the request has it; otherwise a Received field has it.
     pub client: Option<IpAddr>,
     /// Its name.
     pub host: Option<String>,
-    /// What it calls itself.
+    /// Its HELO name.
     pub helo: String,
     /// The sender.
     pub sender: String,
     /// The recipients, as far as they are kept.
     pub recipients: Vec<String>,
-    /// How many there are beyond these.
+    /// The number of other recipients.
     pub unkept: usize,
-    /// The local user for whom a recipient's copy is, of the first that has one.
+    /// The local user of a recipient, of the first that has one.
     pub user: Option<String>,
 }
 
-/// Why a request cannot be read.
+/// The reason why a request cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
-    /// An option that nobody knows.
+    /// An unknown option.
     #[error(
         "found the option {0:?}, expected header, cksums, body, log, spam, query, grey-off, no-grey, grey-query, no-reject or rcvd-next"
     )]
@@ -74,7 +74,7 @@ pub enum Bad {
     Early,
 }
 
-/// The lines as they come.
+/// The incoming lines.
 #[derive(Debug, Default)]
 pub struct Preamble {
     line: Vec<u8>,
@@ -101,7 +101,7 @@ impl Preamble {
         Ok(None)
     }
 
-    /// What they say.
+    /// The request of these lines.
     #[must_use]
     pub fn into_request(self) -> Request {
         self.request
@@ -116,7 +116,7 @@ impl Preamble {
         Ok(())
     }
 
-    /// A line is whole; true if it is the empty one before the message.
+    /// Takes a whole line; returns true for the empty line before the message.
     fn end_line(&mut self) -> Result<bool, Bad> {
         let line = std::mem::take(&mut self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
@@ -147,17 +147,17 @@ impl Request {
                 "query" => self.query = true,
                 "no-reject" => self.no_reject = true,
                 "rcvd-nxt" | "rcvd-next" => self.skipped = (self.skipped + 1).min(MOST_SKIPPED),
-                // There is no greylist here, and every message has its line in the log.
+                // There is no greylist here, and every message has a log line.
                 "log" | "grey-off" | "no-grey" | "grey-query" => (),
                 _ => return Err(Bad::Option(word.chars().take(40).collect())),
             }
         }
-        // Who only asks says nothing.
+        // A query reports nothing.
         self.spam &= !self.query;
         Ok(())
     }
 
-    /// What shows more wins.
+    /// The option that shows more wins.
     fn show(&mut self, shows: Shows) {
         if shows as usize > self.shows as usize {
             self.shows = shows;
@@ -176,8 +176,8 @@ impl Request {
         self.host = (is_name && self.client.is_some()).then(|| host.to_owned());
     }
 
-    /// A recipient, and behind a carriage return the local user. Haraka has all recipients in one line, so a local user with an `@` would
-    /// be taken for one; no client is known that tells such.
+    /// A recipient, and after a carriage return the local user. Haraka has all recipients in one line, so a local user with an `@` would
+    /// count as one; no known client sends such a user.
     fn recipient(&mut self, line: &str) {
         for (at, part) in line.split('\r').enumerate() {
             let part = part.trim();
@@ -208,7 +208,7 @@ fn address(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Reads a request however its bytes are cut, and the beginning of its message.
+    /// Reads a request in chunks of several sizes, and the beginning of its message.
     fn read(bytes: &[u8]) -> Result<(Request, Vec<u8>), Bad> {
         let mut all = Vec::new();
         for size in [1, 2, 3, bytes.len()] {
@@ -232,7 +232,7 @@ mod tests {
 
     /// The bytes that SpamAssassin 4.0.1, rspamd 3.4 and newer, Exim 4.96 and Haraka send.
     #[test]
-    fn what_clients_send_is_understood() {
+    fn requests_of_known_clients_are_understood() {
         let spamassassin =
             b"cksums grey-off \n192.0.2.7\rclient.example\nclient.example\n\nunknown\n\nA: b\n\nc\n";
         let (request, message) = read(spamassassin).unwrap();
@@ -253,7 +253,7 @@ mod tests {
             (request.recipients, &*message),
             (vec!["u@box.test".to_owned(), "v@box.test".to_owned()], &b"A: b\n"[..])
         );
-        // As rspamd asks in 2026, for a message whose recipients it does not know.
+        // As rspamd asks in 2026, for a message with unknown recipients.
         let newer = b"header grey-off\n192.0.2.7\nc.example\n\ntest@example.com\n\nA: b\n";
         let (request, message) = read(newer).unwrap();
         assert_eq!((request.shows, request.host, &*request.sender), (Shows::Header, None, ""));
@@ -273,13 +273,13 @@ mod tests {
         let request = of("HEADER Cksums no-reject rcvd-nxt rcvd-next log grey-query no-grey").unwrap();
         assert!(request.no_reject && request.skipped == 2 && request.shows == Shows::Checksums);
         let both = of("spam query").unwrap();
-        assert!(both.query && !both.spam, "who asks says nothing");
+        assert!(both.query && !both.spam, "a query reports nothing");
         assert_eq!(of("").unwrap(), Request::default());
         assert_eq!(of("header frobnicate"), Err(Bad::Option("frobnicate".to_owned())));
     }
 
     #[test]
-    fn a_client_that_is_not_told() {
+    fn unknown_clients_in_all_their_forms() {
         let client = |line: &str| {
             let (request, _) = read(format!("\n{line}\n\n\nu\n\n").as_bytes()).unwrap();
             (request.client.map(|ip| ip.to_string()), request.host)
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_ends() {
+    fn invalid_requests_are_refused() {
         assert_eq!(read(b"header\n192.0.2.7\n"), Err(Bad::Early));
         assert_eq!(read(b"GET / HTTP/1.0\r\n\r\n"), Err(Bad::Option("GET".to_owned())));
         let long = [&b"header\n\n\n\n"[..], &b"u@box.test\n".repeat(100_000)].concat();

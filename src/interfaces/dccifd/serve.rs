@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Answers the request that a client of dccifd has.
+//! Answers a request of a client of dccifd.
 
 use super::super::access::may_ask;
 use super::super::head::Head;
@@ -7,7 +7,7 @@ use super::super::settings::DccifdSettings;
 use super::reply::{Found, Style, reply};
 use super::request::{Bad, Preamble, Request, Shows};
 use crate::activity::{Done, Interface};
-use crate::judging::{Hold, Judgement, Message, Refused, Service, Word, judge, take_report};
+use crate::judging::{Judgement, Message, Refused, Reservation, Service, UserReport, judge, take_report};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_mail::{MAX_BODY, header_fields};
@@ -17,33 +17,33 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// Bytes that are read at once.
 /// The name in `X-DCC-NAME-Metrics`.
 const NAME: &str = "bulkmark";
 
+/// The most bytes that are read at once.
 const PIECE: usize = 16 << 10;
 
-/// What all connections share.
+/// The shared state of all connections.
 pub(in crate::interfaces) struct Context {
     pub(in crate::interfaces) service: Arc<Service>,
     pub(in crate::interfaces) settings: DccifdSettings,
 }
 
-/// A request that is whole.
+/// A complete request.
 struct Received {
     request: Request,
     message: Message,
-    /// All of the message, where it goes back or is nominated.
+    /// The whole message, if it is returned or nominated.
     copy: Option<Copy>,
 }
 
-/// A message as it came, and the memory that it takes.
+/// A raw message, and the memory that it takes.
 struct Copy {
     bytes: Vec<u8>,
-    hold: Hold,
+    reservation: Reservation,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -78,7 +78,7 @@ pub(in crate::interfaces) async fn connection(
             return interfaces.add(Interface::Dccifd, Done::TimedOut);
         }
     };
-    // It is our turn, and it is not sent away; until it has to take the answer.
+    // While we answer, it is not disconnected for being idle.
     let busy = member.busy();
     let (done, answer) = Box::pin(answer(context, received, uid)).await;
     drop(busy);
@@ -109,7 +109,7 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
     }
     let request = preamble.into_request();
     let mut copy = (request.shows == Shows::Message || request.spam)
-        .then(|| Copy { bytes: Vec::new(), hold: context.service.hold() });
+        .then(|| Copy { bytes: Vec::new(), reservation: context.service.reservation() });
     let (mut head, mut message) = (Head::default(), None);
     loop {
         if let Some(copy) = &mut copy {
@@ -136,7 +136,7 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
 
 impl Copy {
     fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if self.bytes.len() + bytes.len() > 2 * MAX_BODY || !self.hold.take(bytes.len()) {
+        if self.bytes.len() + bytes.len() > 2 * MAX_BODY || !self.reservation.take(bytes.len()) {
             return Err(Failure::NoRoom);
         }
         self.bytes.extend_from_slice(bytes);
@@ -144,10 +144,10 @@ impl Copy {
     }
 }
 
-/// A message whose header is there.
+/// Begins a message whose header is complete.
 fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    // Where the client is not told, a Received field has it, and what it called itself.
+    // If the request has no client, a Received field has it, with its HELO name.
     let received =
         request.client.is_none().then(|| head.client(request.skipped)).flatten().unwrap_or_default();
     let envelope = Envelope {
@@ -162,10 +162,10 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     if request.unkept > 0 {
         message.fail(Unknown::TooManyRecipients);
     }
-    // DCC counts recipients: to none, nothing is counted. What is called spam was counted as it came.
-    let is_asked = request.query || request.spam || request.recipients.is_empty();
-    if is_asked || !context.settings.count {
-        message.only_ask();
+    // DCC counts recipients: without any, nothing is counted. A message that is reported as spam was already counted.
+    let is_lookup = request.query || request.spam || request.recipients.is_empty();
+    if is_lookup || !context.settings.count {
+        message.only_look_up();
     }
     head.fill(&mut message);
     message
@@ -177,7 +177,7 @@ async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Don
     let is_nominated = match &mut copy {
         // A second copy is returned.
         Some(copy) if request.spam && request.shows == Shows::Message => {
-            let has_room = copy.hold.take(copy.bytes.len());
+            let has_room = copy.reservation.take(copy.bytes.len());
             if !has_room {
                 log::info!(
                     "dccifd: a message that was called spam is not nominated: there is no memory for it"
@@ -217,18 +217,18 @@ fn host(rules: &Rules) -> &str {
     rules.hostname.as_deref().unwrap_or("localhost")
 }
 
-/// Has a message nominated; whether it was.
+/// Nominates a message; returns whether it was accepted.
 async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
-    // Whoever asks here may tell any name, so names are nobody. The system says who is behind a Unix socket; all who come by TCP are one.
+    // Clients can send any name, so names do not count. On a Unix socket the system identifies the user; all clients by TCP are one reporter.
     let reporter = match uid {
         Some(uid) => format!("interface:dccifd:uid:{uid}"),
         None => "interface:dccifd:tcp".to_owned(),
     };
     let reporter = reporter.into_bytes();
-    let word = Word { reporter, side: Side::Spam, force: false, only_withdraws: false };
-    match take_report(service, raw, word).await {
+    let report = UserReport { reporter, side: Side::Spam, force: false, only_withdraws: false };
+    match take_report(service, raw, report).await {
         Ok(_) => true,
-        // The log tells that once a day.
+        // This is logged once a day.
         Err(Refused::TooMany) => false,
         Err(why) => {
             log::info!("dccifd: a message that was called spam is not nominated: {why}");
@@ -237,7 +237,7 @@ async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
     }
 }
 
-/// A message without the header lines of DCC that came with it.
+/// Writes a message without the DCC header lines that came with it.
 fn without_marks(raw: &[u8], answer: &mut Vec<u8>) {
     let (head, body) = split(raw);
     for field in fields(head) {
@@ -264,7 +264,7 @@ fn split(raw: &[u8]) -> (&[u8], &[u8]) {
     (raw, &[])
 }
 
-/// The fields of a header, each with all of its lines.
+/// The fields of a header, each with all its lines.
 fn fields(head: &[u8]) -> Vec<&[u8]> {
     let (mut fields, mut begin, mut at) = (Vec::new(), 0, 0);
     while at < head.len() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may do what: the accounts file and the access file of the reference server, and the signature of a request.
+//! Permissions: the accounts file and the access file of the reference server, and the signature of a request.
 
 use super::request::{ANONYMOUS, Op, Request};
 use sha1::{Digest, Sha1};
@@ -8,13 +8,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
-/// Seconds by which a client's clock may be wrong.
+/// The tolerance for a client's clock, in seconds.
 pub(super) const CLOCK: u64 = 300;
 
-/// What an anonymous client may do without an access file.
+/// The permissions of anonymous clients without an access file.
 const BY_DEFAULT: [Op; 5] = [Op::Check, Op::Report, Op::Ping, Op::Pong, Op::Info];
 
-/// Why a request is not that of its user.
+/// The reason why a request is not its user's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(in crate::interfaces) enum Unsigned {
     #[error("Unknown user.")]
@@ -25,14 +25,14 @@ pub(in crate::interfaces) enum Unsigned {
     Signature,
 }
 
-/// A line of one of the files that does not say what it seems to.
+/// A line of one of the files without its apparent effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file.
     pub path: PathBuf,
     /// The line's number.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub what: String,
 }
 
@@ -45,20 +45,20 @@ impl fmt::Display for Fault {
 /// The bytes of a signature.
 pub(super) type Signed = [u8; 20];
 
-/// All accounts, and what each may do.
+/// All accounts, and their permissions.
 #[derive(Debug, Default)]
 pub(in crate::interfaces) struct Accounts {
-    /// By user, the key that requests are signed with.
+    /// The key of each user, which signs requests.
     keys: HashMap<String, String>,
     may: HashMap<String, HashSet<Op>>,
     faults: Vec<Fault>,
 }
 
 impl Accounts {
-    /// Reads both files. Without an access file only anonymous clients may do anything, as for the reference server.
+    /// Reads both files. Without an access file only anonymous clients have permissions, as for the reference server.
     ///
     /// # Errors
-    /// Which file cannot be read, and why.
+    /// The file that cannot be read, and the reason.
     pub(in crate::interfaces) fn load(
         accounts: Option<&Path>,
         access: Option<&Path>,
@@ -78,7 +78,7 @@ impl Accounts {
         Ok(loaded)
     }
 
-    /// The lines that do not say what they seem to.
+    /// The lines without their apparent effect.
     pub(in crate::interfaces) fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -97,7 +97,7 @@ impl Accounts {
         for (number, line) in entries(text) {
             match line.split(':').map(str::trim).collect::<Vec<_>>()[..] {
                 [user, key] if !user.is_empty() && user != ANONYMOUS => {
-                    // What is signed with is made from the key once.
+                    // The signing key is derived once.
                     let salted = hex(&Sha1::digest(format!("{user}:{}", key.to_lowercase())));
                     self.keys.insert(user.to_owned(), salted);
                 }
@@ -106,7 +106,7 @@ impl Accounts {
         }
     }
 
-    /// Lines of `operations : users : allow` or `deny`; the last that concerns a user and an operation holds.
+    /// Lines of `operations : users : allow` or `deny`; the last one for a user and an operation holds.
     fn take_access(&mut self, path: &Path, text: &str) {
         for (number, line) in entries(text) {
             let line = line.to_lowercase();
@@ -152,15 +152,15 @@ impl Accounts {
         ops
     }
 
-    /// Whether this user may do it.
+    /// Whether this user has this permission.
     pub(super) fn may(&self, user: &str, op: Op) -> bool {
         self.may.get(user).is_some_and(|may| may.contains(&op))
     }
 
-    /// Whether a request is that of its user, at the time `now`; the signature of one that is signed, with its time.
+    /// Verifies that a request is its user's, at the time `now`; returns the signature of a signed one, with its time.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(super) fn verify(&self, request: &Request<'_>, now: u64) -> Result<Option<(Signed, u64)>, Unsigned> {
         if request.user() == ANONYMOUS {
             return Ok(None);
@@ -190,7 +190,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lines that say something, with their numbers.
+/// The lines without comments and empty ones, with their numbers.
 fn entries(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line));
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
@@ -207,7 +207,7 @@ mod tests {
         accounts
     }
 
-    /// As the reference server's code has it, whatever its manual says: the last line holds, and `all` is all that have accounts.
+    /// As in the reference server's code, unlike its manual: the last line holds, and `all` are all users with accounts.
     #[test]
     fn the_last_line_of_the_access_file_holds() {
         let accounts = accounts(
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_that_of_who_has_the_key() {
+    fn a_request_belongs_to_the_owner_of_its_key() {
         let accounts = accounts("all : all : allow");
         let text = "Op: check\nThread: 4711\nPV: 2.1\nUser: anna\nTime: 1000000";
         let signature = hex(&sign(text, 1_000_000, &hex(&Sha1::digest("anna:0a0b"))));

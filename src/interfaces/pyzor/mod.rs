@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The Pyzor interface: what `pyzord` is for Pyzor's clients, with counts that a whole federation shares.
+//! The Pyzor interface: replaces `pyzord` for Pyzor's clients, with counts that a whole federation shares.
 //!
-//! `request` reads a datagram, `accounts` says who signed it and what they may do, `replay` whether it came before, `rate` how often an
-//! address may ask, `answer` writes what goes back, `serve` is the loop over the socket. What is counted, `judging::pyzor` knows.
+//! `request` reads a datagram, `accounts` verifies its signature and permissions, `replay` recognizes repeated ones, `rate` limits addresses,
+//! `answer` writes answers, and `serve` is the loop over the socket. `judging::pyzor` counts.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ mod serve;
 pub(super) use accounts::Accounts;
 pub use accounts::Fault;
 pub use request::{Bad, Op, Request};
-pub(super) use serve::{Context, serve, tell_faults};
+pub(super) use serve::{Context, log_faults, serve};
 
-/// What is wrong with an accounts file and an access file, line by line, and whether there is any key.
+/// The problems of an accounts file and an access file, line by line, and whether there is any key.
 ///
 /// # Errors
-/// Which of them cannot be read, and why.
+/// The file that cannot be read, and the reason.
 pub fn examine(accounts: Option<&Path>, access: Option<&Path>) -> Result<(Vec<Fault>, bool), String> {
     let loaded = Accounts::load(accounts, access)?;
     Ok((loaded.faults().to_vec(), loaded.has_keys()))

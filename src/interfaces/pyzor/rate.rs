@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How often an address may ask.
+//! The rate limit of addresses.
 
 use crate::net::{Paid, Rate, network_of};
 use std::hash::{BuildHasher as _, RandomState};
@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-/// Addresses that are told apart; more of them share. Nobody knows beforehand which.
+/// The number of slots for addresses. With more addresses, some share a slot; nobody can predict which.
 const PLACES: usize = 1 << 16;
 
-/// Seconds for which what was not asked can be asked later.
+/// The seconds for which unused requests can be made up.
 const BURST: NonZeroU32 = const { NonZeroU32::new(2).unwrap() };
 
-/// How often each address may ask, in memory that does not grow.
+/// The rate limit of each address, in constant memory.
 pub(super) struct Rates {
     paid: Vec<Paid>,
     rate: Rate,
@@ -21,14 +21,14 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// So many times a second.
+    /// A limit of `rate` requests a second.
     pub(super) fn new(rate: NonZeroU32) -> Self {
         let burst = rate.saturating_mul(BURST);
         let rate = Rate::new(rate, Duration::from_secs(1), burst);
         Self { paid: vec![Paid::default(); PLACES], rate, hash: RandomState::new() }
     }
 
-    /// Whether this address may ask once more. This machine's may always: nobody else can have them.
+    /// Whether this address may ask once more. This machine's addresses always may: no other machine can have them.
     pub(super) fn admits(&mut self, ip: IpAddr, now: Instant) -> bool {
         if ip.to_canonical().is_loopback() {
             return true;
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_asks_so_often() {
+    fn each_address_has_a_rate_limit() {
         let mut rates = Rates::new(NonZeroU32::new(100).unwrap());
         let began = Instant::now();
         let mut asked = |ip: &str, milliseconds| {

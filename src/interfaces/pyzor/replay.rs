@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was signed counts once: who hears a signed report on its way, and sends it again, adds nothing.
+//! Signed reports count once: an attacker who intercepts one and sends it again adds nothing.
 
 use super::accounts::{CLOCK, Signed};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// Signatures that are remembered at most, in about 20 MB: those of 400 signed reports a second.
+/// The most signatures that are remembered, in about 20 MB: those of 400 signed reports a second.
 const MOST: usize = 1 << 18;
 
-/// How long each is, in seconds: as long as its time would be taken, wherever the client's clock stands.
+/// The time for which each is remembered, in seconds: as long as its timestamp could be accepted, with any error of the client's clock.
 const KEPT: u64 = 2 * CLOCK;
 
 /// Whether a signature was seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     New,
-    /// What it signs is being counted; its answer is still to come.
+    /// Its report is being counted; the answer is still to come.
     UnderWay,
-    /// What it signs was counted.
+    /// Its report was counted.
     Before,
     /// There is no room to remember one more.
     Full,
 }
 
-/// What became of what was signed.
+/// The state of a signed report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     UnderWay,
     Counted,
-    /// It was not taken, and may come again.
+    /// It was not counted, and may be repeated.
     Lost,
 }
 
-/// The signatures of what came lately.
+/// The signatures of recent reports.
 #[derive(Debug, Default)]
 pub(super) struct Replays {
     seen: HashMap<Signed, Fate>,
-    /// The same in the order in which they came, with the time until which they are remembered.
+    /// The same in order of arrival, with the time until which they are remembered.
     order: VecDeque<(u64, Signed)>,
 }
 
 impl Replays {
-    /// Remembers a signature at the time `now`. What is new is to be [settled](Self::settle).
+    /// Remembers a signature at the time `now`. A new one must be [settled](Self::settle).
     pub(super) fn see(&mut self, signature: Signed, now: u64) -> Seen {
         while let Some((_, old)) = self.order.pop_front_if(|(until, _)| *until < now) {
             self.seen.remove(&old);
@@ -51,7 +51,7 @@ impl Replays {
             Entry::Occupied(mut seen) => match seen.get() {
                 Fate::UnderWay => Seen::UnderWay,
                 Fate::Counted => Seen::Before,
-                // It stays at its place: it is remembered for as long as its time would be taken.
+                // It stays at its place: it is remembered for as long as its timestamp could be accepted.
                 Fate::Lost => {
                     seen.insert(Fate::UnderWay);
                     Seen::New
@@ -66,7 +66,7 @@ impl Replays {
         }
     }
 
-    /// Says whether what was signed was taken. What was not is new when it comes again.
+    /// Stores whether a signed report was counted. If not, it is new when repeated.
     pub(super) fn settle(&mut self, signature: &Signed, is_taken: bool) {
         if let Some(fate) = self.seen.get_mut(signature) {
             *fate = if is_taken { Fate::Counted } else { Fate::Lost };
@@ -93,16 +93,16 @@ mod tests {
         );
         replays.settle(&signature(1), true);
         assert_eq!(replays.see(signature(1), 1000 + KEPT), Seen::Before);
-        assert_eq!(replays.see(signature(1), 1001 + KEPT), Seen::New, "nobody would take its time any more");
+        assert_eq!(replays.see(signature(1), 1001 + KEPT), Seen::New, "its timestamp is no longer accepted");
     }
 
-    /// It takes no more memory than that, and forgets nothing before its time for others.
+    /// Memory is bounded, and no signature is forgotten early because of others.
     #[test]
-    fn there_is_a_bound() {
+    fn memory_is_bounded() {
         let mut replays = Replays::default();
         let most = u32::try_from(MOST).unwrap();
         assert!((0..most).all(|n| replays.see(signature(n), 1000) == Seen::New));
-        // What is lost and sent again for ever takes no more.
+        // Repeating a lost report forever takes no more.
         for _ in 0..3 {
             replays.settle(&signature(1), false);
             assert_eq!(replays.see(signature(1), 1000), Seen::New);

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads what a client of Pyzor sends: lines of a header in one datagram.
+//! Reads requests of Pyzor's clients: header lines in one datagram.
 
 use crate::judging::PyzorDigest;
 
-/// Bytes of a datagram at most, as the clients have it.
+/// The most bytes of a datagram, as in the clients.
 pub(super) const MOST: usize = 8192;
 
-/// Letters of what is sent back as it came.
+/// The most characters of the thread, which is sent back as it came.
 const MOST_THREAD: usize = 16;
 
-/// Who signs nothing.
+/// The user of unsigned requests.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
-/// What is asked.
+/// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Whether anybody is there.
+    /// Whether the server is there.
     Ping,
-    /// A count that is known beforehand.
+    /// A fixed count.
     Pong,
-    /// How often a digest was reported.
+    /// The counts of a digest.
     Check,
     /// The same with times.
     Info,
-    /// That it is spam.
+    /// A report as spam.
     Report,
-    /// That it is none.
+    /// A white-listing.
     Whitelist,
 }
 
@@ -40,41 +40,41 @@ impl Op {
         ("whitelist", Self::Whitelist),
     ];
 
-    /// By its name.
+    /// The operation with this name.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, op)| *op)
     }
 }
 
-/// Why there is nothing to answer but an error.
+/// The reason why the answer is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
     /// No version.
     #[error("Protocol Version not specified in request")]
     NoVersion,
-    /// None that is a number.
+    /// A version that is no number.
     #[error("Invalid Protocol Version")]
     BadVersion,
-    /// Something that is no digest.
+    /// An invalid digest.
     #[error("Invalid digest")]
     BadDigest,
 }
 
-/// One request; all in it is as it was sent.
+/// One request; all values are as sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What is asked.
+    /// The operation.
     pub op: &'a str,
     /// The version of the protocol.
     pub version: Option<&'a str>,
-    /// By which the client knows the answer.
+    /// The number by which the client recognizes the answer.
     pub thread: &'a str,
-    /// Who asks; empty where it is not told.
+    /// The user; empty if it is missing.
     pub user: &'a str,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub time: Option<i64>,
-    /// What the user signed with.
+    /// The user's signature.
     pub signature: &'a str,
     /// The first digest's text.
     first: Option<&'a str>,
@@ -82,7 +82,7 @@ pub struct Request<'a> {
     text: &'a str,
 }
 
-/// The lines of a header, each with its name and its value, to the first line that is none. Empty lines are passed over: old clients send one
+/// The lines of a header, each with its name and its value, up to the first line that is none. Empty lines are skipped: old clients send one
 /// amid the others.
 fn lines(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     text.lines().filter(|line| !line.is_empty()).map_while(|line| {
@@ -93,13 +93,13 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a datagram. Bytes that are no text are nothing that is understood.
+    /// Reads a datagram. Bytes that are no text make an empty request.
     #[must_use]
     pub fn read(datagram: &'a [u8]) -> Self {
         let text = std::str::from_utf8(datagram).unwrap_or_default();
         let mut request = Self { text, ..Self::default() };
         for (_, name, value) in lines(text) {
-            // The first of two counts, as it does for the reference server.
+            // The first of two counts, as for the reference server.
             let set = |at: &mut &'a str| {
                 if at.is_empty() {
                     *at = value;
@@ -126,16 +126,16 @@ impl<'a> Request<'a> {
         request
     }
 
-    /// Who asks.
+    /// The user.
     #[must_use]
     pub const fn user(&self) -> &'a str {
         if self.user.is_empty() { ANONYMOUS } else { self.user }
     }
 
-    /// Whether its version is one that is spoken: any that begins with 2.
+    /// Whether its version is supported: any that begins with 2.
     ///
     /// # Errors
-    /// When there is none that could be looked at.
+    /// The version is missing or no number.
     pub fn is_of_this_version(&self) -> Result<bool, Bad> {
         let version: f64 = self.version.ok_or(Bad::NoVersion)?.parse().map_err(|_| Bad::BadVersion)?;
         if !version.is_finite() {
@@ -144,25 +144,25 @@ impl<'a> Request<'a> {
         Ok(version.trunc() == 2.0)
     }
 
-    /// The digest that is asked about, where there is one.
+    /// The first digest, if there is one.
     ///
     /// # Errors
-    /// When it is none.
+    /// It is invalid.
     pub fn digest(&self) -> Result<Option<PyzorDigest>, Bad> {
         self.first.map(|text| text.parse().map_err(|_| Bad::BadDigest)).transpose()
     }
 
-    /// All digests, which are reported together: one that stands there twice is reported twice, as with the reference server. A datagram has
-    /// room for some 150.
+    /// All digests, which are reported together: a repeated one is reported twice, as with the reference server. A datagram has room for some
+    /// 150.
     ///
     /// # Errors
-    /// When one is none.
+    /// One is invalid.
     pub fn digests(&self) -> Result<Vec<PyzorDigest>, Bad> {
         let all = lines(self.text).filter(|(_, name, _)| name.eq_ignore_ascii_case("op-digest"));
         all.map(|(_, _, value)| value.parse().map_err(|_| Bad::BadDigest)).collect()
     }
 
-    /// What is signed: all lines but the signature.
+    /// The signed text: all lines except the signature.
     #[must_use]
     pub fn signed(&self) -> String {
         let kept = lines(self.text).filter(|(_, name, _)| !name.eq_ignore_ascii_case("sig"));
@@ -177,9 +177,9 @@ mod tests {
 
     const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
 
-    /// The bytes of Pyzor's client, and those of older ones, which have an empty line more.
+    /// The bytes of Pyzor's client, and those of older ones, which send one more empty line.
     #[test]
-    fn what_clients_send_is_understood() {
+    fn requests_of_known_clients_are_understood() {
         for end in ["\n", "\n\n", "\n\n\n"] {
             let text = format!(
                 "Op: check\nOp-Digest: {DIGEST}\nThread: 46513\nPV: 2.1\nUser: anonymous\nTime: 1795205188\nSig: {DIGEST}{end}"
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told() {
+    fn invalid_requests_have_errors() {
         let version = |text: &str| Request::read(format!("PV: {text}").as_bytes()).is_of_this_version();
         assert_eq!(Request::read(b"\xff\xfe").is_of_this_version(), Err(Bad::NoVersion));
         assert_eq!([version("2"), version("2.9"), version("3.0")], [Ok(true), Ok(true), Ok(false)]);
         assert_eq!([version("x"), version("nan"), version("")], [Err(Bad::BadVersion); 3]);
         let digest = |text: &str| Request::read(format!("Op-Digest: {text}").as_bytes()).digest();
         assert_eq!([digest("00"), digest(&"g".repeat(40)), digest("")], [Err(Bad::BadDigest); 3]);
-        // Each of them, as often as it stands there.
+        // Each of them, with repetitions.
         let many: String = (0..60).map(|n| format!("Op-Digest: {:040x}\n", n % 30)).collect();
         assert_eq!(Request::read(many.as_bytes()).digests().map(|all| all.len()), Ok(60));
         assert_eq!(Request::read(&many.as_bytes()[..many.len() - 1]).op, "");

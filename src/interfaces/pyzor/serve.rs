@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
+//! The loop over the socket: reads all waiting requests, asks the ledger once for all of them, and answers.
 
 use super::super::access::may_ask;
 use super::accounts::{Accounts, CLOCK, Signed, Unsigned};
-use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
+use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Reply, write};
 use super::rate::Rates;
 use super::replay::{Replays, Seen};
 use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Done, Interface};
-use crate::interfaces::settings::{PyzorSettings, Tally};
-use crate::judging::{Once, PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
+use crate::interfaces::settings::{CountUnit, PyzorSettings};
+use crate::judging::{CountOnce, PyzorDigest, PyzorReporter, Refused, Service, digest_counts, take_pyzor};
 use crate::net::{Address, network_of};
 use arc_swap::ArcSwap;
 use bulkmark_counts::Side;
@@ -21,19 +21,19 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 
-/// Requests that are answered together at most: the first one waits until the last was read.
-const TOGETHER: usize = 32;
+/// The most requests that are answered together: the first one waits until the last was read.
+const BATCH: usize = 32;
 
-/// The same where a server may have to be asked, over a network.
-const FAR_TOGETHER: usize = 256;
+/// The same if a server may have to be asked, over a network.
+const REMOTE_BATCH: usize = 256;
 
-/// Questions to a server at a time. When so many are on their way, the next one is for more requests together.
-const FAR: usize = 8;
+/// The most concurrent questions to a server. When there are so many, the next question is for more requests together.
+const REMOTE_QUESTIONS: usize = 8;
 
-/// Reports that are being counted at a time; more are dropped, as a network drops them.
+/// The most reports that are counted concurrently; more are dropped, as a network drops them.
 const REPORTS: usize = 256;
 
-/// How long nothing is tried after the socket failed.
+/// The pause after the socket failed.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// An interface that is bound.
@@ -45,47 +45,47 @@ pub(in crate::interfaces) struct Context {
     at: SocketAddr,
     reports: Arc<Semaphore>,
     replays: Mutex<Replays>,
-    /// When it was bound, in seconds since 1970.
+    /// The time when it was bound, in seconds since 1970.
     since: u64,
 }
 
-/// A request that waits for what the ledger knows of its digest.
+/// A request that waits for the counts of its digest.
 struct Waiting {
     digest: PyzorDigest,
     is_info: bool,
     back: Back,
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 struct Back {
     to: SocketAddr,
     thread: String,
-    /// Bytes of the request.
+    /// The size of the request, in bytes.
     asked: usize,
 }
 
-/// What is to be done for a request.
+/// The work for a request.
 enum Task {
-    Tell(Told),
-    Look(PyzorDigest, bool),
+    Answer(Reply),
+    LookUp(PyzorDigest, bool),
     Count(Reported),
-    /// It came before, and is answered when that is.
+    /// It is a repetition, and is answered with the first one.
     Nothing,
 }
 
-/// What is to be counted.
+/// A report to count.
 struct Reported {
     side: Side,
     digests: Vec<PyzorDigest>,
-    /// By what it is known if it comes again, and when that was signed.
+    /// The signature by which a repetition is recognized, and its time.
     signed: Option<(Signed, u64)>,
 }
 
 impl Context {
-    /// Binds it.
+    /// Binds the interface.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(in crate::interfaces) async fn bind(
         address: &Address,
         settings: &PyzorSettings,
@@ -107,7 +107,7 @@ impl Context {
         })
     }
 
-    /// Reads the accounts and the access file again; they stay as they are when that fails.
+    /// Reads the accounts and the access file again; the old ones stay in force if that fails.
     fn reload(&self) {
         let PyzorSettings { accounts_file, access_file, .. } = &self.settings;
         if accounts_file.is_none() && access_file.is_none() {
@@ -115,7 +115,7 @@ impl Context {
         }
         match Accounts::load(accounts_file.as_deref(), access_file.as_deref()) {
             Ok(accounts) => {
-                tell_faults(&accounts);
+                log_faults(&accounts);
                 self.accounts.store(Arc::new(accounts));
                 log::info!("interfaces.pyzor: the accounts were read anew");
             }
@@ -123,7 +123,7 @@ impl Context {
         }
     }
 
-    /// Where it is, for people.
+    /// Its address, for the log.
     pub(in crate::interfaces) fn address(&self) -> String {
         self.at.to_string()
     }
@@ -138,10 +138,10 @@ impl Context {
     }
 
     fn is_counted(&self, digest: PyzorDigest) -> bool {
-        !digest.says_nothing() && !self.settings.uncounted.contains(&digest)
+        !digest.is_meaningless() && !self.settings.uncounted.contains(&digest)
     }
 
-    /// What is to be done, in the order in which the reference server looks at a request.
+    /// The work for a request, checked in the order of the reference server.
     fn task(&self, request: &Request<'_>, now: u64) -> Result<Task, Denied> {
         let accounts = self.accounts.load();
         let signed = accounts.verify(request, now)?;
@@ -150,52 +150,52 @@ impl Context {
         }
         let op =
             Op::of(request.op).filter(|op| accounts.may(request.user(), *op)).ok_or(Denied::Forbidden)?;
-        let look = |is_info| {
+        let look_up = |is_info| {
             Ok(match request.digest()? {
-                None => Task::Tell(Told::Done),
-                Some(digest) if self.is_counted(digest) => Task::Look(digest, is_info),
-                Some(_) if is_info => Task::Tell(Told::Info(NEVER_COUNTED)),
-                Some(_) => Task::Tell(Told::Counts(NEVER_COUNTED)),
+                None => Task::Answer(Reply::Done),
+                Some(digest) if self.is_counted(digest) => Task::LookUp(digest, is_info),
+                Some(_) if is_info => Task::Answer(Reply::Info(NEVER_COUNTED)),
+                Some(_) => Task::Answer(Reply::Counts(NEVER_COUNTED)),
             })
         };
         let count = |side| {
             let mut digests = request.digests()?;
             digests.retain(|digest| self.is_counted(*digest));
             if digests.is_empty() {
-                return Ok(Task::Tell(Told::Done));
+                return Ok(Task::Answer(Reply::Done));
             }
             Ok(match signed.map(|signed| self.see(signed, now)).transpose()? {
-                // A network may deliver a datagram twice, too.
-                Some(Seen::Before) => Task::Tell(Told::Done),
+                // A network may also deliver a datagram twice.
+                Some(Seen::Before) => Task::Answer(Reply::Done),
                 Some(Seen::UnderWay) => Task::Nothing,
                 Some(Seen::New) | None => Task::Count(Reported { side, digests, signed }),
                 Some(Seen::Full) => return Err(Denied::Busy),
             })
         };
         match op {
-            Op::Ping => Ok(Task::Tell(Told::Done)),
-            Op::Pong => Ok(Task::Tell(request.digest()?.map_or(Told::Done, |_| Told::Counts(PONG)))),
-            Op::Check => look(false),
-            Op::Info => look(true),
+            Op::Ping => Ok(Task::Answer(Reply::Done)),
+            Op::Pong => Ok(Task::Answer(request.digest()?.map_or(Reply::Done, |_| Reply::Counts(PONG)))),
+            Op::Check => look_up(false),
+            Op::Info => look_up(true),
             Op::Report => count(Side::Spam),
             Op::Whitelist => count(Side::NotSpam),
         }
     }
 
-    /// Whether something that was signed at this time came before. What came before the start is not known.
+    /// Whether something that was signed at this time is a repetition. Requests before the start are unknown.
     fn see(&self, (signature, time): (Signed, u64), now: u64) -> Result<Seen, Denied> {
-        if self.settings.count == Tally::Reports && time < self.since {
+        if self.settings.count == CountUnit::Reports && time < self.since {
             return Err(Unsigned::Time.into());
         }
         Ok(self.replays.lock().see(signature, now))
     }
 
-    fn send(&self, answer: &mut Vec<u8>, told: Result<Told, Denied>, back: &Back) {
-        if let Err(why) = told {
+    fn send(&self, answer: &mut Vec<u8>, reply: Result<Reply, Denied>, back: &Back) {
+        if let Err(why) = reply {
             log::debug!("pyzor: a request from {} was refused: {why}", back.to.ip());
         }
-        write(answer, told, &back.thread, back.asked);
-        // Where there is no room for it, it is lost, as the network loses them.
+        write(answer, reply, &back.thread, back.asked);
+        // Without room it is lost, as the network loses them.
         if !answer.is_empty()
             && let Err(e) = self.socket.try_send_to(answer, back.to)
         {
@@ -203,7 +203,7 @@ impl Context {
         }
     }
 
-    /// Looks at one datagram: answers at once what needs no ledger, and has reports counted.
+    /// Handles one datagram: answers at once if this needs no ledger, and counts reports.
     fn take(
         self: &Arc<Self>,
         datagram: &[u8],
@@ -222,50 +222,50 @@ impl Context {
                 self.add(Done::Refused);
                 self.send(answer, Err(why), &back);
             }
-            Ok(Task::Tell(told)) => {
+            Ok(Task::Answer(reply)) => {
                 self.add(Done::Asked);
-                self.send(answer, Ok(told), &back);
+                self.send(answer, Ok(reply), &back);
             }
-            Ok(Task::Look(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
+            Ok(Task::LookUp(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
             Ok(Task::Nothing) => (),
             Ok(Task::Count(reported)) => {
-                let teller = match request.user() {
-                    ANONYMOUS => network_teller(from.ip()),
-                    name => Teller::Account(name.to_owned()),
+                let by = match request.user() {
+                    ANONYMOUS => network_reporter(from.ip()),
+                    name => PyzorReporter::Account(name.to_owned()),
                 };
-                self.count(reported, teller, back);
+                self.count(reported, by, back);
             }
         }
         None
     }
 
-    /// Has a report counted beside the loop: that takes as long as the disk does.
-    fn count(self: &Arc<Self>, reported: Reported, teller: Teller, back: Back) {
+    /// Counts a report in another task, since that takes as long as the disk does.
+    fn count(self: &Arc<Self>, reported: Reported, by: PyzorReporter, back: Back) {
         let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
             self.settle(&reported, false);
             return self.add(Done::TimedOut);
         };
         let context = Arc::clone(self);
         drop(tokio::spawn(async move {
-            let counted = context.counted(&reported, &teller).await;
+            let counted = context.counted(&reported, &by).await;
             drop(permit);
-            let told = match counted {
-                Ok(true) => Ok((Done::Nominated, Told::Done)),
-                Ok(false) => Ok((Done::Asked, Told::Done)),
+            let reply = match counted {
+                Ok(true) => Ok((Done::Nominated, Reply::Done)),
+                Ok(false) => Ok((Done::Asked, Reply::Done)),
                 Err(why) => Err(why),
             };
-            context.add(told.map_or(Done::Refused, |(done, _)| done));
-            context.send(&mut Vec::new(), told.map(|(_, told)| told), &back);
+            context.add(reply.map_or(Done::Refused, |(done, _)| done));
+            context.send(&mut Vec::new(), reply.map(|(_, reply)| reply), &back);
         }));
     }
 
-    async fn counted(&self, reported: &Reported, teller: &Teller) -> Result<bool, Denied> {
+    async fn counted(&self, reported: &Reported, by: &PyzorReporter) -> Result<bool, Denied> {
         let once = self.once(reported, bulkmark_ledger::now());
-        let each = once != Once::Reporter;
+        let each = once != CountOnce::Reporter;
         let mut result = Ok(false);
         let mut is_counted = false;
         for &digest in &reported.digests {
-            match take_pyzor(&self.service, digest, (teller, reported.side), once).await {
+            match take_pyzor(&self.service, digest, (by, reported.side), once).await {
                 Ok(counted) => is_counted |= counted,
                 Err(Refused::TooMany) => result = Err(Denied::TooMany),
                 Err(why) => {
@@ -277,19 +277,20 @@ impl Context {
                 break;
             }
         }
-        // Where each report counts, what was counted in part would be counted twice.
+        // If each report counts, a partly counted one would count twice when repeated.
         self.settle(reported, result.is_ok() || is_counted && each);
         result.map(|_| is_counted)
     }
 
-    /// What of this counts once. A report whose time is not over yet can come again after a restart, and is remembered on disk.
-    fn once(&self, reported: &Reported, now: u64) -> Once {
+    /// The unit of this report that counts once. A report whose time is not over yet can be repeated after a restart, and is remembered on
+    /// disk.
+    fn once(&self, reported: &Reported, now: u64) -> CountOnce {
         match (self.settings.count, reported.signed) {
-            (Tally::Reporters, _) => Once::Reporter,
-            (Tally::Reports, Some((signature, time))) if time >= now || time <= self.since + CLOCK => {
-                Once::Signed(signature)
+            (CountUnit::Reporters, _) => CountOnce::Reporter,
+            (CountUnit::Reports, Some((signature, time))) if time >= now || time <= self.since + CLOCK => {
+                CountOnce::Signed(signature)
             }
-            (Tally::Reports, _) => Once::Report,
+            (CountUnit::Reports, _) => CountOnce::Report,
         }
     }
 
@@ -299,40 +300,41 @@ impl Context {
         }
     }
 
-    /// Answers all that wait with one question to the ledger.
+    /// Answers all waiting requests with one question to the ledger.
     async fn answer(&self, waiting: &[Waiting], answer: &mut Vec<u8>) {
         let digests: Vec<PyzorDigest> = waiting.iter().map(|waiting| waiting.digest).collect();
         let counts = digest_counts(&self.service, &digests).await.unwrap_or_default();
         for (at, Waiting { is_info, back, .. }) in waiting.iter().enumerate() {
-            let told = counts.get(at).map(|&[count, whitelisted]| {
+            let reply = counts.get(at).map(|&[count, whitelisted]| {
                 let counts = Counts { count: count.into(), whitelisted: whitelisted.into() };
-                if *is_info { Told::Info(counts) } else { Told::Counts(counts) }
+                if *is_info { Reply::Info(counts) } else { Reply::Counts(counts) }
             });
-            self.add(if told.is_some() { Done::Asked } else { Done::TimedOut });
-            self.send(answer, told.ok_or(Denied::Unavailable), back);
+            self.add(if reply.is_some() { Done::Asked } else { Done::TimedOut });
+            self.send(answer, reply.ok_or(Denied::Unavailable), back);
         }
     }
 }
 
-/// Who somebody without an account is. A process of this machine may take any address of the loopback, so all of these are one.
-fn network_teller(ip: IpAddr) -> Teller {
+/// The reporter of a request without an account. A local process can use any loopback address, so all of these are one.
+fn network_reporter(ip: IpAddr) -> PyzorReporter {
     let is_here = ip.to_canonical().is_loopback();
     let network = if is_here { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { network_of(ip) };
-    Teller::Network { network, is_here }
+    PyzorReporter::Network { network, is_here }
 }
 
-/// Has the log say what is wrong with the files.
-pub(in crate::interfaces) fn tell_faults(accounts: &Accounts) {
+/// Logs the faults of the files.
+pub(in crate::interfaces) fn log_faults(accounts: &Accounts) {
     accounts.faults().iter().for_each(|fault| log::warn!("{fault}"));
 }
 
 /// Answers until `end` is done.
 pub(in crate::interfaces) async fn serve(context: Arc<Context>, end: impl Future<Output = ()>) {
     let mut rates = Rates::new(context.settings.max_rate);
-    // One byte more than is taken, to see what is longer.
+    // One byte more than accepted, to detect longer ones.
     let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
-    let is_far = context.service.asks.is_some();
-    let (together, far) = (if is_far { FAR_TOGETHER } else { TOGETHER }, Arc::new(Semaphore::new(FAR)));
+    let is_remote = context.service.asks.is_some();
+    let (batch, questions) =
+        (if is_remote { REMOTE_BATCH } else { BATCH }, Arc::new(Semaphore::new(REMOTE_QUESTIONS)));
     let mut end = std::pin::pin!(end);
     let mut reloads = context.service.reloads();
     loop {
@@ -352,11 +354,11 @@ pub(in crate::interfaces) async fn serve(context: Arc<Context>, end: impl Future
         }
         let now = bulkmark_ledger::now();
         let read = Instant::now();
-        for _ in 0..together {
+        for _ in 0..batch {
             let (size, from) = match context.socket.try_recv_from(&mut piece) {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                // An answer before could not be delivered; that says nothing of what comes.
+                // An earlier answer could not be delivered; later requests are not affected.
                 Err(e) => {
                     log::debug!("pyzor: nothing was received: {e}");
                     break;
@@ -368,9 +370,9 @@ pub(in crate::interfaces) async fn serve(context: Arc<Context>, end: impl Future
             }
             waiting.extend(context.take(&piece[..size], from, now, &mut answer));
         }
-        if !waiting.is_empty() && is_far {
-            // Nobody else waits for what a server is asked. The semaphore is never closed.
-            let permit = Arc::clone(&far).acquire_owned().await;
+        if !waiting.is_empty() && is_remote {
+            // Other requests do not wait for the server's answer. The semaphore is never closed.
+            let permit = Arc::clone(&questions).acquire_owned().await;
             let (context, waiting) = (Arc::clone(&context), std::mem::take(&mut waiting));
             drop(tokio::spawn(async move {
                 context.answer(&waiting, &mut Vec::new()).await;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may report: names and what is kept of passwords, in one file of the state directory, a line each.
+//! Accounts for reports: names and derived password states, in one file of the state directory, a line each.
 
 use super::request::LONGEST_NAME;
-use super::secret::{Secret, made_up};
+use super::secret::{Secret, random_text};
 use crate::net::{Paid, Rate};
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_types::ClientNetwork;
@@ -15,20 +15,20 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Its name.
+/// The name of the file.
 pub(in crate::interfaces) const FILE: &str = "razor-accounts";
 
-/// Accounts at most: the file is a megabyte then.
+/// The most accounts: the file then has a megabyte.
 const MOST: usize = 10_000;
 
-/// New accounts of one network at once, and how many more it may make each hour: so nobody takes all of them in an hour or a night.
+/// The new accounts of one network at once, and per hour: so no network takes all of them in an hour or a night.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(20).unwrap();
 const AN_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
 
-/// Networks that are remembered.
+/// The most networks that are remembered.
 const NETWORKS: usize = 4096;
 
-/// Bytes of a password at least.
+/// The least number of bytes of a password.
 const SHORTEST_PASSWORD: usize = 8;
 
 /// All accounts.
@@ -36,14 +36,14 @@ const SHORTEST_PASSWORD: usize = 8;
 pub(in crate::interfaces) struct Accounts {
     directory: PathBuf,
     known: Mutex<BTreeMap<String, Secret>>,
-    /// Held while the file is written, which nobody waits for who only looks.
+    /// Held while the file is written. Look-ups do not wait for it.
     writing: Mutex<()>,
-    /// How often each network made one.
+    /// The rate of new accounts of each network.
     rate: Rate,
     made: Mutex<HashMap<Option<ClientNetwork>, Paid>>,
 }
 
-/// Why there is no new account.
+/// The reason why there is no new account.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoAccount {
     #[error("somebody has that name")]
@@ -61,7 +61,7 @@ pub(super) enum NoAccount {
 }
 
 impl Accounts {
-    /// Reads the file of a state directory; none is there before the first registration.
+    /// Reads the file of a state directory; there is none before the first registration.
     pub(in crate::interfaces) fn read(directory: &Path) -> io::Result<Self> {
         let content = match StateDirectory::open(directory)?.read(FILE) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -82,12 +82,12 @@ impl Accounts {
         Ok(Self { directory: directory.to_owned(), known, writing, rate, made })
     }
 
-    /// What is kept of a user's password.
+    /// The secret of a user.
     pub(super) fn secret(&self, user: &str) -> Option<Secret> {
         self.known.lock().get(user).cloned()
     }
 
-    /// Whether a client at this address may make one more; if so, notes it.
+    /// Whether a client at this address may create one more account; if so, counts it.
     fn admits(&self, ip: Option<IpAddr>, now: Instant) -> bool {
         let mut made = self.made.lock();
         let network =
@@ -102,14 +102,15 @@ impl Accounts {
         self.rate.admits(made.entry(network).or_default(), 1, now)
     }
 
-    /// Makes an account for a client at this address; what is not told is made up. Returns name and password once that is on disk. It waits for the disk.
+    /// Creates an account for a client at this address; a missing name or password is random. Returns both once they are on disk. Blocks on
+    /// the disk.
     pub(super) fn add(
         &self,
         ip: Option<IpAddr>,
         (user, password): (Option<String>, Option<String>),
     ) -> Result<(String, String), NoAccount> {
-        let user = user.map_or_else(made_up, Ok)?;
-        let password = password.map_or_else(made_up, Ok)?;
+        let user = user.map_or_else(random_text, Ok)?;
+        let password = password.map_or_else(random_text, Ok)?;
         let is_fit = |text: &str, least: usize| {
             (least..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
         };
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// An account is there after a restart, and its file tells no password and is for nobody else.
+    /// An account survives a restart; its file reveals no password and is private.
     #[test]
     fn an_account_is_kept() {
         let directory = tempfile::tempdir().unwrap();
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_account_is_refused() {
+    fn invalid_accounts_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let accounts = Accounts::read(directory.path()).unwrap();
         let add = |user: &str, password: &str| {
@@ -188,7 +189,7 @@ mod tests {
         assert!(Accounts::read(directory.path()).unwrap_err().to_string().contains("line 1"));
     }
 
-    /// Whoever makes accounts as fast as they can leaves room for others.
+    /// A network that creates accounts as fast as possible leaves room for others.
     #[test]
     fn accounts_of_one_network_are_bounded() {
         let directory = tempfile::tempdir().unwrap();

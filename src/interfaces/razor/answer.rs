@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What clients are told.
+//! The answers to clients.
 
 use super::request::SEEDS;
-use crate::judging::Opinion;
+use crate::judging::ReportWeights;
 use std::fmt::Write as _;
 
-/// Lines of a batch that clients are asked to keep to: its answer is in one packet, since they read no more than 1,024 bytes of one.
+/// The most lines of a batch, as sent to clients: its answer is in one packet, since they read no more than 1,024 bytes of one.
 const BATCH: usize = 50;
 
-/// The confidence from which on something is spam: `ac`, to which clients compare unless they are configured otherwise.
+/// The confidence from which on something is spam: `ac`, which clients use unless they are configured otherwise.
 const AVERAGE: u32 = 50;
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// User reports of a signature, and what they say of spam at least.
-    Found(Opinion, u32),
+    /// The user reports of a signature, and the least weight of spam.
+    Found(ReportWeights, u32),
     /// It was done.
     Done,
-    /// It was not.
+    /// It was not done.
     Refused,
-    /// What clients have to know.
+    /// The server's state: engines and bounds.
     State,
-    /// A list of this name, which has this address.
+    /// A list of this name, with this address.
     Servers(&'static str),
     /// A new account.
     Account {
@@ -31,33 +31,33 @@ pub(super) enum Answer {
         /// Its password.
         password: String,
     },
-    /// What is to be proved.
+    /// A challenge for authentication.
     Challenge(String),
-    /// Somebody has that name.
+    /// The name exists.
     UserExists,
-    /// Nobody has that name.
+    /// The name does not exist.
     UnknownUser,
-    /// It may not do that, or has not proved who it is.
+    /// It has no permission, or is not authenticated.
     Forbidden,
-    /// Nobody can read it.
+    /// The request is invalid.
     Unknown,
     /// The ledger does not answer.
     Unavailable,
-    /// None.
+    /// No answer.
     Nothing,
 }
 
-/// What is said first.
+/// The greeting.
 pub(super) fn greeting() -> String {
     format!("sn=CN&srl=1&ep4={SEEDS}&a=l&a=cg\r\n")
 }
 
 impl Answer {
-    /// Writes it as a line, which has no end yet.
+    /// Writes it as a line, without its end.
     fn write(&self, text: &mut String) {
-        // Nothing fails that is written to a string.
+        // Writing to a String does not fail.
         let _ = match self {
-            Self::Found(opinion, threshold) => write_found(*opinion, *threshold, text),
+            Self::Found(weights, threshold) => write_found(*weights, *threshold, text),
             Self::Done => write!(text, "res=1"),
             Self::Refused => write!(text, "res=0"),
             // Engines 4 and 8 are bits 3 and 7. Clients keep all this until `srl` grows.
@@ -68,7 +68,7 @@ impl Answer {
                 write!(text, "pass={}&res=1&user={}", escaped(password), escaped(user))
             }
             Self::Challenge(challenge) => write!(text, "achal={challenge}"),
-            // Two numbers that clients know, and three that they only tell.
+            // Two numbers that clients know, and three that they only show.
             Self::UserExists => write!(text, "err=210"),
             Self::UnknownUser => write!(text, "err=213"),
             Self::Forbidden => write!(text, "err=203"),
@@ -79,17 +79,17 @@ impl Answer {
     }
 }
 
-/// A confidence of 51 to 100 is spam, and one below tells how much is missing.
-fn write_found(opinion: Opinion, threshold: u32, text: &mut String) -> std::fmt::Result {
-    let confidence = confidence(opinion.left(), threshold);
-    match (confidence, opinion.revoked) {
+/// A confidence of 51 to 100 is spam; a lower one shows how much is missing.
+fn write_found(weights: ReportWeights, threshold: u32, text: &mut String) -> std::fmt::Result {
+    let confidence = confidence(weights.left(), threshold);
+    match (confidence, weights.revoked) {
         (0, _) => write!(text, "p=0"),
         (_, 0) => write!(text, "p=1&cf={confidence}"),
         (_, _) => write!(text, "p=1&cf={confidence}&ct=1"),
     }
 }
 
-/// How sure it is that something is spam where `threshold` units make it so: 51 with as much, 100 with twice as much.
+/// The confidence that something is spam, if `threshold` units make it so: 51 at the threshold, 100 at twice of it.
 fn confidence(units: u32, threshold: u32) -> u32 {
     let (units, threshold) = (u64::from(units), u64::from(threshold.max(1)));
     let confidence = if units < threshold {
@@ -100,13 +100,13 @@ fn confidence(units: u32, threshold: u32) -> u32 {
     u32::try_from(confidence.min(100)).unwrap_or(100)
 }
 
-/// Writes the answer to a line; `told` is the address of lists.
-pub(super) fn write_one(answer: &Answer, told: &str, text: &mut String) {
+/// Writes the answer to a line; `public_address` is the address of lists.
+pub(super) fn write_one(answer: &Answer, public_address: &str, text: &mut String) {
     match answer {
         Answer::Nothing => (),
-        // Clients understand lists in this form only.
+        // Clients understand only this form of lists.
         Answer::Servers(list) => {
-            let _ = write!(text, "-{list}=?\r\n{told}\r\n.\r\n");
+            let _ = write!(text, "-{list}=?\r\n{public_address}\r\n.\r\n");
         }
         answer => {
             answer.write(text);
@@ -116,10 +116,10 @@ pub(super) fn write_one(answer: &Answer, told: &str, text: &mut String) {
 }
 
 /// Writes the answers to a batch.
-pub(super) fn write_batch(answers: &[Answer], told: &str, text: &mut String) {
-    // Clients take the dash for a letter where nothing follows the first line.
+pub(super) fn write_batch(answers: &[Answer], public_address: &str, text: &mut String) {
+    // Clients treat the dash as text if nothing follows the first line.
     if let [answer] = answers {
-        return write_one(answer, told, text);
+        return write_one(answer, public_address, text);
     }
     text.push('-');
     for answer in answers {
@@ -129,7 +129,7 @@ pub(super) fn write_batch(answers: &[Answer], told: &str, text: &mut String) {
     text.push_str(".\r\n");
 }
 
-/// As in URIs.
+/// Escapes a value as in URIs.
 fn escaped(value: &str) -> String {
     value.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
@@ -156,9 +156,9 @@ mod tests {
     /// Clients read no more than 1,024 bytes of an answer.
     #[test]
     fn the_answer_to_a_batch_fits() {
-        let opinion = Opinion { nominated: 1000, revoked: 1 };
+        let weights = ReportWeights { nominated: 1000, revoked: 1 };
         let mut text = String::new();
-        write_batch(&vec![Answer::Found(opinion, 24); BATCH], "", &mut text);
+        write_batch(&vec![Answer::Found(weights, 24); BATCH], "", &mut text);
         assert!(text.starts_with("-p=1&cf=100&ct=1\r\np=1") && text.ends_with("ct=1\r\n.\r\n"));
         assert!(text.len() <= 1024, "{}", text.len());
     }

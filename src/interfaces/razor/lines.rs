@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From bytes to what is asked: a line, or a batch that begins with `-` and ends with a line `.`.
+//! From bytes to requests: a line, or a batch that begins with `-` and ends with a line `.`.
 
 use super::request::{Request, request};
 
-/// Bytes of a line. The lists of a batch are lines of their own, so nobody needs more.
+/// The most bytes of a line. The lists of a batch have their own lines, so this is enough.
 const LONGEST_LINE: usize = 1024;
 
-/// Requests of a batch.
+/// The most requests of a batch.
 const LARGEST_BATCH: usize = 1024;
 
-/// Bytes of a mail that comes with a report though it was not asked for. It is not kept.
+/// The most bytes of a mail that comes with a report without being asked for. It is not kept.
 const LARGEST_MAIL: usize = 1 << 20;
 
-/// What is answered at once.
+/// The requests that are answered at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// A line.
@@ -21,7 +21,7 @@ pub enum Asked {
     Batch(Vec<Request>),
 }
 
-/// Why nothing more can be read.
+/// The reason why nothing more can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
     /// A line is too long.
@@ -35,7 +35,7 @@ pub enum Bad {
     LargeMail,
 }
 
-/// What a line belongs to.
+/// The context of a line.
 #[derive(Debug, Default)]
 enum Inside {
     /// Nothing.
@@ -43,13 +43,13 @@ enum Inside {
     Nothing,
     /// A batch, whose requests are lines.
     Batch(Vec<Request>),
-    /// A batch, whose lines have the values that the first one left open.
+    /// A batch whose lines have the values that the first line left open.
     Template(String, Vec<Request>),
-    /// A mail, of so many bytes so far.
+    /// A mail, with the number of its bytes so far.
     Mail(usize),
 }
 
-/// The lines as they come.
+/// The incoming lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// The beginning of a line.
@@ -58,10 +58,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes, and adds what they ask to `asked`.
+    /// Takes bytes, and adds their requests to `asked`.
     ///
     /// # Errors
-    /// [`Bad`]; what came before it is in `asked`.
+    /// [`Bad`]; earlier requests are in `asked`.
     pub fn take(&mut self, bytes: &[u8], asked: &mut Vec<Asked>) -> Result<(), Bad> {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -80,7 +80,7 @@ impl Lines {
         self.add(rest)
     }
 
-    /// Whether something began that is not whole.
+    /// Whether something is incomplete.
     #[must_use]
     pub const fn is_amid(&self) -> bool {
         !self.line.is_empty() || !matches!(self.inside, Inside::Nothing)
@@ -97,7 +97,7 @@ impl Lines {
                 return Err(Bad::LargeMail);
             }
         }
-        // Of a mail's long line, the beginning tells that it is no end.
+        // The beginning of a mail's long line shows that it is not the end.
         self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Lines {
             Inside::Nothing => self.begin(&text, asked),
             Inside::Batch(requests) | Inside::Template(_, requests) if line == b"." => {
                 let requests = std::mem::take(requests);
-                // A template without values asks nothing, and clients can read no answer without a line.
+                // A template without values has no requests, and clients cannot read an answer without a line.
                 let is_empty = requests.is_empty();
                 asked.push(if is_empty { Asked::One(Request::Unknown) } else { Asked::Batch(requests) });
                 self.inside = Inside::Nothing;
@@ -138,7 +138,7 @@ impl Lines {
 
     fn begin(&mut self, text: &str, asked: &mut Vec<Asked>) {
         let Some(first) = text.strip_prefix('-') else {
-            // An empty line asks nothing.
+            // An empty line is no request.
             if !text.is_empty() {
                 asked.push(Asked::One(request(text, None)));
             }
@@ -161,7 +161,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    /// What these bytes ask, however they are cut.
+    /// The requests in these bytes, in chunks of several sizes.
     fn read(bytes: &[u8]) -> (Vec<Asked>, Result<bool, Bad>) {
         let of = |size: usize| {
             let (mut lines, mut asked) = (Lines::default(), Vec::new());
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(read(b"-a=c&e=8&s=?\n.\n").0, [Asked::One(Request::Unknown)]);
     }
 
-    /// A mail is passed over, lines of it that are longer than any other included.
+    /// A mail is skipped, including lines that are longer than any other.
     #[test]
     fn a_mail_is_not_kept() {
         let mail = format!("-a=r&message=*\r\nA: b\r\n\r\n{}\r\n..\r\n.\r\na=q\r\n", "x".repeat(5000));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The protocol of Razor2, for razor-agents and for the plugin of SpamAssassin: discovery, catalogue and nomination at one address.
 //!
-//! Its clients make signatures themselves and tell no message. `lines` finds lines and batches, `request` reads one line. `session` is what
-//! one client said of itself, `answer` what it is told, `serve` answers on a connection. `accounts` are its users, `secret` how they prove who they
-//! are. What users say of signatures is counted as user reports of messages is, so the whole federation knows.
+//! Its clients make signatures themselves and send no messages. `lines` finds lines and batches, `request` reads one line. `session` is the
+//! state of one client, `answer` writes answers, `serve` handles a connection. `accounts` are its users, `secret` authenticates them. Reports
+//! of signatures are counted like user reports of messages, so the whole federation gets them.
 
 mod accounts;
 mod answer;

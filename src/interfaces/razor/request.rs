@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one line of Razor's protocol asks: `key=value`, joined by `&`, with bytes escaped as in URIs.
+//! A request line of Razor's protocol: `key=value`, joined by `&`, with bytes escaped as in URIs.
 
 use bulkmark_types::Foreign;
 use std::borrow::Cow;
 
-/// Bytes of a signature as it is written, and of the seeds and separator that engine 4 has beside it.
+/// The most bytes of a written signature, and of the seeds and separator beside one of engine 4.
 const LONGEST_SIGNATURE: usize = 64;
 const LONGEST_SEEDS: usize = 31;
 
-/// Bytes of a user's name or password, at most: its clients take no longer password for their proof.
+/// The most bytes of a user's name or password: clients use no longer password to authenticate.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// Seeds and separator that clients are told to use with engine 4.
+/// The seeds and separator that clients must use with engine 4.
 pub(super) const SEEDS: &str = "7542-10";
 
-/// What somebody asks.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// User reports of a signature.
     Check(Digest),
-    /// It is spam.
+    /// A report as spam.
     Report(Digest),
-    /// It is not.
+    /// A report as not spam.
     Revoke(Digest),
     /// A report with the mail itself, which was not kept.
     Mail,
-    /// How clients are to ask: engines, bounds of batches.
+    /// The server's state: engines, bounds of batches.
     State,
-    /// Where to check.
+    /// The servers for checks.
     Catalogues,
-    /// Where to report.
+    /// The servers for reports.
     Nominations,
-    /// A new account; what is not told is made up.
+    /// A new account; a missing name or password is random.
     Register {
         /// Its name.
         user: Option<String>,
         /// Its password.
         password: Option<String>,
     },
-    /// Who it is.
+    /// The user's name.
     Identify(String),
-    /// The proof of that.
+    /// The answer to the challenge.
     Prove(String),
-    /// The client says what program it is, and expects no answer.
+    /// The name of the client program, without an answer.
     Introduction,
-    /// It leaves.
+    /// The end of the session.
     Quit,
-    /// Nobody can read it, or knows what it asks for.
+    /// An invalid or unknown request.
     Unknown,
 }
 
-/// A signature as its client made it, with all that it depends on.
+/// A signature as its client made it, with all its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Digest {
     engine: Foreign,
@@ -65,13 +65,13 @@ impl std::fmt::Debug for Digest {
 }
 
 impl Digest {
-    /// Which engine made it.
+    /// The engine that made it.
     #[must_use]
     pub const fn engine(&self) -> Foreign {
         self.engine
     }
 
-    /// What is counted: `SEEDS:SIGNATURE` for engine 4, else the signature.
+    /// The counted bytes: `SEEDS:SIGNATURE` for engine 4, else the signature.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
@@ -80,7 +80,7 @@ impl Digest {
     fn new(engine: &str, seeds: Option<&str>, signature: &str) -> Option<Self> {
         let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         let is_good = (1..=LONGEST_SIGNATURE).contains(&signature.len()) && signature.bytes().all(is_letter);
-        // A revocation does not tell the seeds: they are the ones that the greeting told.
+        // A revocation has no seeds: they are those of the greeting.
         let seeds = seeds.unwrap_or(SEEDS);
         let is_seed = |b: u8| b.is_ascii_digit() || b == b'-';
         let are_good = (1..=LONGEST_SEEDS).contains(&seeds.len()) && seeds.bytes().all(is_seed);
@@ -98,7 +98,7 @@ impl Digest {
     }
 }
 
-/// The values that matter of one line.
+/// The relevant values of one line.
 #[derive(Default)]
 struct Fields<'a> {
     action: Cow<'a, str>,
@@ -133,7 +133,7 @@ impl<'a> Fields<'a> {
     fn into_request(self) -> Request {
         let digest = || Digest::new(&self.engine, self.seeds.as_deref(), &self.signature);
         let about = |make: fn(Digest) -> Request| digest().map_or(Request::Unknown, make);
-        let told = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).filter(|value| !value.is_empty());
+        let text = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).filter(|value| !value.is_empty());
         match &*self.action {
             "c" => about(Request::Check),
             "r" | "revoke" if self.has_message => Request::Mail,
@@ -145,8 +145,8 @@ impl<'a> Fields<'a> {
                 "nsl" => Request::Nominations,
                 _ => Request::Unknown,
             },
-            "reg" => Request::Register { user: told(self.user), password: told(self.password) },
-            "ai" => Request::Identify(told(self.user).unwrap_or_default()),
+            "reg" => Request::Register { user: text(self.user), password: text(self.password) },
+            "ai" => Request::Identify(text(self.user).unwrap_or_default()),
             "auth" => Request::Prove(self.proof.into_owned()),
             "q" => Request::Quit,
             "" if self.has_client => Request::Introduction,
@@ -155,7 +155,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads a line. In a batch, `values` has what the first line left open by `?`, by the line's commas.
+/// Reads a line. In a batch, `values` has the values for each `?` of the first line, separated by commas.
 pub(super) fn request(line: &str, values: Option<&str>) -> Request {
     let mut fields = Fields::default();
     let mut values = values.map(|values| values.split(','));
@@ -173,7 +173,7 @@ pub(super) fn request(line: &str, values: Option<&str>) -> Request {
     fields.into_request()
 }
 
-/// A value without escapes; none if it is no text.
+/// A value without escapes; `None` if it is no text.
 fn unescaped(value: &str) -> Option<Cow<'_, str>> {
     if !value.contains('%') {
         return Some(Cow::Borrowed(value));
@@ -200,12 +200,12 @@ mod tests {
 
     /// The lines that razor-agents 2.85 send.
     #[test]
-    fn what_clients_send_is_understood() {
+    fn requests_of_known_clients_are_understood() {
         let engine_4 = digest("a=c&e=4&ep4=7542-10&s=I8JUBSeSnyqVeXe-VShaj-vrCFMA");
         assert_eq!(engine_4, (Foreign::Razor4, "7542-10:I8JUBSeSnyqVeXe-VShaj-vrCFMA".to_owned()));
         assert_eq!(digest("a=c&e=8&s=A1X0JdhQUlMA"), (Foreign::Razor8, "A1X0JdhQUlMA".to_owned()));
         let Request::Revoke(revoked) = request("a=revoke&e=4&s=x", None) else { panic!() };
-        assert_eq!(revoked.content(), b"7542-10:x", "the seeds that are not told are the usual ones");
+        assert_eq!(revoked.content(), b"7542-10:x", "missing seeds are the usual ones");
         assert_eq!(request("cn=razor-agents&cv=2.84", None), Request::Introduction);
         assert_eq!(request("a=r&message=*", None), Request::Mail);
         let of = |user: &str, password: &str| Request::Register {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_read_is_unknown() {
+    fn invalid_requests_are_unknown() {
         let long = "x".repeat(65);
         let bad = [
             "",

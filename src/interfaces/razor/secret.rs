@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How users prove that they have a password without saying it: HMAC with SHA-1, in the form of Razor's clients.
+//! Authentication by password without sending it: HMAC with SHA-1, in the form of Razor's clients.
 //!
-//! What is kept of a password is SHA-1's state after the two blocks that are made from it: it suffices to check a proof, and the password
-//! cannot be read from it. Whoever has it can prove to have the password, though, as with every such exchange.
+//! The stored secret is SHA-1's state after the two blocks that are made from the password: it suffices to check an answer, and does not
+//! reveal the password. Its owner can authenticate, though, as with every such protocol.
 
 use sha1::block_api::compress;
 use std::fmt::Write as _;
 use subtle::ConstantTimeEq as _;
 
-/// Digits of the states.
+/// The number of digits of both states.
 const DIGITS: usize = 80;
 
 const BLOCK: usize = 64;
 
-/// The state from which SHA-1 begins.
+/// The initial state of SHA-1.
 const BEGIN: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
-/// What is kept of a password.
+/// The stored secret of a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Secret {
     outer: [u32; 5],
@@ -24,7 +24,7 @@ pub(super) struct Secret {
 }
 
 impl Secret {
-    /// Of a password of at most 64 bytes; what is beyond tells nothing.
+    /// The secret of a password of at most 64 bytes; the rest is ignored.
     pub(super) fn of(password: &str) -> Self {
         let state = |pad: u8| {
             let mut block = [pad; BLOCK];
@@ -36,7 +36,7 @@ impl Secret {
         Self { outer: state(0x36), inner: state(0x5c) }
     }
 
-    /// Whether this answers that challenge, which has at most 55 bytes.
+    /// Whether this is the answer to that challenge, which has at most 55 bytes.
     pub(super) fn is_proved(&self, challenge: &str, answer: &str) -> bool {
         let expected = self.answer(challenge);
         answer.len() == expected.len() && bool::from(answer.as_bytes().ct_eq(expected.as_bytes()))
@@ -47,12 +47,12 @@ impl Secret {
         letters(&hex(finish(self.outer, inner.as_bytes())))
     }
 
-    /// As it is kept.
+    /// The form in the file.
     pub(super) fn encode(&self) -> String {
         hex(self.outer) + &hex(self.inner)
     }
 
-    /// From what was kept.
+    /// The secret from its form in the file.
     pub(super) fn decode(digits: &str) -> Option<Self> {
         if digits.len() != DIGITS || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
@@ -89,7 +89,7 @@ fn hex(state: [u32; 5]) -> String {
     })
 }
 
-/// Hexadecimal digits in Razor's letters: three digits are two of them. It takes the bits of a digit from the lowest on.
+/// Hexadecimal digits in Razor's alphabet: three digits are two letters. The bits of a digit are taken from the lowest on.
 fn letters(digits: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digits: Vec<u32> =
@@ -105,7 +105,7 @@ fn letters(digits: &str) -> String {
 }
 
 /// Random digits.
-pub(super) fn made_up() -> std::io::Result<String> {
+pub(super) fn random_text() -> std::io::Result<String> {
     let bytes: [u8; 16] = bulkmark_ledger::random_bytes()?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -117,7 +117,7 @@ pub(super) fn made_up() -> std::io::Result<String> {
 mod tests {
     use super::*;
 
-    /// As razor-agents 2.85 answer: `perl -MRazor2::String -e 'print hmac_sha1("0123456789abcdef", xor_key("secret-password"))'`.
+    /// The answer of razor-agents 2.85: `perl -MRazor2::String -e 'print hmac_sha1("0123456789abcdef", xor_key("secret-password"))'`.
     #[test]
     fn the_answer_is_that_of_clients() {
         let secret = Secret::of("secret-password");

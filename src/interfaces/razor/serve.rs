@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Answers what a client of Razor asks.
+//! Answers the requests of a client of Razor.
 
 use super::super::access::may_ask;
 use super::accounts::Accounts;
@@ -9,7 +9,7 @@ use super::request::{Digest, Request};
 use super::session::{PAUSE, Session};
 use crate::activity::{Done, Interface};
 use crate::interfaces::settings::RazorSettings;
-use crate::judging::{Refused, Service, opinions, take_digest};
+use crate::judging::{Refused, Service, report_weights, take_digest};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_types::{Signature, UNIT, foreign};
@@ -18,19 +18,19 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// Bytes that are read at once.
+/// The most bytes that are read at once.
 const PIECE: usize = 16 << 10;
 
-/// What all connections share.
+/// The shared state of all connections.
 pub(in crate::interfaces) struct Context {
     pub(in crate::interfaces) service: Arc<Service>,
     pub(in crate::interfaces) settings: RazorSettings,
     pub(in crate::interfaces) accounts: Arc<Accounts>,
-    /// Where clients are told to come.
-    pub(in crate::interfaces) told: String,
+    /// The address that is sent to clients.
+    pub(in crate::interfaces) public_address: String,
 }
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error("{0}")]
@@ -65,8 +65,8 @@ pub(in crate::interfaces) async fn connection(
             log::info!("razor: a connection is closed: {bad}");
             interfaces.add(Interface::Razor, Done::Refused);
             let mut text = String::new();
-            write_one(&Answer::Unknown, &context.told, &mut text);
-            // It is told, if it listens.
+            write_one(&Answer::Unknown, &context.public_address, &mut text);
+            // The client gets the error if it still reads.
             let _ = timeout(context.settings.timeout, stream.write_all(text.as_bytes())).await;
         }
     }
@@ -91,7 +91,7 @@ async fn converse(
         }
         let bad = lines.take(&piece[..read], &mut asked).err();
         if !asked.is_empty() {
-            // It is our turn, and it is not sent away; until it has to take the answer.
+            // While we answer, it is not disconnected for being idle.
             let busy = member.busy();
             answer(&mut asked, &mut session, context, &mut text).await;
             drop(busy);
@@ -116,7 +116,7 @@ async fn write(stream: &mut Stream, bytes: &[u8], context: &Context) -> Result<(
     Ok(())
 }
 
-/// Writes the answers to all that came, in order. The ledger is asked once for all checks.
+/// Writes the answers to all requests, in order. The ledger is asked once for all checks.
 async fn answer(asked: &mut Vec<Asked>, session: &mut Session, context: &Arc<Context>, text: &mut String) {
     let mut found = check(asked, context).await.into_iter();
     let mut answers = Vec::new();
@@ -127,7 +127,7 @@ async fn answer(asked: &mut Vec<Asked>, session: &mut Session, context: &Arc<Con
         match one {
             Asked::One(request) => {
                 let answer = reply(request, session, context, &mut found).await;
-                write_one(&answer, &context.told, text);
+                write_one(&answer, &context.public_address, text);
             }
             Asked::Batch(requests) => {
                 answers.clear();
@@ -137,7 +137,7 @@ async fn answer(asked: &mut Vec<Asked>, session: &mut Session, context: &Arc<Con
                     }
                     answers.push(reply(request, session, context, &mut found).await);
                 }
-                write_batch(&answers, &context.told, text);
+                write_batch(&answers, &context.public_address, text);
             }
         }
     }
@@ -164,8 +164,8 @@ async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
     if signatures.is_empty() {
         return Vec::new();
     }
-    match opinions(service, &signatures).await {
-        Some(opinions) => opinions.into_iter().map(|opinion| Answer::Found(opinion, threshold)).collect(),
+    match report_weights(service, &signatures).await {
+        Some(all) => all.into_iter().map(|weights| Answer::Found(weights, threshold)).collect(),
         None => vec![Answer::Unavailable; signatures.len()],
     }
 }
@@ -179,9 +179,9 @@ async fn reply(
     let interfaces = &context.service.activity.interfaces;
     let answer = match request {
         Request::Check(_) => found.next().unwrap_or(Answer::Unavailable),
-        Request::Report(digest) => say(digest, Side::Spam, session, context).await,
-        Request::Revoke(digest) => say(digest, Side::NotSpam, session, context).await,
-        // Nobody asked for it: what is counted is signatures.
+        Request::Report(digest) => report(digest, Side::Spam, session, context).await,
+        Request::Revoke(digest) => report(digest, Side::NotSpam, session, context).await,
+        // Mail is not asked for: only signatures are counted.
         Request::Mail => Answer::Refused,
         Request::State => Answer::State,
         Request::Catalogues => Answer::Servers("csl"),
@@ -205,7 +205,7 @@ async fn reply(
     answer
 }
 
-/// As what a request is counted by which this was answered.
+/// The metric of a request with this answer.
 const fn done(answer: &Answer) -> Option<Done> {
     match answer {
         Answer::Found(..) => Some(Done::Asked),
@@ -214,13 +214,13 @@ const fn done(answer: &Answer) -> Option<Done> {
     }
 }
 
-/// Counts what the client's user says.
-async fn say(digest: Digest, side: Side, session: &Session, context: &Context) -> Answer {
+/// Counts a report of the client's user.
+async fn report(digest: Digest, side: Side, session: &Session, context: &Context) -> Answer {
     let Some(reporter) = session.reporter() else { return Answer::Forbidden };
     let service = &context.service;
     let of = foreign(&service.rules.load().key, digest.engine(), digest.content());
     match take_digest(service, of, (&reporter, side)).await {
-        Ok(said) if said.no_room + said.too_often == 0 => {
+        Ok(tally) if tally.no_room + tally.too_often == 0 => {
             service.activity.interfaces.add(Interface::Razor, Done::Nominated);
             Answer::Done
         }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one client said of itself: accounts that it makes, and who it is.
+//! The state of one client: its new accounts, and its authenticated user.
 
 use super::accounts::{Accounts, NoAccount};
 use super::answer::Answer;
-use super::secret::{Secret, made_up};
+use super::secret::{Secret, random_text};
 use crate::interfaces::settings::Registers;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Wrong proofs, and accounts, of one connection.
+/// The most failed authentications and new accounts of one connection.
 const MOST_TRIES: u32 = 3;
 
-/// How long the answer takes where a proof was wrong, so that nobody tries many.
+/// The delay after a failed authentication, against guessing.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// A user that the client claims to be, and has to prove.
 #[derive(Debug)]
 struct Claim {
     user: String,
-    /// What is kept of that user's password.
+    /// The stored secret of that user.
     secret: Secret,
     challenge: String,
 }
@@ -30,27 +30,27 @@ pub(super) struct Session {
     /// The client's address.
     ip: Option<IpAddr>,
     claim: Option<Claim>,
-    /// Who it is.
+    /// The authenticated user.
     user: Option<String>,
     tries: u32,
-    /// Whether a proof was wrong since the last answer left.
+    /// Whether an authentication failed since the last answer.
     pub(super) was_wrong: bool,
-    /// Whether nothing more is to be answered.
+    /// Whether nothing more is answered.
     pub(super) is_over: bool,
 }
 
 impl Session {
-    /// Of a client with this address.
+    /// A session of a client with this address.
     pub(super) fn new(ip: Option<IpAddr>) -> Self {
         Self { ip, ..Self::default() }
     }
 
-    /// By which name what it says is counted. What users tell elsewhere is by other names, since nobody knows whether it is the same person.
+    /// The name of its reporter. At other interfaces the same user has another name, since it is unknown whether it is the same person.
     pub(super) fn reporter(&self) -> Option<Vec<u8>> {
         self.user.as_ref().map(|user| [b"interface:razor:", user.as_bytes()].concat())
     }
 
-    /// Makes an account.
+    /// Creates an account.
     pub(super) async fn register(
         &mut self,
         (accounts, registers): (&Arc<Accounts>, Registers),
@@ -62,7 +62,7 @@ impl Session {
             Registers::Local => is_local,
             Registers::All => true,
         };
-        if !may || self.is_tried() {
+        if !may || self.has_too_many_tries() {
             return Answer::Forbidden;
         }
         let accounts = Arc::clone(accounts);
@@ -70,7 +70,7 @@ impl Session {
         let added = tokio::task::spawn_blocking(move || accounts.add(ip, (user, password))).await;
         match added {
             Ok(Ok((user, password))) => {
-                log::info!("razor: a new account: {}", bulkmark_types::told(&user));
+                log::info!("razor: a new account: {}", bulkmark_types::remote_text(&user));
                 Answer::Account { user, password }
             }
             Ok(Err(NoAccount::Taken)) => Answer::UserExists,
@@ -82,11 +82,11 @@ impl Session {
         }
     }
 
-    /// Somebody says who they are.
+    /// Takes the name of a user, and returns a challenge.
     pub(super) fn identify(&mut self, accounts: &Accounts, user: String) -> Answer {
         self.user = None;
         let Some(secret) = accounts.secret(&user) else { return Answer::UnknownUser };
-        match made_up() {
+        match random_text() {
             Ok(challenge) => {
                 self.claim = Some(Claim { user, secret, challenge: challenge.clone() });
                 Answer::Challenge(challenge)
@@ -98,21 +98,21 @@ impl Session {
         }
     }
 
-    /// The proof: each challenge is for one.
+    /// Checks the answer to a challenge, once.
     pub(super) fn prove(&mut self, proof: &str) -> Answer {
         let Some(Claim { user, secret, challenge }) = self.claim.take() else { return Answer::Forbidden };
         if secret.is_proved(&challenge, proof) {
             self.user = Some(user);
             return Answer::Done;
         }
-        log::info!("razor: a wrong password of {}", bulkmark_types::told(&user));
-        self.is_tried();
+        log::info!("razor: a wrong password of {}", bulkmark_types::remote_text(&user));
+        self.has_too_many_tries();
         self.was_wrong = true;
         Answer::Refused
     }
 
-    /// Counts a try; whether there were too many, which ends the session.
-    fn is_tried(&mut self) -> bool {
+    /// Counts a try; returns whether there were too many, which ends the session.
+    fn has_too_many_tries(&mut self) -> bool {
         self.tries += 1;
         self.is_over |= self.tries >= MOST_TRIES;
         self.tries > MOST_TRIES

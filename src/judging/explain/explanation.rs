@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The explanation: all that is known of a message and its signatures, as programs get it.
+//! The explanation of a message and its signatures, for programs.
 
+use super::describe::{describe_thing, outline, words};
 use super::judged::{Judged, UserReports};
-use super::made_of::{of_thing, outline, words};
 use super::statement::Statement;
 use bulkmark_counts::Shares;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{By, Verdict};
+use bulkmark_policy::{PolicyRef, Verdict};
 use bulkmark_signature::near::{self, Bound, Judgement, Known};
 use bulkmark_types::{Signature, outbound};
-use bulkmark_verdict::{Answer, Envelope, Finding, FromWhere, Missed, Rules, because};
+use bulkmark_verdict::{Answer, Envelope, Finding, Missed, Rules, SourceNetworks, sentence};
 use serde::Serialize;
 
-/// Everything that is told.
+/// The explanation of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The verdict.
     pub verdict: String,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub because: String,
-    /// The policy that decides, where there are several.
+    /// The policy that decides, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The one of another recipient for whose sake less is done.
+    /// The policy of another recipient that makes the action milder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milder: Option<String>,
-    /// From which counts on it is bulk or spam.
+    /// The thresholds of bulk and spam.
     pub thresholds: Thresholds,
-    /// How often it was seen.
+    /// The count.
     pub counts: Counted,
     /// The entry that wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,32 +35,32 @@ pub struct Explanation {
     /// Entries of the white list that nearly match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<Missed>,
-    /// What mail servers say of DKIM, SPF and DMARC, or what was verified here.
+    /// The results of DKIM, SPF and DMARC, by mail servers or verified here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub authentication: Vec<Statement>,
-    /// From where the count comes.
+    /// The sources of the count.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sources: Option<FromWhere>,
-    /// Why it is only marked.
+    pub sources: Option<SourceNetworks>,
+    /// The reason why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
-    /// The action that it would get, where that is only rehearsed.
+    /// The action that is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<String>,
-    /// Why it is only rehearsed.
+    /// The reason why it is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<String>,
     /// The signature of all its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Explained>,
-    /// Those of what it is like.
+    /// The near signatures.
     pub near: Vec<Explained>,
-    /// User reports of it.
+    /// Its user reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_reports: Option<UserReports>,
 }
 
-/// From which count or weight on a message is bulk or spam.
+/// The thresholds of bulk and spam.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Thresholds {
     /// Of the body count.
@@ -77,16 +77,16 @@ impl From<&bulkmark_policy::Thresholds> for Thresholds {
     }
 }
 
-/// The party whose thresholds decide, or would if the message were counted.
+/// The policy whose thresholds decide, or would if the message were counted.
 #[must_use]
-pub fn decides(rules: &Rules, envelope: &Envelope, finding: &Finding) -> By {
+pub fn decides(rules: &Rules, envelope: &Envelope, finding: &Finding) -> PolicyRef {
     match finding {
         Finding::Counted(counted) => counted.decision.by,
         _ => rules.parties(envelope).first().map(|party| party.by).unwrap_or_default(),
     }
 }
 
-/// How often a message was seen.
+/// The counts of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// The body count.
@@ -100,24 +100,24 @@ pub struct Counted {
 pub struct Explained {
     /// The signature.
     pub signature: String,
-    /// What it was made of.
+    /// The content that it was made from.
     pub made_of: String,
-    /// How often it was seen.
+    /// The count.
     pub count: u32,
-    /// Of what the count is made up.
+    /// The shares of the count.
     pub seen: Shares,
-    /// Messages in which it was found below new text.
+    /// The number of messages in which it was below new text.
     pub strays: u32,
-    /// Messages in which it was found with what may be new text, as far as that was asked for.
+    /// The number of messages in which it was beside text that may be new, as far as that was looked up.
     pub unsure: u32,
-    /// Those of them that this sender sent: the domain of its author or its network, whichever sent more.
+    /// The number of those from this sender: from its domain or its network, whichever is greater.
     pub by_sender: u32,
-    /// Whether it says anything of this message.
+    /// Whether it counts for this message.
     pub counts: bool,
 }
 
 impl Explanation {
-    /// Of what was found of this message. `shares` are the counts of [`Judged::signatures`].
+    /// The explanation of a finding. `shares` are the counts of [`Judged::signatures`].
     #[must_use]
     pub fn new(
         (rules, envelope): (&Rules, &Envelope),
@@ -128,7 +128,7 @@ impl Explanation {
         let Judged { finding, counts, near, user_reports, content, verified, .. } = judged;
         let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
-        let (verdict, mut because) = because(finding, limits, content.signatures.body.err());
+        let (verdict, mut because) = sentence(finding, limits, content.signatures.body.err());
         if verdict == Verdict::Clean {
             let why = match near {
                 Some(near) => why(near),
@@ -163,14 +163,14 @@ impl Explanation {
 }
 
 impl Judged {
-    /// The signatures of which an [`Explanation`] tells, as they are counted: that of the body, if there is one, and then the others.
+    /// The signatures of an [`Explanation`], as they are counted: first the body's, if there is one, and then the others.
     #[must_use]
     pub fn signatures(&self, rules: &Rules, envelope: &Envelope) -> Vec<Signature> {
         let signatures = &self.content.signatures;
         let mut all: Vec<Signature> = signatures.body.ok().into_iter().collect();
         if let Some(judged) = &self.near {
             let slots = signatures.near.slots.iter().zip(&judged.slots);
-            all.extend(slots.map(|(slot, said)| slot.passages[said.passage].1));
+            all.extend(slots.map(|(slot, found)| slot.passages[found.passage].1));
             let things = signatures.near.things.iter().zip(&judged.things);
             all.extend(things.map(|(&(_, signature), _)| signature));
             all.extend(signatures.near.payload);
@@ -182,7 +182,7 @@ impl Judged {
     }
 }
 
-/// The signatures one by one: that of the body, and the others.
+/// The signatures one by one: the body's, and the others.
 fn explained(
     rules: &Rules,
     message: &RawMessage,
@@ -207,12 +207,12 @@ fn explained(
     let Some(of_near) = &judged.near else { return (body, Vec::new()) };
     let (near, positions) = near::traced(message, &rules.key);
     let mut all = Vec::new();
-    for (slot, said) in near.slots.iter().zip(&of_near.slots) {
-        let (passage, signature) = slot.passages[said.passage];
-        all.push(explained(signature, words(&passage, &positions), said.known, said.counts));
+    for (slot, found) in near.slots.iter().zip(&of_near.slots) {
+        let (passage, signature) = slot.passages[found.passage];
+        all.push(explained(signature, words(&passage, &positions), found.known, found.counts));
     }
     for (&(thing, signature), &known) in near.things.iter().zip(&of_near.things) {
-        all.push(explained(signature, of_thing(thing), known, !known.is_block()));
+        all.push(explained(signature, describe_thing(thing), known, !known.is_block()));
     }
     if let Some((signature, known)) = judged.content.signatures.near.payload.zip(of_near.payload) {
         all.push(explained(signature, OF_PAYLOAD.to_owned(), known, of_near.by_payload));
@@ -220,15 +220,15 @@ fn explained(
     (body, all)
 }
 
-/// What a payload signature is made of.
+/// The content of a payload signature.
 const OF_PAYLOAD: &str = "where it wants its readers to turn: the page, number, address or account that is rarest in it; \
                           it counts where passages agree with it, too";
 
-/// Why a message has no near signatures.
+/// The reason why a message has no near signatures.
 const NO_NEAR: &str = "it has no near signatures, since it has too little text of its own for them, and a picture, file or \
                        link that stands below a few words is not the message";
 
-/// Why text that was seen often does not make a message bulk, for a postmaster.
+/// The reason why frequent text does not make a message bulk.
 fn why(near: &Judgement) -> Option<&'static str> {
     Some(match near.bound? {
         Bound::Letter => {
@@ -237,7 +237,7 @@ fn why(near: &Judgement) -> Option<&'static str> {
         Bound::Unlike => {
             "new text stands above or below what was seen before, and the others that have this have no new text with it"
         }
-        Bound::Block if near.slots.iter().any(|said| !said.counts && said.known.is_own_block()) => {
+        Bound::Block if near.slots.iter().any(|slot| !slot.counts && slot.known.is_own_block()) => {
             "what it shares with others comes from this sender with ever other text, as a signature or a disclaimer does"
         }
         Bound::Block => {

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks all that the milter would ask of a message that it had not counted yet.
+//! All questions that the milter would ask about a message that it has not counted yet.
 
-use super::super::proofs::verify;
+use super::super::verification::verify;
 use super::source::{Case, Source};
 use crate::lookup::Found;
 use bulkmark_counts::Shares;
 use bulkmark_policy::{Correspondence, Counts, Weight};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, ReportInquiry, Rules, questions,
 };
 use serde::{Serialize, Serializer};
 
-/// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
-const MOST_PAIRS: usize = 500;
+/// The most pairs of a recipient and an address that are looked up: they fit a line of the control socket.
+const MAX_PAIRS: usize = 500;
 
-/// What is found of a message.
+/// A judged message.
 #[derive(Debug)]
 pub struct Judged {
-    /// How far the judging came.
+    /// The finding.
     pub finding: Finding,
-    /// What it says, with what is proven of it.
+    /// Its content, with its verified names.
     pub content: Content,
-    /// Whether others may be asked about it, where not all counts are held here.
+    /// Whether other servers may be asked about it, for counts that are not held here.
     pub may_ask: bool,
-    /// What did not answer, in words.
+    /// The look-ups that failed, as sentences.
     pub troubles: Vec<String>,
     pub(super) counts: Counts,
     pub(super) near: Option<near::Judgement>,
-    /// User reports of it, if anybody called it spam.
+    /// Its user reports, if there are any.
     pub(super) user_reports: Option<UserReports>,
-    /// What was verified.
+    /// The results of verification.
     pub(super) verified: Vec<Found>,
 }
 
-/// User reports, in units of an eighth of a person.
+/// The user reports, in units of an eighth of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserReports {
-    /// What it comes to, in people whose word weighs whole.
+    /// The resulting weight, in fully trusted users.
     #[serde(serialize_with = "as_text")]
     pub weight: Weight,
-    /// Of the signature that was nominated most: the nominations.
+    /// The nominations of the signature that was nominated most.
     pub nominated: Shares,
-    /// And the revocations.
+    /// The revocations of that signature.
     pub revoked: Shares,
 }
 
@@ -51,25 +51,25 @@ fn as_text<S: Serializer>(weight: &Weight, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(weight)
 }
 
-/// Why the milter would not even read a message, as far as that is known by what is told of it.
+/// The reason why the milter would not even read a message, as far as the envelope is known.
 #[must_use]
 pub fn exempt(rules: &Rules, envelope: &Envelope) -> Option<Exempt> {
-    let client = rules.exempt_as_told(envelope);
+    let client = rules.exempt_if_client_known(envelope);
     client.or_else(|| (!rules.judges_any(&rules.parties(envelope))).then_some(Exempt::Policy))
 }
 
-/// What the milter would find of a message with this content that it had not counted yet, and all that was asked for it. What is not told of
-/// its envelope cannot be held against the white list, and has no policy.
+/// The finding of the milter for a message with this content that it has not counted yet, with all look-ups. Unknown parts of the envelope
+/// match no white list and no policy.
 ///
 /// # Errors
-/// When counts cannot be had.
+/// The counts are unavailable.
 pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> Result<Judged, S::Error> {
     let Case { rules, envelope, .. } = case;
     let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
     let mut inquiry = content.about(inquiry, envelope, rules);
-    // What others are not told of a message they are not asked, either.
-    let is_told = rules.shares_exact && !rules.is_outbound(envelope);
-    let may_ask = is_told && !rules.private.names(&content.facts(envelope, rules));
+    // Other servers are not asked about signatures that are not sent to them.
+    let is_sent = rules.shares_exact && !rules.is_outbound(envelope);
+    let may_ask = is_sent && !rules.private.names(&content.facts(envelope, rules));
     let is_partial = source.is_partial() && !rules.is_outbound(envelope);
     while let Some(Question { asked, .. }) = inquiry.ask() {
         let shares = source.shares(&asked, may_ask).await?;
@@ -84,7 +84,7 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
             inquiry.stop(rules.hold_from());
         }
     }
-    let user_reports = hear(source, case, content, &inquiry).await?;
+    let user_reports = look_up_reports(source, case, content, &inquiry).await?;
     let counts =
         Counts { spam: user_reports.as_ref().map(|user_reports| user_reports.weight), ..inquiry.counts() };
     let mut judged = Judged {
@@ -106,7 +106,7 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
 }
 
 impl Judged {
-    /// What follows from its counts.
+    /// Decides by its counts.
     async fn decide<S: Source>(&mut self, source: &S, case: Case<'_>, inquiry: &Inquiry<'_>) -> Finding {
         let Case { rules, envelope, .. } = case;
         let mut envelope = envelope.clone();
@@ -133,7 +133,7 @@ impl Judged {
         }
     }
 
-    /// Verifies what the milter would if the message were bulk.
+    /// Verifies the names that the milter would if the message were bulk.
     async fn verify<S: Source>(&mut self, source: &S, case: Case<'_>) {
         let Case { rules, envelope, evidence } = case;
         let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
@@ -147,8 +147,8 @@ impl Judged {
     }
 }
 
-/// User reports of the message, as the milter hears it.
-async fn hear<S: Source>(
+/// Looks up the user reports of the message, as the milter does.
+async fn look_up_reports<S: Source>(
     source: &S,
     Case { rules, envelope, .. }: Case<'_>,
     content: &Content,
@@ -157,25 +157,25 @@ async fn hear<S: Source>(
     if content.signatures.is_empty() || rules.is_outbound(envelope) {
         return Ok(None);
     }
-    let mut hearing = Hearing::new(&content.signatures, &rules.key);
+    let mut reports = ReportInquiry::new(&content.signatures, &rules.key);
     let thousandths = rules.user_reports.trust.federation_weight.thousandths();
     let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-    // A milter with a partial copy asks nobody user reports, either.
-    let nominated = source.shares(&hearing.nominations(), false).await?;
-    let revocations = hearing.revocations(&weighed(&nominated));
+    // A milter with a partial copy does not ask other servers for user reports, either.
+    let nominated = source.shares(&reports.nominations(), false).await?;
+    let revocations = reports.revocations(&weighed(&nominated));
     if revocations.is_empty() {
         return Ok(None);
     }
     let revoked = source.shares(&revocations, false).await?;
-    hearing.revoked(&weighed(&revoked));
-    // That of which most was said.
+    reports.revoked(&weighed(&revoked));
+    // The signature with the most nominations.
     let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);
     let most = nominated.max_by_key(|(nominated, _)| nominated.total());
-    let weight = hearing.weight(inquiry.seen());
+    let weight = reports.weight(inquiry.seen());
     Ok(most.map(|(nominated, revoked)| UserReports { weight, nominated, revoked }))
 }
 
-/// By which of its addresses a recipient wrote to it, as far as that is known.
+/// The recipients who wrote to an address that it claims as its sender, as far as known.
 async fn correspondences<S: Source>(
     source: &S,
     Case { rules, envelope, .. }: Case<'_>,
@@ -185,7 +185,7 @@ async fn correspondences<S: Source>(
         return Vec::new();
     }
     let mut all = content.possible_correspondences(envelope);
-    all.truncate(MOST_PAIRS);
+    all.truncate(MAX_PAIRS);
     let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
     let known = source.know(&pairs).await;
     all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why a message is bulk or not: what `bulkmark explain` prints, and the HTTP interface tells whoever asks for it.
+//! Why a message is bulk or not: `bulkmark explain` prints it, and the HTTP interface returns it on request.
 //!
-//! [`find`] asks a [`Source`] all that the milter would ask of a message that it had not counted yet, and counts nothing. An [`Explanation`]
-//! says what each signature was made of, how often and when it was seen, and the verdict that follows. [`explain`] makes one of the ledger at
-//! hand, a command of a daemon that it asks.
+//! [`find`] asks a [`Source`] all questions that the milter would ask about a message that it has not counted yet, and counts nothing. An
+//! [`Explanation`] has the content of each signature, its counts by time, and the resulting verdict. [`explain`] uses the daemon's own
+//! ledger; a command asks a daemon.
 
+mod daemon;
+mod describe;
 mod explanation;
-mod here;
 mod judged;
-mod made_of;
 mod source;
 mod statement;
 
+pub use daemon::explain;
 pub use explanation::{Explained, Explanation, Thresholds, decides};
-pub use here::explain;
 pub use judged::{Judged, UserReports, exempt, find};
 pub use source::{Case, Source};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who knows counts, and what else a milter knows: the daemon itself, or a command that asks it.
+//! The source of counts and of a milter's other knowledge: the daemon itself, or a command that asks it.
 
 use crate::lookup::{Evidence, Tables, Verifiers};
 use crate::orders::Orders;
@@ -7,41 +7,41 @@ use bulkmark_counts::Shares;
 use bulkmark_types::Signature;
 use bulkmark_verdict::{Envelope, Rules};
 
-/// A message that is asked about.
+/// A message to explain.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     /// The rules in force.
     pub rules: &'a Rules,
-    /// Who sends it to whom.
+    /// The envelope.
     pub envelope: &'a Envelope,
-    /// What can be verified of it.
+    /// The evidence for verification.
     pub evidence: Option<&'a Evidence>,
 }
 
-/// Who knows counts.
+/// A source of counts.
 pub trait Source: Sync {
-    /// Why there are none.
+    /// The reason why there are none.
     type Error: Send;
 
-    /// Those of these signatures, in their order. Where it may ask, who holds only a part asks others for the rest.
+    /// The counts of these signatures, in their order. If it `may_ask`, a source with a partial copy asks its server for the rest.
     fn shares(
         &self,
         signatures: &[Signature],
         may_ask: bool,
     ) -> impl Future<Output = Result<Vec<Shares>, Self::Error>> + Send;
 
-    /// Which of these pairs of a user and somebody the user wrote to there are.
+    /// Which of these pairs of a user and a correspondent exist.
     fn know(&self, pairs: &[u64]) -> impl Future<Output = Vec<bool>> + Send;
 
-    /// Whether only bulk is held of others' counts.
+    /// Whether it has only a partial copy of others' counts.
     fn is_partial(&self) -> bool;
 
-    /// What the administrator ordered.
+    /// The administrator's orders.
     fn orders(&self) -> &Orders;
 
-    /// Who asks the tables of white lists.
+    /// The client of white lists' remote tables.
     fn tables(&self) -> &Tables;
 
-    /// Who verifies mail.
+    /// The verifiers of mail.
     fn verifiers(&self) -> &Verifiers;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is verified of a message, what is not, and why: for whoever asks why a white list does not want it.
+//! The results of DKIM, SPF and DMARC, and the reasons why some do not count: they show why a white list does not want a message.
 
 use crate::lookup::Found;
 use bulkmark_mail::RawMessage;
@@ -8,21 +8,21 @@ use bulkmark_verdict::Rules;
 use serde::Serialize;
 use std::fmt;
 
-/// A statement of a mail server on DKIM, SPF or another method.
+/// A result of DKIM, SPF or another method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Statement {
-    /// Who says so; empty for a field that cannot be read, and none for what was verified here.
+    /// The server with this result; empty for an unreadable field, and `None` if it was verified here.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// What.
+    /// The result.
     result: String,
-    /// Why it does not count.
+    /// The reason why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     ignored: Option<String>,
 }
 
 impl Statement {
-    /// All that the message has, in the order of its header; nothing where nobody cares.
+    /// All results of a message, in the order of its header; empty if none matters.
     pub(super) fn all(rules: &Rules, message: &RawMessage, verified: &[Found]) -> Vec<Self> {
         let here = verified.iter().map(|found| Self {
             server: None,
@@ -30,12 +30,12 @@ impl Statement {
             ignored: found.result.clone().err(),
         });
         let mut all: Vec<_> = here.collect();
-        // What others say of it does not matter then.
+        // Results of other servers do not count then.
         if rules.authentication.is_here() {
             return all;
         }
         let is_off = rules.authentication.authenticate == Authenticate::No;
-        if is_off && !rules.whitelist.needs_proof() {
+        if is_off && !rules.whitelist.needs_verification() {
             return all;
         }
         rules.authentication.judge(&message.fields(), &mut |server, result, taken| {

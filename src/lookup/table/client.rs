@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Connections to the servers of tables, which are kept for the next question.
+//! Connections to the servers of tables, which are kept for later questions.
 
 use super::protocol::{self, Reply};
 use bulkmark_policy::{Answers, Question, RemoteTable, is_wanted};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
 
-/// Connections to one table that are kept while nobody asks; as many as usually ask at a time.
+/// The most idle connections to one table: as many as are usually needed at a time.
 const KEPT: usize = 8;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -24,8 +24,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Asks for all names, until `within` is over. Where a table does not answer, the answers say so, and the others are
-    /// asked still.
+    /// Looks up all names, until `within` is over. If a table does not answer, the answers have its error, and the others are still asked.
     pub async fn ask(&self, questions: Vec<Question>, within: Duration) -> Answers {
         let deadline = Instant::now() + within;
         let mut answers = Answers::default();
@@ -50,7 +49,7 @@ impl Tables {
         answers
     }
 
-    /// Whether the first of the keys that is there says that mail is wanted.
+    /// Whether the first key that exists wants mail.
     async fn find(&self, question: &Question) -> Result<bool, String> {
         for key in &question.keys {
             if let Some(value) = self.look_up(&question.table, key).await? {
@@ -67,10 +66,10 @@ impl Tables {
         {
             return reply;
         }
-        // None was kept, or the server has closed it meanwhile.
-        let told = |e: io::Error| e.to_string();
-        let stream = connect(&table.address).await.map_err(told)?;
-        self.exchange(stream, table, key).await.map_err(told)?
+        // There was none, or the server has closed it meanwhile.
+        let describe = |e: io::Error| e.to_string();
+        let stream = connect(&table.address).await.map_err(describe)?;
+        self.exchange(stream, table, key).await.map_err(describe)?
     }
 
     /// One request and its reply.
@@ -92,22 +91,22 @@ impl Tables {
             match protocol::length(table, &reply) {
                 Err(what) => return Ok(Err(what)),
                 Ok(Some(length)) if reply.len() == length => break,
-                // More than an answer: nobody knows what the next one would be for.
+                // More than an answer: the next one could not be assigned.
                 Ok(Some(length)) if reply.len() > length => {
                     return Ok(Err("it says more than was asked".to_owned()));
                 }
                 Ok(_) => (),
             }
         }
-        let said = protocol::read(table, &reply);
-        if said.is_ok() {
+        let answer = protocol::read(table, &reply);
+        if answer.is_ok() {
             let mut idle = self.idle.lock();
             let kept = idle.entry(table.clone()).or_default();
             if kept.len() < KEPT {
                 kept.push(stream);
             }
         }
-        Ok(said)
+        Ok(answer)
     }
 }
 

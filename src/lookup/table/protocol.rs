@@ -3,10 +3,10 @@
 
 use bulkmark_policy::{Protocol, RemoteTable};
 
-/// Bytes of a reply: Postfix takes 100,000 of a socketmap, and 4,096 of a TCP table. What is looked up here has short values.
+/// The most bytes of a reply: Postfix accepts 100,000 from a socketmap, and 4,096 from a TCP table. Values are short here.
 pub(super) const LONGEST_REPLY: usize = 4096;
 
-/// What a table says.
+/// The value of a key, `None` if there is none, or the table's error.
 pub(super) type Reply = Result<Option<String>, String>;
 
 /// The request for a key.
@@ -29,10 +29,10 @@ pub(super) fn request(table: &RemoteTable, key: &str) -> Vec<u8> {
     }
 }
 
-/// Bytes of the whole reply that begins so, once that can be told.
+/// The length of the whole reply that begins so, once it is known.
 ///
 /// # Errors
-/// When it is none.
+/// It is no reply.
 pub(super) fn length(table: &RemoteTable, begun: &[u8]) -> Result<Option<usize>, String> {
     let found = match &table.protocol {
         Protocol::Tcp => begun.iter().position(|&byte| byte == b'\n').map(|at| at + 1),
@@ -53,7 +53,7 @@ pub(super) fn length(table: &RemoteTable, begun: &[u8]) -> Result<Option<usize>,
     Ok(found)
 }
 
-/// What a whole reply says.
+/// Parses a whole reply.
 pub(super) fn read(table: &RemoteTable, reply: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(reply);
     let (text, found, none) = match &table.protocol {

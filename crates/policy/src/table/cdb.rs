@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Constant databases, as `postmap cdb:` makes them (D. J. Bernstein's format), read from memory.
 
-/// 256 pairs of position and length stand at the beginning.
+/// The length of the header: 256 pairs of position and length.
 const HEADER: usize = 256 * 8;
 
 /// The content of a file.
@@ -9,7 +9,7 @@ const HEADER: usize = 256 * 8;
 pub(super) struct Cdb(Vec<u8>);
 
 impl Cdb {
-    /// None if this is too short to be one. What else is damaged is found missing.
+    /// Returns `None` if this is too short. Records in other damaged parts are not found.
     pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() >= HEADER).then_some(Self(bytes))
     }
@@ -19,7 +19,7 @@ impl Cdb {
         let hash = key.iter().fold(5381u32, |hash, &byte| hash.wrapping_mul(33) ^ u32::from(byte));
         let header = (hash & 255) as usize * 8;
         let (table, slots) = (self.number(header)?, self.number(header + 4)?);
-        // No longer than the file is, whatever the header says.
+        // Bounded by the size of the file, whatever the header has.
         let slots = slots.min(self.0.len() / 8);
         let first = (hash >> 8) as usize;
         for i in 0..slots {
@@ -37,7 +37,7 @@ impl Cdb {
         None
     }
 
-    /// The value of the record there, if it is of this key.
+    /// The value of the record there, if it has this key.
     fn record(&self, at: usize, key: &[u8]) -> Option<&[u8]> {
         let (key_length, value_length) = (self.number(at)?, self.number(at.checked_add(4)?)?);
         let (key_at, value_at) = (at.checked_add(8)?, at.checked_add(8)?.checked_add(key_length)?);
@@ -57,7 +57,7 @@ impl Cdb {
 mod tests {
     use super::*;
 
-    /// What is damaged anywhere finds nothing, or what is there, and never more.
+    /// A look-up in a damaged file finds nothing or existing bytes, and never panics.
     #[test]
     fn damage_is_no_panic() {
         assert!(Cdb::new(vec![0; HEADER - 1]).is_none());
@@ -66,7 +66,7 @@ mod tests {
             for _ in 0..200 {
                 let next = || {
                     seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    // Small numbers, which lead somewhere, among others.
+                    // Include small numbers, which are valid positions.
                     if seed >> 30 == 0 { seed.to_le_bytes()[1] } else { seed.to_le_bytes()[2] & 15 }
                 };
                 let cdb = Cdb::new(std::iter::repeat_with(next).take(length).collect()).unwrap();

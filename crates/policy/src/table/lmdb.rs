@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! LMDB files, as `postmap lmdb:` makes them, read from memory: the main database of the last transaction, without duplicates.
 //!
-//! All that LMDB's own library would do beyond that (locks, writing, other databases in the file) a reader of a white list does
-//! not need, and the library is in C.
+//! A reader of a white list does not need the other features of LMDB's library (locks, writing, other databases in the file), and the library
+//! is in C.
 
 use std::cmp::Ordering;
 
 const MAGIC: u64 = 0xbeef_c0de;
-/// The version of the data format, the only one that there is.
+/// The version of the data format; there is no other.
 const VERSION: u64 = 1;
 /// Bytes before the content of a page.
 const PAGE_HEADER: usize = 16;
@@ -17,7 +17,7 @@ const NODE_HEADER: usize = 8;
 const MAX_DEPTH: usize = 32;
 const BRANCH: u64 = 0x01;
 const LEAF: u64 = 0x02;
-/// The value stands on pages of its own.
+/// The value is on its own pages.
 const BIG: u64 = 0x01;
 /// The value is a database, or several values.
 const NO_VALUE: u64 = 0x02 | 0x04;
@@ -33,7 +33,7 @@ pub(super) struct Lmdb {
 }
 
 impl Lmdb {
-    /// None if this is not such a file. What else is damaged is found missing.
+    /// Returns `None` if this is no LMDB file. Records in other damaged parts are not found.
     pub(super) fn new(bytes: Vec<u8>) -> Option<Self> {
         let mut lmdb = Self { bytes, page: 0, root: NONE };
         let first = lmdb.meta(0)?;
@@ -43,7 +43,7 @@ impl Lmdb {
         Some(lmdb)
     }
 
-    /// The number of the transaction that the page there is of, and the root of its main database.
+    /// The transaction number of the meta page there, and the root of its main database.
     fn meta(&self, at: usize) -> Option<(u64, u64)> {
         let is_meta = self.number(at + 16, 4)? == MAGIC && self.number(at + 20, 4)? == VERSION;
         is_meta.then_some((self.number(at + 144, 8)?, self.number(at + 128, 8)?))
@@ -63,7 +63,7 @@ impl Lmdb {
             if flags & BRANCH == 0 || nodes == 0 {
                 return None;
             }
-            // The first node of a branch has no key: it is for all below that of the second.
+            // The first node of a branch has no key: it covers all keys below the second's.
             let child = self.search(page, 1..nodes, key).unwrap_or_else(|after| after - 1);
             let node = self.node(page, child)?;
             number = self.number(node, 4)? | self.number(node + 4, 2)? << 32;
@@ -71,7 +71,7 @@ impl Lmdb {
         None
     }
 
-    /// The node of this key, or the one before which it would stand.
+    /// The node of this key, or else the index at which it would be inserted.
     fn search(&self, page: usize, nodes: std::ops::Range<usize>, key: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (nodes.start, nodes.end.max(nodes.start));
         while low < high {
@@ -85,7 +85,7 @@ impl Lmdb {
         Err(low)
     }
 
-    /// Where a node of a page begins.
+    /// The position of a node of a page.
     fn node(&self, page: usize, index: usize) -> Option<usize> {
         let offset = self.number(page.checked_add(PAGE_HEADER + 2 * index)?, 2)?;
         page.checked_add(usize::try_from(offset).ok()?)
@@ -112,7 +112,7 @@ impl Lmdb {
         self.bytes.get(at..at.checked_add(length)?)
     }
 
-    /// A number of so many bytes.
+    /// A little-endian number of `bytes` bytes.
     fn number(&self, at: usize, bytes: usize) -> Option<u64> {
         let bytes = self.bytes.get(at..at.checked_add(bytes)?)?;
         Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Tables that a site has already, as Postfix makes or asks them: files in memory, and servers that are asked beforehand.
+//! Existing tables of a site in Postfix's formats and protocols: files in memory, and servers, which are asked beforehand.
 
 mod cdb;
 mod lmdb;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 /// The kinds of tables.
 pub(super) const KINDS: &str = "cdb, lmdb, socketmap or tcp";
 
-/// A table in the place of a pattern.
+/// A table as a pattern.
 #[derive(Debug, Clone)]
 pub(super) enum Table {
-    /// A file that was read, under its name.
+    /// The content of a file, with its name.
     File(Arc<str>, Arc<Stored>),
     /// A server.
     Remote(Arc<RemoteTable>),
@@ -33,7 +33,7 @@ impl PartialEq for Table {
 
 impl Eq for Table {}
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Stored(Kind);
 
@@ -44,10 +44,10 @@ enum Kind {
 }
 
 impl Stored {
-    /// The content of a file of this kind.
+    /// Parses the content of a file of this kind.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected content.
     pub(super) fn new(kind: &str, bytes: Vec<u8>) -> Result<Self, String> {
         let stored = match kind {
             "cdb" => Cdb::new(bytes).map(Kind::Cdb),
@@ -90,13 +90,13 @@ impl fmt::Display for Table {
     }
 }
 
-/// What a table elsewhere is to be asked for a name.
+/// The question to a remote table for a name.
 pub(super) fn question(table: &RemoteTable, name: &Name) -> Question {
     Question { table: table.clone(), name: name.whole().to_owned(), keys: keys(name) }
 }
 
-/// The keys under which a name is looked up, as access(5) has them: the address, its domain, with a dot the domain and those above
-/// it, and the user. The first that is there counts.
+/// The keys under which a name is looked up, as in access(5): the address, its domain, with a leading dot the domain and those above it, and
+/// the user. The first that exists counts.
 fn keys(name: &Name) -> Vec<String> {
     let address = name.user().map(|_| name.whole().to_owned());
     let dotted = name.domains().map(|domain| format!(".{domain}"));
@@ -105,7 +105,7 @@ fn keys(name: &Name) -> Vec<String> {
     address.into_iter().chain(domain).chain(dotted).chain(user).collect()
 }
 
-/// Whether a value means that mail is wanted. In tables of access(5) some mean the contrary, or nothing.
+/// Whether a value means that mail is wanted. In tables of access(5), some values mean the contrary, or nothing.
 #[must_use]
 pub fn is_wanted(value: &[u8]) -> bool {
     let word = value.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default().to_ascii_uppercase();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn some_values_are_no_wish() {
+    fn some_values_do_not_want_mail() {
         for wanted in ["OK", "ok", "", "1", "permit", "250 x", "x@example.org", "yes please"] {
             assert!(is_wanted(wanted.as_bytes()), "{wanted}");
         }

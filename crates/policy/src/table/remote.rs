@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Tables that a server has. This crate asks nobody: it says what is to be asked of a message, and is told the answers.
+//! Tables of a server. This crate sends no requests: it returns the questions for a message, and takes the answers.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
-/// How a server is asked.
+/// The protocol of a table's server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// As in Postfix's socketmap_table(5), for the map of this name.
@@ -14,10 +14,10 @@ pub enum Protocol {
     Tcp,
 }
 
-/// Where a table is asked.
+/// A table of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RemoteTable {
-    /// How.
+    /// The protocol.
     pub protocol: Protocol,
     /// `HOST:PORT`, or the path of a Unix socket, which begins with a slash.
     pub address: String,
@@ -63,27 +63,27 @@ impl fmt::Display for RemoteTable {
     }
 }
 
-/// A name that a table is to be asked for.
+/// A name to look up in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Question {
     /// The table.
     pub table: RemoteTable,
-    /// The name as it is compared.
+    /// The normalized name.
     pub name: String,
-    /// The keys under which it is looked up; the first that is there counts.
+    /// The keys under which it is looked up; the first that exists counts.
     pub keys: Vec<String>,
 }
 
-/// What tables said of a message.
+/// The answers of tables for a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
     found: HashMap<RemoteTable, HashSet<String>>,
-    /// Why one did not answer, for whom that matters.
+    /// The reason why a table did not answer, if that matters.
     pub failed: Option<String>,
 }
 
 impl Answers {
-    /// A table has the name of a question.
+    /// Records that a table has the name of a question.
     pub fn add(&mut self, question: Question) {
         self.found.entry(question.table).or_default().insert(question.name);
     }

@@ -79,7 +79,7 @@ impl Anomalies {
         ]))
         .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + SHOWN_FOR > now)?, how)));
         let mut advice: Vec<String> =
-            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::told(&met.what))).collect();
+            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::remote_text(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
             advice.push(format!(
                 "reports wait in the log for {} s, and no aggregator counts them: is one running, and what does bulkmark fleet status \

@@ -121,7 +121,7 @@ impl RepeatedFailure {
         log::warn!(
             "{}: {what}: {}; a log that an older version set up needs `bulkmark fleet setup` once more, all else works without",
             fleet.url(),
-            bulkmark_types::told(&error.to_string())
+            bulkmark_types::remote_text(&error.to_string())
         );
     }
 }

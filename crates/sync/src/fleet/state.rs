@@ -10,7 +10,7 @@ use crate::follow_bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
 use bulkmark_counts::{FleetMark, OtherForm};
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -173,7 +173,7 @@ impl Fleet {
                 "{}: {} reports more than its rate, {} signatures a second, and this log does not hold it back: it may push the \
                  batches of others out before they are counted",
                 self.url,
-                told(&batch.client),
+                remote_text(&batch.client),
                 rate.map_or(0, NonZeroU32::get)
             );
         }
@@ -189,7 +189,7 @@ impl Fleet {
 
     /// Records that a batch could not be parsed, in a step made here.
     pub(super) fn skipped_batch(&self, what: &str) {
-        let what = told(what);
+        let what = remote_text(what);
         if self.anomalies.record(Source::Batches, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
@@ -197,7 +197,7 @@ impl Fleet {
 
     /// Records that the connection of a member was ended because it kept others waiting.
     pub(super) fn ended_stuck(&self, whose: &str) {
-        let what = format!("the connection was ended of {}", told(whose));
+        let what = format!("the connection was ended of {}", remote_text(whose));
         if self.anomalies.record(Source::Stuck, what.clone(), Instant::now()) {
             log::warn!("{}: a member kept others waiting: {what}", self.url);
         }
@@ -289,7 +289,7 @@ impl Fleet {
 
     pub(super) fn set_failing(&self, flow: Flow, error: &impl std::fmt::Display) {
         // It may quote the log.
-        self.link.set_failing(flow, told(&error.to_string()));
+        self.link.set_failing(flow, remote_text(&error.to_string()));
     }
 
     pub(super) fn set_working(&self, flow: Flow) {

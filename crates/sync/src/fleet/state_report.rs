@@ -3,7 +3,7 @@
 //! reading all of it is bounded and made printable.
 
 use crate::log::MAX_STATE_REPORT;
-use bulkmark_types::{LAST_TIME, Signature, told, visible};
+use bulkmark_types::{LAST_TIME, Signature, remote_text, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -148,7 +148,7 @@ impl ReportBody {
         for seconds in [lag_seconds, waiting_seconds].into_iter().flatten() {
             *seconds = LAST_TIME.min(*seconds);
         }
-        *program = cut(&told(program), MAX_PROGRAM);
+        *program = cut(&remote_text(program), MAX_PROGRAM);
         self.every = self.every.clamp(1, 600);
         self.mailings.retain(|mailing| mailing.signature.parse::<Signature>().is_ok());
         self.mailings.truncate(MAX_MAILINGS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a postmaster fears of a bulk detector: letters by different people, refused for what their company puts below them.
-//! And what he wants it for: a mailing, whatever stands below that.
+//! The main risk of a bulk detector: letters by different people that are refused because of their company's text below. And its purpose:
+//! mailings are found, whatever is below them.
 
 use crate::memory::Ledger;
 use bulkmark_samples::prose::Prose;
@@ -9,10 +9,10 @@ use bulkmark_types::{ClientNetwork, Provenance};
 /// The count from which on mail is refused.
 pub(crate) const BULK: u32 = 20;
 
-/// Keys under which everything is tried: each chooses other passages.
+/// The keys of all tests: each chooses other passages.
 pub(crate) const KEYS: std::ops::Range<u8> = 0..4;
 
-/// What the sender of a campaign wants of its readers.
+/// The link of a campaign.
 pub(crate) const LINK: &str = " http://www.offers.example/order ";
 
 pub(crate) fn message(text: &str) -> Vec<u8> {
@@ -24,7 +24,7 @@ fn company() -> Provenance {
     Provenance { network: Some(ClientNetwork::of([192, 0, 2, 7].into())), domain: None }
 }
 
-/// How many of a hundred letters of so many words above the block are bulk, with all keys.
+/// The number of bulk letters among a hundred with `own` words above the block, for all keys.
 fn bulk_letters(own: usize, block: &str, before: impl Fn(&mut Ledger)) -> usize {
     let mut bulk = 0;
     for key in KEYS {
@@ -82,8 +82,8 @@ fn a_message_to_many_makes_no_letter_bulk() {
     }
 }
 
-/// Whoever has a letter of a company has its disclaimer, and may send it often. What comes before it is noticed is hurt; that
-/// is a letter in a hundred, and no more.
+/// Anybody with a letter of a company has its disclaimer, and may send it often. Only letters before its detection as a block are affected:
+/// at most one in a hundred.
 #[test]
 fn a_stranger_who_sends_the_block_alone_hurts_few_letters() {
     let alone = message(&disclaimer());
@@ -93,7 +93,7 @@ fn a_stranger_who_sends_the_block_alone_hurts_few_letters() {
     }
 }
 
-/// Each copy greets somebody else, and each ends with what all mail of the firm ends with.
+/// Each copy has another greeting, and ends with the text that all mail of the firm has.
 #[test]
 fn a_mailing_reaches_the_threshold_above_a_known_block() {
     let (offer, names) = (Prose::new(11).text(60), &mut Prose::new(12));
@@ -114,8 +114,8 @@ fn a_mailing_reaches_the_threshold_above_a_known_block() {
     }
 }
 
-/// Copies that differ here and there are no letters: the new does not stand above the known. Those without a link, an address or a number
-/// could be letters rather, and fewer of them are known.
+/// Copies that differ in places are no letters: the new text is not above the known one. Copies without a link, an address or a number could
+/// be letters instead, so fewer of them are recognized.
 #[test]
 fn changed_copies_go_on_counting() {
     let offer: Vec<String> = Prose::new(21).text(150).split_whitespace().map(str::to_owned).collect();

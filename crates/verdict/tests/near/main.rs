@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which messages the near signatures count together, and which apart, when a ledger is asked about them as the milter asks its own.
+//! The messages that near signatures count together or separately, with a ledger that is asked as the milter asks its own.
 
 mod letters;
 mod memory;

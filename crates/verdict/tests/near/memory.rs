@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A ledger in memory, which is asked as the milter asks its own.
+//! A ledger in memory, asked as the milter asks its own.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::Counts;
@@ -21,13 +21,13 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// The same under the key of this number.
+    /// A ledger with the key of this number.
     pub(crate) fn under(key: u8) -> Self {
         let key = format!("the key number {key} of the tests");
         Self { key: FederationKey::from_bytes(key.as_bytes()).unwrap(), counts: HashMap::new() }
     }
 
-    /// How often it was seen by its `near` signatures, this time included; 0 where it has none.
+    /// Reports a message and returns its near count, this one included; 0 if it has no near signatures.
     pub(crate) fn see(&mut self, raw: &[u8]) -> u32 {
         self.report(raw, 1).near.unwrap_or(0)
     }
@@ -37,7 +37,7 @@ impl Ledger {
         self.count(raw, 1, sender.clone()).near.unwrap_or(0)
     }
 
-    /// Counts a message to so many recipients.
+    /// Reports a message to this many recipients.
     pub(crate) fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
         self.count(raw, recipients, Provenance::default())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! New text beside known text can be a letter or a disguised copy, and the sender decides. A firm keeps sending its own disclaimer from
-//! its network or verified domain; a campaign comes from ever other networks.
+//! New text beside known text can be a letter or a disguised copy, and the sender decides. A firm keeps sending its own disclaimer from its
+//! network or verified domain; a campaign comes from ever new networks.
 
 use crate::letters::{BULK, KEYS, LINK, disclaimer, message};
 use crate::memory::Ledger;
@@ -22,7 +22,7 @@ fn bulk(counts: &[u32]) -> usize {
     counts.iter().filter(|&&count| count >= BULK).count()
 }
 
-/// Under each key, the counts of so many messages, which `sent` writes one after another. The ledger has seen `before`.
+/// For each key, the counts of `number` messages that `sent` writes one after another, after `before` filled the ledger.
 fn counts_after(
     before: impl Fn(&mut Ledger),
     number: usize,
@@ -58,12 +58,13 @@ fn offer() -> String {
     Prose::new(31).text(150)
 }
 
-/// The text between so many new words.
+/// The text between this many new words.
 fn between(writer: &mut Prose, (above, below): (usize, usize), text: &str) -> String {
     writer.text(above) + text + &writer.text(below)
 }
 
-/// A text without a link, an address or a number is a letter sooner: one line is known, two lines above it are a letter.
+/// A text without a link, an address or a number is more likely a letter: with one line above it is still recognized, with two it is a
+/// letter.
 #[test]
 fn a_campaign_from_many_networks_is_bulk_whatever_line_each_copy_has() {
     let without = DISGUISES.into_iter().filter(|(above, below)| above + below < 24);
@@ -88,9 +89,9 @@ fn letters_below_the_warning_of_a_gateway_are_no_bulk() {
     }
 }
 
-/// Above, since few passages of a text's end are chosen: there the rule needs more new words.
+/// Only above, since few passages of a text's end are chosen: below a text the rule needs more new words.
 #[test]
-fn text_with_ever_other_lines_from_one_network_is_its_own() {
+fn text_with_different_lines_from_one_network_is_its_own_block() {
     for disguise in [(12, 0), (12, 12), (24, 0)] {
         let all = counts(60, |writer, _| (network(1), between(writer, disguise, &offer())));
         none_is_bulk(&all, &format!("{disguise:?}"));
@@ -113,7 +114,7 @@ fn letters_of_one_firm_above_its_disclaimer_are_no_bulk() {
 
 /// Spammers add less text than that.
 #[test]
-fn long_letters_are_no_bulk_whoever_sends_them() {
+fn long_letters_are_no_bulk_from_any_sender() {
     let all = counts(100, |writer, n| (network(n), writer.text(90) + &disclaimer()));
     none_is_bulk(&all, "ninety words");
 }
@@ -136,7 +137,7 @@ fn strangers_who_disguise_a_disclaimer_hurt_few_letters_of_its_owner() {
     }
 }
 
-/// Networks are shared, so one must have sent a tenth of all such messages: here 22 or so.
+/// Networks are shared, so one must have sent a tenth of all such messages: here about 22.
 #[test]
 fn a_network_without_a_domain_takes_longer() {
     for own in [20, 60] {
@@ -160,9 +161,9 @@ fn a_new_head_on_some_copies_hides_no_others() {
     }
 }
 
-/// A forwarded mailing. Under some keys one in twenty is missed.
+/// A forwarded mailing. With some keys, one in twenty is missed.
 #[test]
-fn words_above_what_others_send_as_it_is_make_no_bulk() {
+fn words_above_a_forwarded_mailing_make_no_bulk() {
     let mailing = |ledger: &mut Ledger| {
         for n in 0..60 {
             ledger.see_from(&network(100 + n), &message(&offer()));
@@ -174,7 +175,7 @@ fn words_above_what_others_send_as_it_is_make_no_bulk() {
 }
 
 #[test]
-fn one_answer_to_ever_other_mail_is_no_bulk() {
+fn one_answer_to_different_mail_is_no_bulk() {
     let all = counts(60, |writer, n| {
         let quoted: String = writer.text(40).lines().map(|line| format!("> {line}\n")).collect();
         let answer = "Approved, please go ahead with it as we have agreed.\n\n";
@@ -187,16 +188,16 @@ fn one_answer_to_ever_other_mail_is_no_bulk() {
     assert!(alone.iter().all(|counts| counts.last() == Some(&60)), "{alone:?}");
 }
 
-/// Its networks are many, so it is no block of any. What it hands on is new each time, and the larger part.
+/// It has many networks, so it is no network's own block. The forwarded text is new each time, and the larger part.
 #[test]
-fn the_same_line_above_ever_other_mail_is_no_bulk_whoever_sends_it() {
+fn the_same_line_above_different_mail_is_no_bulk_from_any_sender() {
     let all = counts(60, |writer, n| {
         let line = Prose::new(44).text(24);
-        let handed_on = writer.text(60);
+        let forwarded = writer.text(60);
         let head = format!("From: A{n} <a{n}@x.example>\nSent: 2 March\nTo: B <b@y.example>\nSubject: c{n}");
-        (network(n), format!("{line}\n-----Original Message-----\n{head}\n\n{handed_on}"))
+        (network(n), format!("{line}\n-----Original Message-----\n{head}\n\n{forwarded}"))
     });
-    none_is_bulk(&all, "handed on");
+    none_is_bulk(&all, "forwarded");
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn a_form_with_new_text_inside_is_no_bulk() {
     }
 }
 
-/// Even in a campaign. Below a text the rule needs more new words.
+/// Even in a campaign. Below a text, the rule needs more new words.
 #[test]
 fn a_message_of_which_two_fifths_are_new_is_no_bulk_by_the_rest() {
     let known = Prose::new(43).text(70);

@@ -41,7 +41,7 @@ fn paragraphs(text: &str) -> String {
     text.lines().map(|line| format!("<p>{line}</p>\n")).collect()
 }
 
-/// The second one is seen as a copy of the first, under nearly every key: each chooses other passages.
+/// The second message counts as a copy of the first, with nearly every key: each chooses other passages.
 #[track_caller]
 fn joined(a: &[u8], b: &[u8]) {
     let joins = |key: &u8| {
@@ -137,7 +137,7 @@ fn the_same_in_another_form() {
         .into_bytes()
     };
     joined(&html(&paragraphs(TEXT)), &alternative(TEXT, &paragraphs(TEXT)));
-    // What a reader is not shown does not matter.
+    // A hidden alternative does not matter.
     joined(&html(&paragraphs(TEXT)), &alternative(OTHER, &paragraphs(TEXT)));
     apart(&plain(OTHER), &alternative(OTHER, &paragraphs(TEXT)));
     let utf16 = TEXT.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
@@ -146,7 +146,7 @@ fn the_same_in_another_form() {
 }
 
 #[test]
-fn what_is_not_shown_in_html() {
+fn hidden_text_in_html_does_not_matter() {
     let noise = |n: usize| {
         [
             format!("<span style=\"display:none\">hidden{n} words{n} of{n} noise{n}</span>"),
@@ -223,9 +223,9 @@ fn reports_of_programs_have_none() {
     assert!(!near(report(TEXT).as_bytes()).is_empty());
 }
 
-/// Whatever else a message holds, a report in it takes no signature from the rest.
+/// A report inside a message does not affect the signatures of the rest.
 #[test]
-fn of_a_message_with_a_report_only_the_report_is_left_out() {
+fn only_the_report_inside_a_message_is_ignored() {
     let mixed = |parts: &[&str]| {
         let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
         format!("{OF_DAEMON}Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n").into_bytes()
@@ -239,14 +239,14 @@ fn of_a_message_with_a_report_only_the_report_is_left_out() {
         let raw = mixed(&parts);
         assert_eq!(near(&raw), of_text, "{}", String::from_utf8_lossy(&raw));
     }
-    // Below an enclosed message, and among alternatives.
+    // Also below an enclosed message, and among alternatives.
     let enclosed = format!("Content-Type: message/rfc822\n\n{empty}");
     assert_eq!(near(&mixed(&[&*text, &*enclosed])), of_text);
     let alternatives = format!(
         "{OF_DAEMON}Content-Type: multipart/alternative; boundary=a\n\n--a\n{text}\n--a\n{other}\n--a--\n"
     );
     assert_eq!(near(alternatives.as_bytes()), of_text);
-    // What has no parts is no report; mail programs show it as text.
+    // A message without parts is no report; mail programs show it as text.
     let called = format!("Content-Type: multipart/report; boundary=r\n\n{TEXT}");
     assert_eq!(near(called.as_bytes()), of_text);
 }
@@ -294,7 +294,7 @@ fn files_and_links_count_where_there_is_no_text() {
     joined(&picture("", 1, ""), &picture("", 1, "noise at the end"));
     joined(&picture("buy now", 1, ""), &picture("buy now", 1, "noise at the end"));
     apart(&picture("wow", 1, ""), &picture("wow", 2, ""));
-    // Where there is text, the file only comes with it.
+    // If there is text, the file belongs to it.
     apart(&picture(TEXT, 1, ""), &picture(OTHER, 1, ""));
     let links = |id: usize| {
         html(&format!(
@@ -303,7 +303,7 @@ fn files_and_links_count_where_there_is_no_text() {
         ))
     };
     joined(&links(1), &links(2));
-    // Who sends one link sends it with what he has to say.
+    // A single link belongs to the words beside it.
     let link = |what: &str| plain(&format!("{what} http://news.example/{}", what.len()));
     apart(&link("look"), &link("interesting"));
 }
@@ -318,7 +318,7 @@ fn links_to_other_pages_of_one_site_are_other_links() {
     joined(&films("a1", "b1"), &films("a1", "b1"));
 }
 
-/// Where the links of a footer lead says nothing of the few words above it.
+/// The links of a footer do not identify the few words above it.
 #[test]
 fn links_below_a_text_are_no_message() {
     let mut ledger = Ledger::default();
@@ -332,9 +332,9 @@ fn links_below_a_text_are_no_message() {
     assert!(counts.iter().all(|&count| count <= 4), "{counts:?}");
 }
 
-/// A file that comes with ever other words: after a few, it counts for nothing.
+/// A file that keeps coming with different words loses its weight after a few messages.
 #[test]
-fn what_comes_with_ever_other_text_loses_its_weight() {
+fn a_file_with_different_text_each_time_loses_its_weight() {
     for length in [3, 20] {
         let mut ledger = Ledger::default();
         let words: Vec<&str> = OTHER.split_whitespace().collect();
@@ -354,7 +354,7 @@ fn what_comes_with_ever_other_text_loses_its_weight() {
     assert_eq!(last, Some(60));
 }
 
-/// Copies of which half is other text each time are still counted.
+/// Copies with half of their text different are still counted.
 #[test]
 fn copies_with_much_other_text_go_on_counting() {
     let mut ledger = Ledger::default();

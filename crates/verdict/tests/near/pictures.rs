@@ -81,7 +81,7 @@ impl Picture {
         Self { pixels: pixels.collect(), ..*self }
     }
 
-    /// As PNG.
+    /// The picture as PNG.
     fn png(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
@@ -91,7 +91,7 @@ impl Picture {
         bytes
     }
 
-    /// As GIF.
+    /// The picture as GIF.
     fn gif(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let palette: Vec<u8> = (0..=255).flat_map(|grey| [grey; 3]).collect();
@@ -103,7 +103,7 @@ impl Picture {
         bytes
     }
 
-    /// As lossless WebP.
+    /// The picture as lossless WebP.
     fn webp(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let encoder = image_webp::WebPEncoder::new(&mut bytes);
@@ -122,7 +122,7 @@ fn quoted_printable(bytes: &[u8]) -> String {
     text
 }
 
-/// A page that shows the enclosed file in the place of `{}`.
+/// A page that shows the enclosed file at `{}`.
 fn page(html: &str, bytes: &[u8]) -> Vec<u8> {
     let html = html.replace("{}", "<a href='https://shop.example/'><img src='cid:p@x.example'></a>");
     format!(
@@ -138,7 +138,7 @@ fn counts(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<u32> {
     messages.into_iter().map(|message| ledger.see(&message)).collect()
 }
 
-/// So many messages, all counted together.
+/// The counts of `number` messages, all counted together.
 fn all(number: u32) -> Vec<u32> {
     (1..=number).collect()
 }
@@ -156,7 +156,7 @@ fn a_picture_is_the_same_with_noise_in_another_size_cut_and_framed() {
         text.framed(200),
         text.map(|grey| grey / 2 + 60),
     ];
-    // Of a copy a band or two may be another one.
+    // A copy may differ in a band or two.
     let counts = counts(copies.map(|copy| page("{}", &copy.png())));
     assert!(counts.iter().zip(1..).all(|(&count, n)| count + 1 >= n), "{counts:?}");
 }
@@ -176,7 +176,7 @@ fn pictures_of_other_text_are_others() {
     assert_eq!(counts(pictures), vec![1; 80]);
 }
 
-/// Random words that follow a picture as large as the page are nothing to its reader.
+/// Random words after a picture as large as the page do not matter.
 #[test]
 fn words_behind_a_large_picture_do_not_matter() {
     let picture = Picture::of_text(3, 500, 400).png();
@@ -184,7 +184,7 @@ fn words_behind_a_large_picture_do_not_matter() {
     assert_eq!(counts(copies), all(30));
 }
 
-/// A logo of any size, nor a card of the season below a few words.
+/// Neither does a logo of any size, nor a seasonal card below a few words.
 #[test]
 fn logos_join_no_letters() {
     for (logo, letter) in [
@@ -192,7 +192,7 @@ fn logos_join_no_letters() {
         (Picture::logo(140, 44), "{}"),
         (Picture::logo(300, 100), "<p>OWN</p>{}"),
         (Picture::logo(300, 100), "{}<p>OWN</p>"),
-        // The card of the season, or the banner of a fair.
+        // A seasonal card, or a fair's banner.
         (Picture::of_text(4, 600, 400), "<p>OWN</p>{}"),
     ] {
         let logo = logo.png();
@@ -213,7 +213,7 @@ fn pictures_on_the_net_are_known_by_their_path() {
     };
     assert_eq!(counts((0..25).map(|n| remote("pictures/autumn-prices-at-the-harbour.jpg", n))), all(25));
     assert!(counts((0..25).map(|n| remote("img/logo.png", n))).iter().all(|&count| count <= 1));
-    // Below a text it is what stands below all of somebody's letters.
+    // Below a text, it may be part of all of a sender's letters.
     let below = |n| {
         [
             &b"Content-Type: text/html\n\n"[..],
@@ -225,8 +225,8 @@ fn pictures_on_the_net_are_known_by_their_path() {
     assert!(counts((0..25).map(below)).iter().all(|&count| count <= 4));
 }
 
-/// A header that promises more than anybody can show, a picture that ends too soon, one that is something else behind its
-/// first bytes: none is decoded beyond the bounds, and the rest of the message is read.
+/// A header with an impossible size, a truncated picture, one with other data after its first bytes: none is decoded beyond the bounds, and
+/// the rest of the message is read.
 #[test]
 fn bombs_and_broken_pictures_are_files() {
     let whole = Picture::of_text(5, 400, 300).png();

@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::names::{ANSWER, get_of};
 use crate::log::types::{LogError, Place};
 use async_nats::{HeaderMap, Message, StatusCode};
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -35,7 +35,7 @@ struct Failure {
 
 impl From<Failure> for LogError {
     fn from(failure: Failure) -> Self {
-        let what = told(&failure.description);
+        let what = remote_text(&failure.description);
         match failure.err_code {
             NO_SUCH_STREAM => {
                 Self::NotSetUp(format!("the log is not set up: {what}; see bulkmark fleet setup"))
@@ -64,7 +64,7 @@ struct Answer {
 /// Parses an answer, or the error in its place.
 fn answer<T: DeserializeOwned>(message: &Message) -> Result<Result<T, Failure>, LogError> {
     let unexpected = |e: serde_json::Error| {
-        LogError::Unavailable(told(&format!("{} answered something else: {e}", message.subject)))
+        LogError::Unavailable(remote_text(&format!("{} answered something else: {e}", message.subject)))
     };
     if let Some(failure) = serde_json::from_slice::<Answer>(&message.payload).map_err(unexpected)?.error {
         return Ok(Err(failure));
@@ -179,7 +179,7 @@ pub(super) async fn state(
 
 fn time(text: &str) -> Result<SystemTime, LogError> {
     humantime_serde::re::humantime::parse_rfc3339(text)
-        .map_err(|e| LogError::Unavailable(told(&format!("the log sent the time as {text:?}: {e}"))))
+        .map_err(|e| LogError::Unavailable(remote_text(&format!("the log sent the time as {text:?}: {e}"))))
 }
 
 /// A stored message.
@@ -204,7 +204,7 @@ pub(super) async fn get(
         Some(StatusCode::NOT_FOUND) => return Ok(None),
         Some(status) if status.as_u16() >= 300 => {
             let why = message.description.as_deref().unwrap_or_default();
-            return Err(LogError::Unavailable(told(&format!("{subject}: {status} {why}"))));
+            return Err(LogError::Unavailable(remote_text(&format!("{subject}: {status} {why}"))));
         }
         _ => (),
     }

@@ -13,7 +13,7 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, ServerAddr, StatusCode, Subscriber,
 };
 use bulkmark_ledger::random_bytes;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
@@ -104,7 +104,7 @@ impl Connection {
         });
         let servers = servers(settings)?;
         let options = options(settings, &shared, servers.len())?;
-        let unusable = |e: &dyn std::error::Error| LogError::Setup(told(&e.to_string()));
+        let unusable = |e: &dyn std::error::Error| LogError::Setup(remote_text(&e.to_string()));
         let client = options.connect(servers).await.map_err(|e| unusable(&e))?;
         let inbox = client.subscribe(format!("{}*", shared.inbox)).await.map_err(|e| unusable(&e))?;
         let answers = tokio::spawn(dispatch_answers(inbox, Arc::clone(&shared)));
@@ -131,7 +131,9 @@ impl Connection {
         let deadline = Instant::now() + ANSWER;
         self.connected(deadline).await?;
         let subscriber = timeout_at(deadline, self.client.subscribe(subject)).await;
-        subscriber.map_err(|_| self.silent(subject))?.map_err(|e| LogError::Unavailable(told(&e.to_string())))
+        subscriber
+            .map_err(|_| self.silent(subject))?
+            .map_err(|e| LogError::Unavailable(remote_text(&e.to_string())))
     }
 
     /// Publishes, and awaits the answer. Returns an error after the deadline at the latest: the request may have been received all the
@@ -155,7 +157,7 @@ impl Connection {
         let headers = headers.unwrap_or_default();
         let publish = self.client.publish_with_reply_and_headers(subject.to_owned(), inbox, headers, payload);
         let published = timeout_at(deadline, publish).await.map_err(|_| self.silent(subject))?;
-        published.map_err(|e| LogError::Unavailable(told(&e.to_string())))?;
+        published.map_err(|e| LogError::Unavailable(remote_text(&e.to_string())))?;
         self.shared.link.sent(size);
         let answer = timeout_at(deadline, answer).await.map_err(|_| self.silent(subject))?;
         let answer =
@@ -235,7 +237,7 @@ impl Shared {
         let denied: Vec<_> =
             self.waiting.lock().extract_if(|_, waiting| waiting.subject == subject).collect();
         for (_, waiting) in denied {
-            let _ = waiting.answer.send(Err(LogError::Denied(told(error))));
+            let _ = waiting.answer.send(Err(LogError::Denied(remote_text(error))));
         }
     }
 
@@ -249,7 +251,7 @@ impl Shared {
         if let (Some(trouble), false) = (&mut *self.trouble.lock(), failed.is_empty()) {
             // It may quote a certificate.
             let denied = servers.iter().filter_map(|server| server.last_error.as_deref()).any(is_denied);
-            *trouble = Trouble { text: told(&failed.join("; ")), denied };
+            *trouble = Trouble { text: remote_text(&failed.join("; ")), denied };
         }
         self.gaps.send_modify(|times| *times += 1);
     }
@@ -283,8 +285,9 @@ fn servers(settings: &Settings) -> Result<Vec<ServerAddr>, LogError> {
         Host::Tcp(name, port) => Ok(format!("{scheme}://{name}:{port}")),
         Host::Unix(path) => Err(LogError::Setup(format!("{}: NATS has no Unix sockets", path.display()))),
     };
-    let parse =
-        |url: String| url.parse::<ServerAddr>().map_err(|e| LogError::Setup(told(&format!("{url}: {e}"))));
+    let parse = |url: String| {
+        url.parse::<ServerAddr>().map_err(|e| LogError::Setup(remote_text(&format!("{url}: {e}"))))
+    };
     settings.address()?.hosts.into_iter().map(|host| url(host).and_then(parse)).collect()
 }
 

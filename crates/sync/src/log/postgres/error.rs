@@ -2,7 +2,7 @@
 //! The meaning of PostgreSQL's errors for a fleet.
 
 use crate::log::types::LogError;
-use bulkmark_types::told;
+use bulkmark_types::remote_text;
 use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 pub(super) fn meaning(error: &Error) -> LogError {
     let Some(known) = error.as_db_error() else { return without_code(error) };
     // It may quote text of others.
-    let text = told(&format!("{} ({})", known.message(), known.code().code()));
+    let text = remote_text(&format!("{} ({})", known.message(), known.code().code()));
     let code = known.code();
     if *code == SqlState::INSUFFICIENT_PRIVILEGE || code.code().starts_with("28") {
         return LogError::Denied(text);
@@ -50,7 +50,7 @@ fn without_code(error: &Error) -> LogError {
             "it asks for Kerberos or the like; a password or a certificate can be had".to_owned(),
         );
     }
-    LogError::Unavailable(told(&text))
+    LogError::Unavailable(remote_text(&text))
 }
 
 /// Whether the connection is unusable: it ended, or leads to a read-only server.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A message that comes through several interfaces is counted once.
 //!
-//! A mail server may ask by the milter protocol, and its content filter by another interface a moment later. Of copies of one message, as many
-//! are counted as came through the interface that saw most of them; so what comes through one interface alone counts in full, whatever
-//! Message-ID it has. It is the same with what else is added up: what an account sent, and what traps got.
+//! A mail server may ask by the milter protocol, and its content filter through another interface a moment later. Of the copies of one
+//! message, as many count as came through the interface with the most; so mail through one interface only counts in full, whatever its
+//! Message-ID. The same holds for other sums: mail of accounts, and mail to traps.
 
 use crate::activity::Interface;
 use bulkmark_types::Signature;
@@ -12,30 +12,30 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
-/// How long a message is remembered, in seconds.
+/// The time that a message is remembered, in seconds.
 const WINDOW: u64 = 60;
 
-/// Messages that are remembered, in some 10 MB a minute. Of more, those beyond may be counted twice.
-const MOST: usize = 1 << 16;
+/// The most messages that are remembered, in some 10 MB a minute. Others may be counted twice.
+const MAX_MESSAGES: usize = 1 << 16;
 
-/// Interfaces that there may be.
+/// The number of interfaces.
 const INTERFACES: usize = 3;
 
-/// Messages of the last minute, by what names them.
+/// Messages of the last minute, by their names.
 #[derive(Default)]
-pub(super) struct Twice {
-    /// None where all messages come through one interface.
+pub(super) struct Duplicates {
+    /// `None` if all messages come through one interface.
     seen: Option<Mutex<Seen>>,
     hasher: RandomState,
 }
 
-/// Two minutes' messages: those of the older one make way at the end of the newer one.
+/// The messages of two minutes: the older minute is dropped when the newer one ends.
 #[derive(Default)]
 struct Seen {
     /// The number of each message, by its names.
     numbers: [HashMap<u64, u64>; 2],
     messages: [HashMap<u64, Copies>; 2],
-    /// When the newer minute began, in seconds since 1970.
+    /// The beginning of the newer minute, in seconds since 1970.
     since: u64,
     next: u64,
 }
@@ -43,21 +43,21 @@ struct Seen {
 /// Copies of one message.
 #[derive(Debug, Clone, Copy, Default)]
 struct Copies {
-    /// Those that came through each interface.
+    /// The number of copies through each interface.
     of: [u32; INTERFACES],
     counted: u32,
-    /// When the last one came, in seconds since 1970.
+    /// The time of the last one, in seconds since 1970.
     at: u64,
 }
 
-/// What is counted of a message. An interface may know of a login or of a trap where another does not, so each is counted by itself.
+/// The aspects of a message that are counted. An interface may know a login or a trap that another does not, so each is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Of {
+pub(super) enum Aspect {
     /// Its signatures.
     Signatures,
-    /// Recipients to whom an account sent it.
+    /// Recipients of an account's message.
     Account,
-    /// That traps got it.
+    /// Copies to traps.
     Traps,
 }
 
@@ -71,17 +71,17 @@ pub(super) struct Names<'a> {
     pub(super) content: Option<Signature>,
 }
 
-impl Twice {
+impl Duplicates {
     /// For a daemon with several interfaces.
-    pub(super) fn watching() -> Self {
+    pub(super) fn for_several_interfaces() -> Self {
         Self { seen: Some(Mutex::default()), hasher: RandomState::new() }
     }
 
-    /// How many of `times` that came through an interface are still to be counted.
-    pub(super) fn left(
+    /// The part of `times` copies through an interface that is not counted yet.
+    pub(super) fn uncounted(
         &self,
         interface: Interface,
-        (of, names): (Of, Names<'_>),
+        (of, names): (Aspect, Names<'_>),
         times: u32,
         now: u64,
     ) -> u32 {
@@ -90,15 +90,15 @@ impl Twice {
         if names.is_empty() {
             return times;
         }
-        seen.lock().left(interface, &names, times, now)
+        seen.lock().uncounted(interface, &names, times, now)
     }
 
-    /// Numbers of what names a message; nobody outside can make two that are equal.
-    fn names(&self, of: Of, Names { queue_id, message_id, content }: Names<'_>) -> Vec<u64> {
+    /// Hashes of a message's names; nobody outside can make two that are equal.
+    fn names(&self, of: Aspect, Names { queue_id, message_id, content }: Names<'_>) -> Vec<u64> {
         let [queue_id, message_id] =
             [queue_id, message_id].map(|id| id.map(str::trim).filter(|id| !id.is_empty()));
         let content = content.map(Signature::to_bytes);
-        // Without content the Message-ID tells messages of one queue id apart.
+        // Without content, the Message-ID distinguishes messages with one queue id.
         let beside_queue_id = message_id.filter(|_| content.is_none());
         let by_queue_id = queue_id.map(|id| self.hasher.hash_one((of, 0u8, id, content, beside_queue_id)));
         let by_message_id = message_id.map(|id| self.hasher.hash_one((of, 1u8, id, content)));
@@ -107,10 +107,10 @@ impl Twice {
 }
 
 impl Seen {
-    fn left(&mut self, interface: Interface, names: &[u64], times: u32, now: u64) -> u32 {
-        self.turn(now);
+    fn uncounted(&mut self, interface: Interface, names: &[u64], times: u32, now: u64) -> u32 {
+        self.begin_minute(now);
         let known = names.iter().find_map(|name| self.numbers.iter().find_map(|of| of.get(name)).copied());
-        let is_full = self.numbers[0].len() + names.len() > MOST;
+        let is_full = self.numbers[0].len() + names.len() > MAX_MESSAGES;
         if is_full && known.is_none() {
             return times;
         }
@@ -133,7 +133,7 @@ impl Seen {
     }
 
     /// Begins another minute, when it is time.
-    fn turn(&mut self, now: u64) {
+    fn begin_minute(&mut self, now: u64) {
         if now.abs_diff(self.since) > WINDOW {
             self.numbers.swap(0, 1);
             self.messages.swap(0, 1);
@@ -152,39 +152,57 @@ mod tests {
         Names { queue_id: None, message_id: Some(message_id), content: None }
     }
 
-    /// As many copies count as the interface saw through which most came, in whatever order they come.
+    /// As many copies count as came through the interface with the most, in any order.
     #[test]
     fn a_message_counts_once_however_many_interfaces_it_comes_through() {
-        let twice = Twice::watching();
-        let left = |interface, id, times| twice.left(interface, (Of::Signatures, names(id)), times, 1000);
+        let duplicates = Duplicates::for_several_interfaces();
+        let left = |interface, id, times| {
+            duplicates.uncounted(interface, (Aspect::Signatures, names(id)), times, 1000)
+        };
         assert_eq!(left(Interface::Milter, "<a>", 3), 3);
         assert_eq!([left(Interface::Dccifd, "<a>", 1), left(Interface::Dccifd, "<a>", 1)], [0, 0]);
         assert_eq!(left(Interface::Http, "<a>", 5), 2, "two more recipients than before");
         assert_eq!(left(Interface::Milter, "<b>", 1), 1, "another message");
         for _ in 0..100 {
-            assert_eq!(
-                left(Interface::Milter, "<c>", 1),
-                1,
-                "what comes through one interface counts in full"
-            );
+            assert_eq!(left(Interface::Milter, "<c>", 1), 1, "mail through one interface counts in full");
         }
-        assert_eq!(left(Interface::Dccifd, "", 1), 1, "nothing names it");
-        assert_eq!(Twice::default().left(Interface::Milter, (Of::Signatures, names("<a>")), 2, 1000), 2);
+        assert_eq!(left(Interface::Dccifd, "", 1), 1, "it has no name");
+        assert_eq!(
+            Duplicates::default().uncounted(Interface::Milter, (Aspect::Signatures, names("<a>")), 2, 1000),
+            2
+        );
     }
 
     #[test]
-    fn either_name_tells_it_and_for_a_minute() {
-        let twice = Twice::watching();
+    fn either_name_identifies_it_for_a_minute() {
+        let duplicates = Duplicates::for_several_interfaces();
         let content = Some(Signature::from_bytes([1; 16]));
         let of = |queue_id, message_id| Names { queue_id, message_id, content };
-        assert_eq!(twice.left(Interface::Milter, (Of::Signatures, of(Some("4A"), Some("<a>"))), 1, 1000), 1);
-        assert_eq!(twice.left(Interface::Dccifd, (Of::Signatures, of(None, Some("<a>"))), 1, 1010), 0);
-        assert_eq!(twice.left(Interface::Http, (Of::Signatures, of(Some("4A"), None)), 1, 1059), 0);
-        assert_eq!(twice.left(Interface::Http, (Of::Signatures, of(Some("4B"), Some("<b>"))), 1, 1059), 1);
+        assert_eq!(
+            duplicates.uncounted(
+                Interface::Milter,
+                (Aspect::Signatures, of(Some("4A"), Some("<a>"))),
+                1,
+                1000
+            ),
+            1
+        );
+        assert_eq!(
+            duplicates.uncounted(Interface::Dccifd, (Aspect::Signatures, of(None, Some("<a>"))), 1, 1010),
+            0
+        );
+        assert_eq!(
+            duplicates.uncounted(Interface::Http, (Aspect::Signatures, of(Some("4A"), None)), 1, 1059),
+            0
+        );
+        assert_eq!(
+            duplicates.uncounted(Interface::Http, (Aspect::Signatures, of(Some("4B"), Some("<b>"))), 1, 1059),
+            1
+        );
         for interface in [Interface::Dccifd, Interface::Milter] {
             let at = 1120 + u64::from(interface == Interface::Milter) * 61;
             assert_eq!(
-                twice.left(interface, (Of::Signatures, of(None, Some("<a>"))), 1, at),
+                duplicates.uncounted(interface, (Aspect::Signatures, of(None, Some("<a>"))), 1, at),
                 1,
                 "a minute later it is another"
             );
@@ -194,21 +212,21 @@ mod tests {
     /// The same Message-ID over another body is another message.
     #[test]
     fn a_message_id_alone_names_nothing() {
-        let twice = Twice::watching();
+        let duplicates = Duplicates::for_several_interfaces();
         let body = |n| Some(Signature::from_bytes([n; 16]));
         let of = |n| Names { queue_id: None, message_id: Some("<a>"), content: body(n) };
-        assert_eq!(twice.left(Interface::Milter, (Of::Signatures, of(1)), 1, 1000), 1);
-        assert_eq!(twice.left(Interface::Dccifd, (Of::Signatures, of(2)), 1, 1000), 1);
+        assert_eq!(duplicates.uncounted(Interface::Milter, (Aspect::Signatures, of(1)), 1, 1000), 1);
+        assert_eq!(duplicates.uncounted(Interface::Dccifd, (Aspect::Signatures, of(2)), 1, 1000), 1);
     }
 
     /// A program at an interface may send one queue id for all messages, or the one of another message.
     #[test]
     fn a_queue_id_alone_names_nothing() {
-        let twice = Twice::watching();
+        let duplicates = Duplicates::for_several_interfaces();
         let left = |interface, queue_id: &str, message_id: &str, n: Option<u8>| {
             let content = n.map(|n| Signature::from_bytes([n; 16]));
             let names = Names { queue_id: Some(queue_id), message_id: Some(message_id), content };
-            twice.left(interface, (Of::Signatures, names), 1, 1000)
+            duplicates.uncounted(interface, (Aspect::Signatures, names), 1, 1000)
         };
         assert_eq!(left(Interface::Milter, "4A", "<a>", Some(1)), 1);
         assert_eq!(left(Interface::Http, "4A", "<b>", Some(2)), 1, "another message with the same id");
@@ -220,23 +238,23 @@ mod tests {
         }
     }
 
-    /// What one interface counts of a message says nothing of what another one knows besides.
+    /// Each aspect is counted separately, since interfaces know different ones.
     #[test]
-    fn each_thing_is_counted_by_itself() {
-        let twice = Twice::watching();
-        let left = |interface, of, times| twice.left(interface, (of, names("<a>")), times, 1000);
-        assert_eq!(left(Interface::Http, Of::Signatures, 1), 1);
-        assert_eq!([Of::Signatures, Of::Account].map(|of| left(Interface::Milter, of, 3)), [2, 3]);
-        assert_eq!([Of::Account, Of::Traps].map(|of| left(Interface::Http, of, 3)), [0, 3]);
+    fn each_aspect_is_counted_separately() {
+        let duplicates = Duplicates::for_several_interfaces();
+        let left = |interface, of, times| duplicates.uncounted(interface, (of, names("<a>")), times, 1000);
+        assert_eq!(left(Interface::Http, Aspect::Signatures, 1), 1);
+        assert_eq!([Aspect::Signatures, Aspect::Account].map(|of| left(Interface::Milter, of, 3)), [2, 3]);
+        assert_eq!([Aspect::Account, Aspect::Traps].map(|of| left(Interface::Http, of, 3)), [0, 3]);
     }
 
     #[test]
     fn more_messages_take_no_more_memory() {
-        let twice = Twice::watching();
-        (0..3 * MOST).for_each(|n| {
-            _ = twice.left(Interface::Milter, (Of::Signatures, names(&n.to_string())), 1, 1000)
+        let duplicates = Duplicates::for_several_interfaces();
+        (0..3 * MAX_MESSAGES).for_each(|n| {
+            _ = duplicates.uncounted(Interface::Milter, (Aspect::Signatures, names(&n.to_string())), 1, 1000)
         });
-        let seen = twice.seen.as_ref().unwrap().lock();
-        assert!(seen.numbers[0].len() <= MOST && seen.messages[0].len() <= MOST);
+        let seen = duplicates.seen.as_ref().unwrap().lock();
+        assert!(seen.numbers[0].len() <= MAX_MESSAGES && seen.messages[0].len() <= MAX_MESSAGES);
     }
 }

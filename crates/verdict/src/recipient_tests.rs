@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages to several recipients with several policies: nobody's mail is taken away for the sake of others.
+//! Tests of messages to several recipients with several policies: nobody loses mail because of others.
 
 use super::{Content, Counted, Envelope, Finding, Rules};
 use bulkmark_mail::RawMessage;
@@ -20,25 +20,25 @@ fn address(user: u8) -> String {
     format!("u{user}@box.test")
 }
 
-/// What one policy, or the file itself, says.
+/// The settings of one policy, or of the file itself.
 #[derive(Debug, Clone)]
-struct Said {
+struct Settings {
     users: Vec<u8>,
     judge: bool,
     body: u32,
     near: u32,
     bulk: Action,
     near_action: Action,
-    /// From so many people on it is spam, and what is done then.
+    /// The threshold of spam, and its action.
     spam: (u32, Action),
-    /// Whether mail from those to whom they wrote is only marked.
+    /// Whether mail from correspondents is only marked.
     spares: bool,
     list: String,
 }
 
-impl Said {
-    /// As it stands in a `[[policy]]`.
-    fn settings(&self, name: usize) -> PolicySettings {
+impl Settings {
+    /// The settings as a `[[policy]]`.
+    fn policy(&self, name: usize) -> PolicySettings {
         let users: Vec<String> = self.users.iter().map(|&user| address(user)).collect();
         let text = format!(
             "name = \"p{name}\"\nmatch = {{ recipient = {users:?} }}\njudge = {}\n\
@@ -66,7 +66,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop::sample::select(Action::ALL.to_vec())
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn settings() -> impl Strategy<Value = Settings> {
     let list = prop_oneof![
         4 => Just(String::new()),
         2 => (0..USERS).prop_map(|user| format!("recipient {}\n", address(user))),
@@ -77,7 +77,7 @@ fn said() -> impl Strategy<Value = Said> {
     let judge = prop::bool::weighted(0.8);
     let spam = (1..4u32, action());
     (users, judge, (threshold(), threshold()), (action(), action()), spam, any::<bool>(), list).prop_map(
-        |(users, judge, (body, near), (bulk, near_action), spam, spares, list)| Said {
+        |(users, judge, (body, near), (bulk, near_action), spam, spares, list)| Settings {
             users,
             judge,
             body,
@@ -100,7 +100,7 @@ fn backing() -> impl Strategy<Value = Backing> {
     ]
 }
 
-fn rules(all: &Said, policies: &[Said]) -> Rules {
+fn rules(all: &Settings, policies: &[Settings]) -> Rules {
     let mut rules = Rules { judge: all.judge, ..Rules::default() };
     rules.thresholds.body = i64::from(all.body).try_into().unwrap();
     rules.thresholds.near = i64::from(all.near).try_into().unwrap();
@@ -109,12 +109,14 @@ fn rules(all: &Said, policies: &[Said]) -> Rules {
     rules.actions.correspondents = if all.spares { Correspondents::NeverRefuse } else { Correspondents::Off };
     rules.whitelist = WhiteList::load(&[PathBuf::from("l")], &all.read()).unwrap();
     let defaults = Defaults { judge: rules.judge, thresholds: &rules.thresholds, actions: &rules.actions };
-    let load = |(i, said): (usize, &Said)| Policy::load(&said.settings(i), defaults, &said.read()).unwrap();
+    let load = |(i, settings): (usize, &Settings)| {
+        Policy::load(&settings.policy(i), defaults, &settings.read()).unwrap()
+    };
     rules.policies = Policies(policies.iter().enumerate().map(load).collect());
     rules
 }
 
-/// The decision on a message to these, from somebody to whom `writers` wrote; none where nobody's copy is judged.
+/// The decision on a message to these users, to whose sender `writers` wrote; `None` if no copy is judged.
 fn decided(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> Option<Decision> {
     let recipients = users.iter().map(|&user| address(user)).collect();
     let envelope = Envelope {
@@ -129,11 +131,11 @@ fn decided(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings
     match Counted::find(rules, &envelope, &content, known, None) {
         Finding::Counted(counted) => {
             let decision = counted.decision;
-            assert!(rules.judges(decision.by), "who is not judged decides nothing");
+            assert!(rules.judges(decision.by), "a policy that does not judge decides nothing");
             assert!(
                 decision.milder.is_none_or(|milder| decision.action == Action::Mark && milder != decision.by)
             );
-            // What is held is only marked, and mail that users report as spam is not held for where it comes from.
+            // Held mail is only marked, and mail that users report as spam is not held because of its sources.
             assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
             let is_of_sources = matches!(decision.held, Some(Held::Sources | Held::Messages));
             assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");
@@ -153,12 +155,12 @@ fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// For all policies and recipients: nobody's copy is treated more harshly than it would be alone, what anybody wants is delivered,
-    /// a copy for somebody who wrote to its sender included, and what is bulk or spam for nobody is not called so.
+    /// For all policies and recipients: no copy is treated more harshly than it would be alone, wanted copies are delivered, including those
+    /// from correspondents, and mail that is bulk or spam for nobody does not get that verdict.
     #[test]
-    fn nobody_loses_mail_for_the_sake_of_others(
-        all in said(),
-        policies in prop::collection::vec(said(), 0..5),
+    fn nobody_loses_mail_because_of_others(
+        all in settings(),
+        policies in prop::collection::vec(settings(), 0..5),
         users in prop::collection::vec(0..USERS, 1..6),
         writers in prop::collection::vec(0..USERS, 0..3),
         counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
@@ -179,7 +181,7 @@ proptest! {
                 prop_assert_eq!(action, Action::Mark);
             }
         }
-        // Nor is anything delivered that all of them would have refused.
+        // If all of them would refuse it, it is not delivered.
         let mildest = alone.iter().map(|(_, his)| his.harshness()).min();
         prop_assert_eq!(Some(action.harshness()), mildest);
         let has = |wanted: Verdict| alone.iter().any(|(verdict, _)| *verdict == wanted);
@@ -189,15 +191,15 @@ proptest! {
         prop_assert!(verdict != Verdict::Whitelisted || !has(Verdict::Clean));
     }
 
-    /// What is rehearsed is said truly: the action that the same message would have got without any rehearsal. And it changes nothing else.
+    /// A rehearsal shows the action that the same message would have got without it, and changes nothing else.
     #[test]
-    fn a_rehearsal_tells_what_would_have_been_done(
-        all in (said(), any::<bool>()),
-        policies in prop::collection::vec((said(), any::<bool>()), 0..5),
+    fn a_rehearsal_shows_the_intended_action(
+        all in (settings(), any::<bool>()),
+        policies in prop::collection::vec((settings(), any::<bool>()), 0..5),
         users in prop::collection::vec(0..USERS, 1..6),
         counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
     ) {
-        let settings: Vec<Said> = policies.iter().map(|(said, _)| said.clone()).collect();
+        let settings: Vec<Settings> = policies.iter().map(|(settings, _)| settings.clone()).collect();
         let acting = rules(&all.0, &settings);
         let mut rehearsing = rules(&all.0, &settings);
         rehearsing.actions.rehearse = all.1;
@@ -218,9 +220,9 @@ proptest! {
 
     /// Only copies that are judged are counted.
     #[test]
-    fn who_opted_out_is_not_counted(
-        all in said(),
-        policies in prop::collection::vec(said(), 0..5),
+    fn recipients_who_opted_out_are_not_counted(
+        all in settings(),
+        policies in prop::collection::vec(settings(), 0..5),
         users in prop::collection::btree_set(0..USERS, 1..6),
     ) {
         let rules = rules(&all, &policies);

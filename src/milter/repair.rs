@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Payloads of packets that `indymilter` would not parse, and how it does.
+//! Repairs payloads of packets that `indymilter` cannot parse.
 
 use bulkmark_types::plain_bytes;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// The path that stands for the address of a client that nobody could read. No socket has it.
+/// The path that stands for an unreadable client address. No socket has it.
 pub(super) const UNREADABLE: &[u8] = b"\x01unreadable";
 
-/// The family of a local socket (`SMFIA_UNIX`), of one that the MTA does not tell, and those of addresses.
+/// The families of sockets: local (`SMFIA_UNIX`), unknown to the MTA, and those of addresses.
 const UNIX: u8 = b'L';
 const UNKNOWN: u8 = b'U';
 const IPV4: u8 = b'4';
 const IPV6: u8 = b'6';
 
-/// An action that this milter never asks for, to replace the body (`SMFIF_CHGBODY`).
+/// An action that this milter never requests: replacing the body (`SMFIF_CHGBODY`).
 const UNUSED_ACTION: u32 = 0x02;
 
-/// An option that it never asks for either, to see refused recipients (`SMFIP_RCPT_REJ`).
+/// An option that it never requests, either: seeing refused recipients (`SMFIP_RCPT_REJ`).
 const UNUSED_OPTION: u32 = 0x800;
 
-/// The version that the library speaks at least.
+/// The lowest version that the library supports.
 const MIN_VERSION: u32 = 2;
 
-/// Bytes of an address that are shown: more than any has.
+/// The most bytes of an address that are shown: more than any has.
 const MAX_SHOWN: usize = 80;
 
-/// What was mended, if anything that should be told.
-pub(super) type Mended = Option<Cow<'static, str>>;
+/// The repair, if it should be logged.
+pub(super) type Repaired = Option<Cow<'static, str>>;
 
 /// A number of the protocol.
 #[expect(clippy::big_endian_bytes, reason = "the order of the protocol")]
@@ -41,18 +41,18 @@ pub(super) const fn bytes(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// The client of a session: host, family, port, address. An address has a prefix where Sendmail writes it (`IPv6:2001:db8::7`), and may
-/// have a zone. One that cannot be read becomes a path that stands for it, so that the client is unknown and its mail is judged.
-pub(super) fn connect(payload: &mut Vec<u8>) -> Mended {
+/// The client of a session: host, family, port, address. Sendmail's addresses have a prefix (`IPv6:2001:db8::7`), and may have a zone. An
+/// unreadable address becomes [`UNREADABLE`], so that the client is unknown and its mail is judged.
+pub(super) fn connect(payload: &mut Vec<u8>) -> Repaired {
     let end = payload.iter().position(|&byte| byte == 0);
     let (host, rest) = payload.split_at(end.unwrap_or(payload.len()));
     let host = host.to_vec();
-    let told = rest.get(1..).unwrap_or_default();
-    let (family, rest) = told.split_first().map_or((0, told), |(family, rest)| (*family, rest));
+    let client = rest.get(1..).unwrap_or_default();
+    let (family, rest) = client.split_first().map_or((0, client), |(family, rest)| (*family, rest));
     let port = rest.first_chunk::<2>().copied().unwrap_or_default();
     let address = rest.get(2..).unwrap_or_default();
     let address = address.split(|&byte| byte == 0).next().unwrap_or_default();
-    let (family, address, mended): (u8, Cow<'_, [u8]>, Mended) = match (family, read_address(address)) {
+    let (family, address, repaired): (u8, Cow<'_, [u8]>, Repaired) = match (family, read_address(address)) {
         (UNKNOWN, _) => (UNKNOWN, Cow::Borrowed(&[]), None),
         (UNIX, _) if address != UNREADABLE => (UNIX, Cow::Borrowed(address), None),
         (IPV4 | IPV6, Some(ip)) => {
@@ -62,31 +62,31 @@ pub(super) fn connect(payload: &mut Vec<u8>) -> Mended {
         (family, _) => {
             let family = char::from(family).escape_default();
             let shown = plain_bytes(&address[..address.len().min(MAX_SHOWN)]);
-            let told = format!("the client's address \"{shown}\" of family {family} cannot be read");
-            (UNIX, Cow::Borrowed(UNREADABLE), Some(told.into()))
+            let repair = format!("the client's address \"{shown}\" of family {family} cannot be read");
+            (UNIX, Cow::Borrowed(UNREADABLE), Some(repair.into()))
         }
     };
     let made = [&host, &[0, family][..], &port, &address, &[0]].concat();
     *payload = made;
-    mended
+    repaired
 }
 
 /// An address as mail servers write it.
-fn read_address(told: &[u8]) -> Option<IpAddr> {
-    let told = std::str::from_utf8(told).ok()?.trim_ascii();
-    let told = told.strip_prefix('[').and_then(|told| told.strip_suffix(']')).unwrap_or(told);
-    let told = match told.get(..5) {
+fn read_address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?.trim_ascii();
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let text = match text.get(..5) {
         Some(prefix) if prefix.eq_ignore_ascii_case("ipv6:") || prefix.eq_ignore_ascii_case("ipv4:") => {
-            &told[5..]
+            &text[5..]
         }
-        _ => told,
+        _ => text,
     };
-    let address = told.split_once('%').map_or(told, |(address, _zone)| address);
+    let address = text.split_once('%').map_or(text, |(address, _zone)| address);
     address.parse().ok()
 }
 
-/// A header field: name and value, each with a zero at its end. One without a name is left out. What is longer than `max` is cut.
-pub(super) fn field(payload: &mut Vec<u8>, max: usize) -> Result<Mended, &'static str> {
+/// A header field: name and value, each with a zero at its end. A field without a name is omitted. Bytes beyond `max` are cut.
+pub(super) fn field(payload: &mut Vec<u8>, max: usize) -> Result<Repaired, &'static str> {
     let name = payload.iter().position(|&byte| byte == 0);
     if name == Some(0) || payload.is_empty() {
         return Err("a header field has no name");
@@ -112,7 +112,7 @@ pub(super) fn field(payload: &mut Vec<u8>, max: usize) -> Result<Mended, &'stati
 }
 
 /// Texts, each with a zero at its end: at least one.
-pub(super) fn texts(payload: &mut Vec<u8>) -> Mended {
+pub(super) fn texts(payload: &mut Vec<u8>) -> Repaired {
     if payload.ends_with(&[0]) {
         return None;
     }
@@ -120,8 +120,8 @@ pub(super) fn texts(payload: &mut Vec<u8>) -> Mended {
     Some("a command's text has no end".into())
 }
 
-/// What the MTA offers: version, actions, options. The library takes none of either for those of version 1, as libmilter does. So it
-/// should where there is neither; but who offers options and no action means it. `Err` where it cannot be read.
+/// The MTA's offer: version, actions, options. Like libmilter, the library treats no actions, or no options, as version 1. That is right if
+/// both are missing; an MTA that offers only one of them means it. `Err` if it is unreadable.
 pub(super) fn offer(payload: &mut [u8]) -> Result<(), ()> {
     let (version, rest) = payload.split_first_chunk::<4>().ok_or(())?;
     if rest.len() < 8 || number(*version) < MIN_VERSION {
@@ -142,7 +142,7 @@ pub(super) fn offer(payload: &mut [u8]) -> Result<(), ()> {
 mod tests {
     use super::*;
 
-    fn told(family: u8, address: &str) -> Vec<u8> {
+    fn client(family: u8, address: &str) -> Vec<u8> {
         [b"mail.example.org\0", &[family, 0, 25][..], address.as_bytes(), b"\0"].concat()
     }
 
@@ -162,20 +162,20 @@ mod tests {
             (b'4', "2001:db8::7", "2001:db8::7"),
             (b'6', "::ffff:192.0.2.7", "::ffff:192.0.2.7"),
         ] {
-            let mut payload = told(family, address);
+            let mut payload = client(family, address);
             assert_eq!(connect(&mut payload), None, "{address}");
             let family = if is.contains(':') { b'6' } else { b'4' };
-            assert_eq!(payload, told(family, is), "{address}");
+            assert_eq!(payload, client(family, is), "{address}");
         }
     }
 
     #[test]
     fn clients_that_cannot_be_read() {
-        let unreadable = told(b'L', std::str::from_utf8(UNREADABLE).unwrap());
+        let unreadable = client(b'L', std::str::from_utf8(UNREADABLE).unwrap());
         for (family, address) in
             [(b'4', ""), (b'6', "IPv6:"), (b'6', "nonsense"), (b'X', "192.0.2.7"), (b'L', "\x01unreadable")]
         {
-            let mut payload = told(family, address);
+            let mut payload = client(family, address);
             assert!(connect(&mut payload).is_some(), "{address}");
             assert_eq!((&payload[..18], &payload[20..]), (&unreadable[..18], &unreadable[20..]), "{address}");
         }
@@ -184,16 +184,16 @@ mod tests {
             assert!(connect(&mut payload).is_some(), "{short:?}");
             assert!(payload.ends_with(&[UNREADABLE, &[0]].concat()), "{short:?}");
         }
-        // Whom the MTA calls unknown, or local, stays so.
+        // A client that the MTA calls unknown, or local, stays so.
         for (family, address) in [(UNKNOWN, ""), (UNIX, "/run/socket")] {
-            let mut payload = told(family, address);
-            assert_eq!((connect(&mut payload), payload), (None, told(family, address)));
+            let mut payload = client(family, address);
+            assert_eq!((connect(&mut payload), payload), (None, client(family, address)));
         }
     }
 
     #[test]
     fn fields_and_texts_get_their_ends() {
-        for (broken, mended) in [
+        for (broken, repaired) in [
             (&b"name\0value"[..], &b"name\0value\0"[..]),
             (b"name", b"name\0\0"),
             (b"name\0", b"name\0\0"),
@@ -201,7 +201,7 @@ mod tests {
         ] {
             let mut payload = broken.to_vec();
             assert!(field(&mut payload, 100).unwrap().is_some());
-            assert_eq!(payload, mended);
+            assert_eq!(payload, repaired);
         }
         for whole in [&b"name\0\0"[..], b"name\0value\0", b"name\0value\0more\0"] {
             let mut payload = whole.to_vec();
@@ -217,24 +217,24 @@ mod tests {
         for nameless in [&b""[..], b"\0value\0"] {
             assert!(field(&mut nameless.to_vec(), 100).is_err());
         }
-        for (broken, mended) in [(&b""[..], &b"\0"[..]), (b"no end", b"no end\0")] {
+        for (broken, repaired) in [(&b""[..], &b"\0"[..]), (b"no end", b"no end\0")] {
             let mut payload = broken.to_vec();
             assert!(texts(&mut payload).is_some());
-            assert_eq!(payload, mended);
+            assert_eq!(payload, repaired);
         }
     }
 
     #[test]
-    fn who_offers_nothing_is_asked_for_nothing() {
+    fn an_mta_without_offers_gets_no_requests() {
         let of = |numbers: [u32; 3]| numbers.map(u32::to_be_bytes).concat();
-        for (told, mended) in [
+        for (offered, repaired) in [
             ([6, 0, 0x1F_FFFF], [6, UNUSED_ACTION, 0x1F_FFFF]),
             ([6, 0x1FF, 0], [6, 0x1FF, UNUSED_OPTION]),
             ([6, 0x1FF, 0x1F_FFFF], [6, 0x1FF, 0x1F_FFFF]),
             ([2, 0, 0], [2, 0, 0]),
         ] {
-            let mut payload = of(told);
-            assert_eq!((offer(&mut payload), payload), (Ok(()), of(mended)));
+            let mut payload = of(offered);
+            assert_eq!((offer(&mut payload), payload), (Ok(()), of(repaired)));
         }
         assert_eq!(offer(&mut of([1, 1, 1])), Err(()));
         assert_eq!(offer(&mut [0; 11]), Err(()));

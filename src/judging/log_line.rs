@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The one line of a message in the log.
+//! The log line of a message.
 
 use super::judgement::Judgement;
 use super::message::Message;
@@ -8,7 +8,7 @@ use bulkmark_policy::Verdict;
 use bulkmark_verdict::{Rules, fields, log_line};
 use log::Level;
 
-/// The target of the one line of a message, by which the logger knows it and its verdict.
+/// The target of a message's log line, by which the logger knows the verdict.
 pub(super) const fn target(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Clean => "bulkmark::message::clean",
@@ -20,11 +20,11 @@ pub(super) const fn target(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The target of that line where a message was only asked about.
-pub(super) const ASKED: &str = "bulkmark::asked";
+/// The target of the line of a message that was only looked up.
+pub(super) const LOOKUP: &str = "bulkmark::asked";
 
-/// Writes the one line of a message.
-pub(super) fn tell(
+/// Writes the log line of a message.
+pub(super) fn log_message(
     rules: &Rules,
     message: &Message,
     judgement: &Judgement,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message needs besides its count to be refused: schedules of copies from several networks, with a ledger in memory.
+//! Tests of the sources that bulk needs to be refused: schedules of copies from several networks, with a ledger in memory.
 
-use super::{Content, Counted, Envelope, Inquiry, Mode, Question, Rules, Settled};
+use super::{Content, Counted, Envelope, Inquiry, Mode, Question, Rules, SourceCache};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Action, Backing, Held, Sources};
 use bulkmark_types::{BUCKETS, ClientNetwork, FederationKey, Signature};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-/// Where everything that is bulk would be refused.
+/// Rules by which all bulk is refused.
 fn rules() -> Rules {
     let mut rules = Rules::default();
     rules.actions.bulk = Action::Reject;
@@ -21,7 +21,7 @@ fn ip(network: u8) -> IpAddr {
     [198, 51, network, 7].into()
 }
 
-/// So many networks of different buckets.
+/// Some networks of different buckets.
 fn strangers(number: usize) -> Vec<u8> {
     let (key, mut buckets) = (FederationKey::public(), HashSet::new());
     let is_new = |&n: &u8| buckets.insert(ClientNetwork::of(ip(n)).bucket(&key));
@@ -45,12 +45,12 @@ fn notice(name: &str) -> String {
 #[derive(Default)]
 struct Ledger {
     counts: HashMap<Signature, u32>,
-    /// Signatures that were reported, and those of them that say from where.
+    /// The numbers of reported signatures, and of those about networks.
     reported: usize,
     also: usize,
     questions: usize,
-    /// What was settled, where that is kept.
-    settled: Option<Settled>,
+    /// The cache, if there is one.
+    cache: Option<SourceCache>,
 }
 
 impl Ledger {
@@ -67,7 +67,7 @@ impl Ledger {
         wanted.map(|s| self.counts.get(s).copied().unwrap_or(0)).collect()
     }
 
-    /// What is decided of a message from there, to so many; the ledger fails at the question of this number.
+    /// The decision on a message from this client, to this many recipients; the ledger fails at the question of this number.
     fn judge(
         &mut self,
         raw: &str,
@@ -80,9 +80,9 @@ impl Ledger {
         let envelope = Envelope { client, ..Envelope::default() };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(times));
         let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
-        let settled = self.settled.take();
-        if let Some(settled) = &settled {
-            inquiry = inquiry.recalling(settled, 1_800_000_000);
+        let cache = self.cache.take();
+        if let Some(cache) = &cache {
+            inquiry = inquiry.with_cache(cache, 1_800_000_000);
         }
         let mut number = 0;
         while let Some(question) = inquiry.ask() {
@@ -96,7 +96,7 @@ impl Ledger {
             inquiry.answer(&self.answer(&question));
         }
         let known = (inquiry.counts(), inquiry.backings());
-        self.settled = settled;
+        self.cache = cache;
         Counted::new(&rules, (&envelope, &rules.parties(&envelope)), &content, known, None)
     }
 
@@ -128,9 +128,9 @@ fn copies_of_one_sender_are_refused_from_the_twentieth_on() {
     }
 }
 
-/// A letter to a whole parish, with text that has near signatures and with less.
+/// A letter to a whole parish, with and without near signatures.
 #[test]
-fn what_a_sender_writes_to_many_at_once_is_refused_from_the_third_message_on() {
+fn bulk_to_many_recipients_at_once_is_refused_from_the_third_message_on() {
     for text in [
         notice("all"),
         "Subject: n\n\nChoir practice is on Friday at eight this week, not on Thursday.\n".to_owned(),
@@ -158,7 +158,7 @@ fn a_campaign_from_many_hosts_is_refused_from_the_twentieth_on() {
             let counted = ledger.send(&copy(n), network, 1);
             assert_eq!(is_refused(&counted), n >= 20, "copy {n}: {:?}", counted.decision);
         }
-        // Four hosts are many, if each is in a network of its own.
+        // Four hosts are enough if each is in its own network.
         let (mut ledger, hosts) = (Ledger::default(), strangers(4));
         for (n, network) in (1..=60).zip(hosts.into_iter().cycle()) {
             let counted = ledger.send(&copy(n), network, 1);
@@ -167,10 +167,10 @@ fn a_campaign_from_many_hosts_is_refused_from_the_twentieth_on() {
     }
 }
 
-/// Somebody sends the text of a bank to twenty recipients. He gets his own copies refused, and not one letter of the bank;
-/// for that he needs three networks.
+/// An attacker sends the text of a bank to twenty recipients. His own copies are refused, but no letter of the bank; for that he needs three
+/// networks.
 #[test]
-fn who_sends_a_bank_s_letter_needs_three_networks_to_have_it_refused() {
+fn an_attacker_needs_three_networks_to_have_a_bank_s_letter_refused() {
     let [bank, others @ ..] = &strangers(4)[..] else { unreachable!() };
     for attackers in 1..=3 {
         let mut ledger = Ledger::default();
@@ -194,7 +194,7 @@ fn who_sends_a_bank_s_letter_needs_three_networks_to_have_it_refused() {
     }
 }
 
-/// The same where each letter is to somebody else, and what is bulk is what they have in common.
+/// The same if each letter has another recipient, and their common text is bulk.
 #[test]
 fn letters_that_differ_need_as_many_networks() {
     let [bank, others @ ..] = &strangers(4)[..] else { unreachable!() };
@@ -212,8 +212,8 @@ fn letters_that_differ_need_as_many_networks() {
     }
 }
 
-/// Somebody sends a part of the letters, so that they are like his from the first one on: still it takes as many of the bank's
-/// own ones as without him.
+/// An attacker sends a part of the letters' text, so that they resemble his from the first one on: it still takes as many of the bank's own
+/// letters as without him.
 #[test]
 fn a_part_of_the_text_from_elsewhere_makes_no_letter_refused() {
     let [bank, stranger] = strangers(2)[..] else { unreachable!() };
@@ -243,14 +243,14 @@ fn a_client_without_an_address_is_no_source() {
     }
     let first = ledger.send(&notice("Anna"), 1, 1);
     assert_eq!(sources(&first), Sources { others: 0, own: Some(1) });
-    // It may come from several networks nevertheless.
+    // It may still come from several networks.
     for network in strangers(3) {
         ledger.send(&notice("Anna"), network, 1);
     }
     assert!(is_refused(&ledger.judge(&notice("Anna"), None, 1, None).unwrap()));
 }
 
-/// Whichever question has no answer, what was about to be refused is only marked.
+/// If any question has no answer, the message is only marked.
 #[test]
 fn a_ledger_that_fails_refuses_nothing() {
     for copy in [|_| notice("Anna"), |n: u32| notice(&format!("customer{n}"))] {
@@ -269,7 +269,7 @@ fn a_ledger_that_fails_refuses_nothing() {
     }
 }
 
-/// Milters that judge copies at the same time see nothing of each other's reports, and still a network is one.
+/// Milters that judge copies at the same time do not see each other's reports, but a network still counts once.
 #[test]
 fn reports_at_the_same_time_make_no_second_network() {
     let (rules, mut ledger) = (rules(), Ledger::default());
@@ -287,7 +287,7 @@ fn reports_at_the_same_time_make_no_second_network() {
         if questions.iter().all(Option::is_none) {
             break;
         }
-        // All are asked before one is answered.
+        // All look-ups come before the first report.
         let asked = |question: &Question| Question { asked: question.asked.clone(), ..Question::default() };
         let before: Vec<_> = questions.iter().map(|q| q.as_ref().map(|q| ledger.answer(&asked(q)))).collect();
         for ((inquiry, question), before) in all.iter_mut().zip(questions).zip(before) {
@@ -301,9 +301,9 @@ fn reports_at_the_same_time_make_no_second_network() {
     assert!(sources(&bank).others <= 2 && !is_refused(&bank), "{:?}", bank.decision);
 }
 
-/// Mail below the quarter of the threshold costs nothing; and bulk, which is a part of all mail, a tenth or little more.
+/// Mail below the quarter of the threshold costs nothing; bulk, which is a part of all mail, costs about a tenth more signatures.
 #[test]
-fn few_signatures_tell_networks() {
+fn few_signatures_are_about_networks() {
     let mut ledger = Ledger::default();
     for n in 1..=4 {
         ledger.send(&notice("Anna"), n, 1);
@@ -335,21 +335,20 @@ fn schedule() -> impl Strategy<Value = Vec<Sent>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What was settled lately changes no verdict.
+    /// The cache changes no verdict.
     #[test]
-    fn what_is_settled_changes_nothing(schedule in schedule()) {
+    fn the_cache_changes_no_verdict(schedule in schedule()) {
         let mut fresh = Ledger::default();
-        let mut recalling = Ledger { settled: Some(Settled::default()), ..Ledger::default() };
+        let mut caching = Ledger { cache: Some(SourceCache::default()), ..Ledger::default() };
         for (network, times, text, _) in schedule {
             let raw = notice(["Anna", "Bruno"][usize::from(text)]);
-            let (asked, counted) = (fresh.send(&raw, network, times), recalling.send(&raw, network, times));
+            let (asked, counted) = (fresh.send(&raw, network, times), caching.send(&raw, network, times));
             prop_assert_eq!(is_refused(&asked), is_refused(&counted));
-            prop_assert_eq!(fresh.reported, recalling.reported);
+            prop_assert_eq!(fresh.reported, caching.reported);
         }
     }
 
-    /// Whatever comes from where, and whenever the ledger fails: nothing is refused but what three other networks
-    /// sent, or its own one often enough.
+    /// For any sources and failures: a message is refused only if three other networks, or its own one often enough, sent it.
     #[test]
     fn nothing_is_refused_without_networks(schedule in schedule()) {
         let mut ledger = Ledger::default();
@@ -369,27 +368,27 @@ proptest! {
     }
 }
 
-/// A mailing goes on and on: what is known of it is not asked for each copy, and each is judged as if it were.
+/// In a long mailing, known sources are not looked up for each copy, and each copy is judged as if they were.
 #[test]
-fn what_is_settled_is_not_asked_again() {
+fn cached_sources_are_not_looked_up_again() {
     for networks in [1, 12] {
         let from = strangers(networks);
         let mut fresh = Ledger::default();
-        let mut recalling = Ledger { settled: Some(Settled::default()), ..Ledger::default() };
+        let mut caching = Ledger { cache: Some(SourceCache::default()), ..Ledger::default() };
         for n in 0..400 {
             let raw = notice(&format!("customer{n}"));
             let network = from[n % networks];
-            let (asked, counted) = (fresh.send(&raw, network, 1), recalling.send(&raw, network, 1));
+            let (asked, counted) = (fresh.send(&raw, network, 1), caching.send(&raw, network, 1));
             assert_eq!(is_refused(&asked), is_refused(&counted), "copy {n}");
         }
-        assert_eq!(fresh.reported, recalling.reported);
-        assert!(fresh.questions - recalling.questions > 300, "{} {}", fresh.questions, recalling.questions);
+        assert_eq!(fresh.reported, caching.reported);
+        assert!(fresh.questions - caching.questions > 300, "{} {}", fresh.questions, caching.questions);
     }
 }
 
-/// Who keeps exact signatures to himself must know what follows from them.
+/// A site that does not share exact signatures must know which signatures derive from them.
 #[test]
-fn what_follows_from_exact_counts_is_told_apart() {
+fn signatures_that_derive_from_exact_counts_are_marked() {
     for is_exact in [true, false] {
         let (mut ledger, mut rules, mut followed) = (Ledger::default(), rules(), 0);
         rules.signature.near = !is_exact;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the signatures of a message were made of.
+//! Descriptions of the content that signatures were made from.
 
 use bulkmark_mail::{File, RawMessage, Text, Visitor};
 use bulkmark_signature::near::{Passage, Position, Scheme, Thing};
 
-/// What stands for itself in a message.
-pub(super) fn of_thing(thing: Thing) -> String {
+/// Describes a thing, such as a picture or the links.
+pub(super) fn describe_thing(thing: Thing) -> String {
     match thing {
         Thing::File(n) => format!("attached file {}, its main pieces or its beginning", n + 1),
         Thing::Links => "where all its links lead".to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn of_thing(thing: Thing) -> String {
     }
 }
 
-/// The words among which those of a passage are, and where they stand.
+/// The words that contain a passage, and their place.
 pub(super) fn words(passage: &Passage, positions: &[Position]) -> String {
     let reach = Scheme::SHIPPED.reach().min(positions.len());
     let words: Vec<&Position> = positions.iter().cycle().skip(passage.at).take(reach).collect();
@@ -30,7 +30,7 @@ pub(super) fn words(passage: &Passage, positions: &[Position]) -> String {
     }
 }
 
-/// Of what parts a message is made.
+/// The parts of a message.
 pub(super) fn outline(message: &RawMessage) -> String {
     let mut outline = Outline(Vec::new());
     message.visit(&mut outline);

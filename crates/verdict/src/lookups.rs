@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What tables elsewhere, and DNS, are to be asked about a message before it is decided on.
+//! The questions to remote tables and to DNS that must be answered before a message is decided on.
 
 use super::content::Content;
 use super::envelope::Envelope;
 use super::rules::Rules;
-use bulkmark_policy::{By, Counts, Facts, Match, Party, Proven, Question, Terms};
+use bulkmark_policy::{Counts, Facts, Match, Party, PolicyRef, Question, Terms, VerifiedNames};
 
-/// The questions about a message that is bulk for some of these parties, and that no entry of theirs wants yet; and whether they are
-/// all: of very many recipients not all are asked for.
+/// The questions to remote tables about a message that is bulk for some of these parties and not yet wanted by their entries; and whether
+/// these are all: for a message with very many recipients they are not.
 #[must_use]
 pub fn questions(
     rules: &Rules,
@@ -31,8 +31,8 @@ pub fn questions(
     (questions, is_all)
 }
 
-/// What is to be verified of a message that is bulk for some of these parties: what it claims and an entry of theirs asks for, or would show
-/// that it is from somebody to whom they wrote. Tables elsewhere have answered.
+/// The names to verify for a message that is bulk for some of these parties: claimed names that an entry of theirs needs, or that would
+/// verify a correspondent. Remote tables must have answered.
 #[must_use]
 pub fn to_verify(
     rules: &Rules,
@@ -40,8 +40,8 @@ pub fn to_verify(
     envelope: &Envelope,
     content: &Content,
     counts: Counts,
-) -> Proven {
-    let mut asked = Proven::default();
+) -> VerifiedNames {
+    let mut asked = VerifiedNames::default();
     for party in parties.iter().filter(|party| rules.judges(party.by)) {
         let Terms { thresholds, lists, .. } = rules.terms(party.by);
         if rules.authentication.is_here() && counts.reach(thresholds) {
@@ -54,11 +54,11 @@ pub fn to_verify(
     asked
 }
 
-/// The entry of a white list by which this recipient, for whom that policy decides, wants the message, whatever its count.
+/// The entry of a white list by which this recipient, who has that policy, wants the message, whatever its count.
 #[must_use]
 pub fn wanted_by(
     rules: &Rules,
-    by: By,
+    by: PolicyRef,
     envelope: &Envelope,
     content: &Content,
     recipient: &str,

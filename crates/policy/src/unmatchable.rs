@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Entries of white lists that are valid and will hardly match anything: what was written for another program.
+//! Entries of white lists that are valid but hardly match anything, because they are written for another program.
 
 use ipnet::IpNet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files that are read for one list. A list whose files include one another is refused before it is looked at here.
-const MOST_FILES: usize = 1000;
+/// The most files that are read for one list. Lists whose files include one another are refused earlier.
+const MAX_FILES: usize = 1000;
 
-/// Entries that are told of: whoever has more, has seen by then what is wrong.
-const MOST_DOUBTS: usize = 100;
+/// The most entries that are reported: they are enough to see the mistake.
+const MAX_REPORTED: usize = 100;
 
-/// An entry that will not do what its author wanted.
+/// An entry that does not do what its author wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct Unmatchable {
     /// The file.
     pub path: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and what to write instead.
+    /// The problem, and a better entry.
     pub what: String,
 }
 
-/// The first entries of these files, and of those that they include, that can match nothing. Files that `read` does not give are
-/// left out.
+/// The first entries that can match nothing, of these files and of those that they include. Files that `read` cannot give are skipped.
 #[must_use]
-pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> Vec<Doubt> {
+pub fn unmatchable(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> Vec<Unmatchable> {
     let mut waiting: Vec<PathBuf> = files.iter().rev().cloned().collect();
     let (mut found, mut seen) = (Vec::new(), 0);
     while let Some(path) = waiting.pop() {
         seen += 1;
         let Ok(text) = read(&path) else { continue };
-        if seen > MOST_FILES || found.len() >= MOST_DOUBTS {
+        if seen > MAX_FILES || found.len() >= MAX_REPORTED {
             break;
         }
         for (i, line) in text.lines().enumerate() {
@@ -42,21 +41,21 @@ pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> 
                 waiting.push(path.parent().map_or_else(|| value.into(), |folder| folder.join(value)));
                 continue;
             }
-            // Conditions of one entry that must hold together stand between these.
+            // `&` joins the conditions of one entry.
             let conditions = entry.split('&').map(str::trim);
             let what = conditions.filter_map(|condition| {
                 let (form, value) = condition.split_once(char::is_whitespace)?;
-                doubt(form, value.trim())
+                problem(form, value.trim())
             });
-            found.extend(what.map(|what| Doubt { path: path.clone(), line: i + 1, what }));
+            found.extend(what.map(|what| Unmatchable { path: path.clone(), line: i + 1, what }));
         }
     }
-    found.truncate(MOST_DOUBTS);
+    found.truncate(MAX_REPORTED);
     found
 }
 
-/// What is to be said of one condition.
-fn doubt(form: &str, value: &str) -> Option<String> {
+/// The problem of one condition.
+fn problem(form: &str, value: &str) -> Option<String> {
     let is_name =
         matches!(form, "host" | "sender" | "from" | "recipient" | "list-id" | "dkim" | "spf" | "dmarc");
     let bare = value.strip_prefix('<').and_then(|v| v.strip_suffix('>')).unwrap_or(value);
@@ -95,7 +94,7 @@ fn doubt(form: &str, value: &str) -> Option<String> {
     }
 }
 
-/// The network that is meant by an address in it, where that is written with the length of a prefix: `192.0.2.7/24`.
+/// The network of an address with a prefix length and host bits, such as `192.0.2.7/24`.
 #[must_use]
 pub fn host_bits(text: &str) -> Option<IpNet> {
     let network = text.parse::<IpNet>().ok()?;
@@ -106,20 +105,20 @@ pub fn host_bits(text: &str) -> Option<IpNet> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn shown(text: &str) -> Vec<String> {
         let read = |path: &Path| match path.to_str() {
             Some("/l") => Ok(text.to_owned()),
             Some("/more") => Ok("\nfrom \"a@b.example\"\n".to_owned()),
             _ => Err(io::ErrorKind::NotFound.into()),
         };
-        let all = doubts(&["/l".into()], &read);
+        let all = unmatchable(&["/l".into()], &read);
         all.into_iter()
-            .map(|doubt| format!("{}:{}: {}", doubt.path.display(), doubt.line, doubt.what))
+            .map(|problem| format!("{}:{}: {}", problem.path.display(), problem.line, problem.what))
             .collect()
     }
 
     #[test]
-    fn what_other_programs_understand_matches_nothing_here() {
+    fn entries_for_other_programs_are_reported() {
         for (entry, expected) in [
             ("host *.example.org", "there is no *; write .example.org for all below example.org"),
             ("sender *@example.org", "there is no *; write example.org for all of it"),
@@ -135,14 +134,14 @@ mod tests {
             ("ip 192.0.2.7/24", "192.0.2.7/24 has bits of a host, and is taken as 192.0.2.0/24"),
             ("list-id <news.example.org> & dkim *.example.org", "write .example.org"),
         ] {
-            let told = told(&format!("# comment\n{entry} # *\n"));
+            let lines = shown(&format!("# comment\n{entry} # *\n"));
             assert!(
-                told.len() == 1 && told[0].starts_with("/l:2: ") && told[0].contains(expected),
-                "{told:?}"
+                lines.len() == 1 && lines[0].starts_with("/l:2: ") && lines[0].contains(expected),
+                "{lines:?}"
             );
         }
         assert_eq!(
-            told("include more\ninclude none\n"),
+            shown("include more\ninclude none\n"),
             [
                 "/more:2: from \"a@b.example\" can never match: quotes are taken as a part of it; write it without them"
             ]
@@ -150,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn what_can_match_is_no_doubt() {
+    fn entries_that_can_match_are_not_reported() {
         let good = "ip 192.0.2.0/24\nip 192.0.2.7\nip 2001:db8::/32\nhost .example.org\nhost mx.example.org\nsender <>\n\
                     sender \"a.b\"@example.org\nsender example.org\nfrom .example.org\nrecipient reader@example.org\n\
                     recipient localhost\nlist-id <news>\nlist-id news.example.org & dkim example.org\n\
                     signature 01010101010101010101010101010101\n\n# host *.example.org\n";
-        assert_eq!(told(good), [""; 0]);
+        assert_eq!(shown(good), [""; 0]);
     }
 }

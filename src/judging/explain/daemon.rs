@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Explains a message as `bulkmark explain` would, before it is counted: from the ledger at hand, and by the same code.
+//! Explains a message as `bulkmark explain` would, before it is counted: from the daemon's own ledger, and with the same code.
 
 use super::super::message::Message;
 use super::super::service::Service;
@@ -17,13 +17,13 @@ use bulkmark_verdict::Content;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// What the daemon knows itself.
-struct Here<'a> {
+/// The daemon as a source.
+struct Daemon<'a> {
     service: &'a Service,
     deadline: Instant,
 }
 
-impl Source for Here<'_> {
+impl Source for Daemon<'_> {
     type Error = LedgerError;
 
     async fn shares(&self, signatures: &[Signature], may_ask: bool) -> Result<Vec<Shares>, LedgerError> {
@@ -52,39 +52,39 @@ impl Source for Here<'_> {
     }
 }
 
-/// Why a message is what it is, without counting it; it must be one that is to be [explained](Message::explain). None where it was too long to be
-/// read, where too much is being read, or where the ledger does not answer within the time that a verdict may take.
+/// Explains a message without counting it; the message must be prepared by [`Message::explain`]. `None` if it is too long, if there is too
+/// much to read, or if the ledger does not answer before the deadline of verdicts.
 pub async fn explain(message: &Message, service: &Service) -> Option<Explanation> {
-    let here = Here { service, deadline: Instant::now() + message.rules.deadline };
-    timeout_at(here.deadline, explained(message, &here)).await.ok().flatten()
+    let daemon = Daemon { service, deadline: Instant::now() + message.rules.deadline };
+    timeout_at(daemon.deadline, explained(message, &daemon)).await.ok().flatten()
 }
 
-async fn explained(message: &Message, here: &Here<'_>) -> Option<Explanation> {
-    let Message { rules, envelope, raw, account, unjudged, .. } = message;
+async fn explained(message: &Message, daemon: &Daemon<'_>) -> Option<Explanation> {
+    let Message { rules, envelope, raw, reservation, unjudged, .. } = message;
     if unjudged.is_some() || raw.over().is_some() {
         return None;
     }
-    let mut account = account.of_same();
-    let held = account.take(raw.len()).then(|| Arc::new((raw.clone(), account)))?;
+    let mut reservation = reservation.new_empty();
+    let held = reservation.take(raw.len()).then(|| Arc::new((raw.clone(), reservation)))?;
     let (of, under, sender) = (Arc::clone(&held), Arc::clone(rules), envelope.sender.clone());
     let read = move || {
-        let (raw, account) = &*of;
+        let (raw, reservation) = &*of;
         let content = Content::claiming(raw, &under, sender.as_deref());
         let evidence = under.verifies().then(|| Evidence::of(raw)).flatten();
-        let mut more = account.of_same();
+        let mut more = reservation.new_empty();
         (content, evidence.and_then(|evidence| more.take(evidence.size()).then_some((evidence, more))))
     };
-    let readers = &here.service.readers;
+    let readers = &daemon.service.readers;
     let (content, evidence) = readers.read(envelope.client, read).await.ok()?;
     let case = Case { rules, envelope, evidence: evidence.as_ref().map(|(evidence, _)| evidence) };
-    let untold = |e: LedgerError| log::warn!("{}: it is not explained: {e}", envelope.id());
-    let judged = find(here, case, &content).await.map_err(untold).ok()?;
+    let failed = |e: LedgerError| log::warn!("{}: it is not explained: {e}", envelope.id());
+    let judged = find(daemon, case, &content).await.map_err(failed).ok()?;
     for trouble in &judged.troubles {
         log::warn!("{}: {trouble}", envelope.id());
     }
     let signatures = judged.signatures(rules, envelope);
-    let shares = here.shares(&signatures, judged.may_ask).await.map_err(untold).ok()?;
+    let shares = daemon.shares(&signatures, judged.may_ask).await.map_err(failed).ok()?;
     let (under, to) = (Arc::clone(rules), envelope.clone());
-    let tell = move || Explanation::new((&under, &to), &held.0, &judged, shares);
-    readers.read(envelope.client, tell).await.ok()
+    let explain = move || Explanation::new((&under, &to), &held.0, &judged, shares);
+    readers.read(envelope.client, explain).await.ok()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is said of the networks that a count came from.
+//! The networks that a count came from, as programs and users see them.
 
 use super::envelope::Envelope;
 use super::rules::Rules;
@@ -9,23 +9,23 @@ use serde::Serialize;
 /// The networks of a message that is bulk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct FromWhere {
-    /// Networks beside its own.
+pub struct SourceNetworks {
+    /// Other networks than its own.
     others: u32,
-    /// Its own one, where it was told.
+    /// Its own network, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<String>,
-    /// How often that sent it.
+    /// The number of copies from its own network.
     #[serde(skip_serializing_if = "Option::is_none")]
     own: Option<u32>,
-    /// How many others are wanted.
+    /// The number of other networks that are needed.
     min_sources: u32,
-    /// Whether it is only marked for that.
+    /// Whether it is only marked because of its sources.
     held: bool,
 }
 
-impl FromWhere {
-    /// What there is to say, if it is bulk and networks matter.
+impl SourceNetworks {
+    /// The networks, if it is bulk and networks matter.
     #[must_use]
     pub fn of(rules: &Rules, envelope: &Envelope, decision: &Decision) -> Option<Self> {
         let Backing::Known(Sources { others, own }) = decision.backing else { return None };
@@ -38,7 +38,7 @@ impl FromWhere {
         })
     }
 
-    /// The same for people.
+    /// The same as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Self { others, network, own, min_sources, held } = self;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Has bulk verified that a white list may want.
+//! Verifies bulk that a white list may want.
 
 use super::service::Service;
 use crate::lookup::{Case, Evidence, Found, Verified, Verifiers};
@@ -9,8 +9,8 @@ use log::Level;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Verifies what a message claims, as far as an entry asks for it and the message is bulk; until the deadline at most.
-pub(super) async fn prove(
+/// Verifies the claimed names of a message that is bulk, as far as an entry needs them; until the deadline at most.
+pub(super) async fn verify_bulk(
     service: &Service,
     rules: &Rules,
     to: (&Envelope, &[Party<'_>]),
@@ -31,7 +31,7 @@ pub(super) async fn prove(
     }
 }
 
-/// Verifies what a message with these counts claims, and notes in its content what is proven; none where no entry asks for anything.
+/// Verifies the claimed names of a message with these counts, and stores the verified ones in its content; `None` if no entry needs any.
 pub(super) async fn verify(
     verifiers: &Verifiers,
     rules: &Rules,
@@ -56,6 +56,6 @@ pub(super) async fn verify(
     let verified = verifiers.verify(&rules.authentication, case, within).await;
     content.unverified =
         verified.unverified.as_ref().map(|unverified| unverified.reason).or(content.unverified);
-    content.proven.clone_from(&verified.proven);
+    content.verified.clone_from(&verified.verified);
     Some(verified)
 }

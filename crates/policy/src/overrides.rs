@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a policy says of thresholds and actions; what it does not say is as for everybody.
+//! The thresholds and actions that a policy overrides.
 
 use super::correspondents::Correspondents;
 use super::fraction::Fraction;
@@ -10,21 +10,21 @@ use serde::Deserialize;
 /// `thresholds` of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct SomeThresholds {
+pub struct ThresholdOverrides {
     /// For the count of the `body` signature.
     pub body: Option<Threshold>,
     /// For the count of the `near` signatures.
     pub near: Option<Threshold>,
-    /// How many people must call it spam.
+    /// The number of fully trusted users who must report it as spam.
     pub spam: Option<Threshold>,
-    /// From how many other networks a count must come.
+    /// The number of other networks that a count must come from.
     pub min_sources: Option<MinSources>,
-    /// In how many messages it must have come.
+    /// The number of messages in which it must have come.
     pub min_messages: Option<Threshold>,
 }
 
-impl SomeThresholds {
-    /// All of them, on what holds for everybody.
+impl ThresholdOverrides {
+    /// All values: those of the policy, and `all` for the rest.
     pub(super) fn over(&self, all: &Thresholds) -> Thresholds {
         Thresholds {
             body: self.body.unwrap_or(all.body),
@@ -39,18 +39,18 @@ impl SomeThresholds {
 /// `actions` of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct SomeActions {
+pub struct ActionOverrides {
     /// For bulk that is not wanted.
     pub bulk: Option<Action>,
-    /// For what is bulk by its `near` signatures alone.
+    /// For mail that is bulk by its `near` signatures only.
     pub near: Option<Action>,
     /// For mail that users report as spam.
     pub spam: Option<Action>,
-    /// For both of these from somebody to whom a recipient wrote.
+    /// For both of these from a correspondent of a recipient.
     pub correspondents: Option<Correspondents>,
     /// Whether they are only rehearsed.
     pub rehearse: Option<bool>,
-    /// The part of recipients for whom they are taken.
+    /// The fraction of recipients for whom actions are taken.
     pub share: Option<Fraction>,
     /// The answer of `reject`.
     pub reject_reply: Option<RefusalReply<5>>,
@@ -58,8 +58,8 @@ pub struct SomeActions {
     pub tempfail_reply: Option<RefusalReply<4>>,
 }
 
-impl SomeActions {
-    /// All of them, on what holds for everybody.
+impl ActionOverrides {
+    /// All values: those of the policy, and `all` for the rest.
     pub(super) fn over(&self, all: &Actions) -> Actions {
         Actions {
             bulk: self.bulk.unwrap_or(all.bulk),

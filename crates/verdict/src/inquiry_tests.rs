@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an inquiry says where a ledger fails, where it only asks, and where mail is counted apart.
+//! Tests of inquiries: a ledger that fails, look-ups without a report, outbound mail.
 
 use super::inquiry::{Inquiry, Mode};
 use super::question::Question;
@@ -14,7 +14,7 @@ fn of(raw: &str) -> Signatures {
     signatures(&raw, &FederationKey::public(), &bulkmark_signature::Settings::default())
 }
 
-/// A ledger in memory, whose disk fails after so many questions.
+/// A ledger in memory, whose disk fails after some questions.
 #[derive(Default)]
 struct Ledger(HashMap<Signature, u32>);
 
@@ -24,7 +24,7 @@ impl Ledger {
         let mut inquiry = Inquiry::new(signatures, &key, mode);
         let mut left = after;
         while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
-            assert_eq!(also, [], "nobody said from where it comes");
+            assert_eq!(also, [], "the network is unknown");
             if left == 0 {
                 return inquiry.fail().then(|| inquiry.counts());
             }
@@ -69,12 +69,12 @@ fn a_disk_that_fails_between_two_reports_leaves_the_count_of_the_body() {
     let counts = ledger.judge(&letter, Mode::Report(1), 1);
     assert_eq!(counts, Some(Counts { body: Some(10), near: None, spam: None }));
     assert_eq!(ledger.judge(&letter, Mode::Report(1), 0), None);
-    // It was counted, once.
+    // It was counted once.
     let counts = ledger.judge(&letter, Mode::Report(1), 3);
     assert_eq!(counts, Some(Counts { body: Some(11), near: Some(11), spam: None }));
 }
 
-/// What has no body to be judged by is not taken for clean.
+/// A message without a body signature is not clean if the ledger fails.
 #[test]
 fn without_a_body_there_is_no_count() {
     let links =
@@ -88,12 +88,12 @@ fn without_a_body_there_is_no_count() {
 }
 
 #[test]
-fn asking_counts_nothing_and_says_what_was_seen() {
+fn a_look_up_counts_nothing_and_returns_the_counts() {
     let (mut ledger, letter) = (Ledger::default(), of(LETTER));
     let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 3).unwrap();
     assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0), spam: None });
     for n in 1..=9 {
-        // To three recipients: three of the one, one of the other.
+        // To three recipients: three for the body, one for near.
         let counts = ledger.judge(&letter, Mode::Report(3), 3).unwrap();
         assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n), spam: None });
         assert_eq!(asked(&mut ledger), counts);
@@ -101,25 +101,25 @@ fn asking_counts_nothing_and_says_what_was_seen() {
 }
 
 #[test]
-fn outbound_mail_is_counted_apart() {
+fn outbound_mail_is_counted_separately() {
     let (mut ledger, letter, key) = (Ledger::default(), of(LETTER), FederationKey::public());
     for n in 1..=9 {
         assert_eq!(ledger.judge(&letter, Mode::Report(1), 3).unwrap().body, Some(n));
-        let mut inquiry = Inquiry::new(&letter, &key, Mode::Report(2)).apart();
+        let mut inquiry = Inquiry::new(&letter, &key, Mode::Report(2)).outbound();
         ledger.answer_all(&mut inquiry);
         assert_eq!(inquiry.counts(), Counts { body: Some(2 * n), near: Some(n), spam: None });
     }
 }
 
 #[test]
-fn of_nothing_nothing_is_asked() {
+fn without_signatures_there_is_no_question() {
     let (none, key) = (of("Subject: x\n\nok\n"), FederationKey::public());
     let mut inquiry = Inquiry::new(&none, &key, Mode::Report(1));
     assert_eq!(inquiry.ask(), None);
     assert_eq!((inquiry.counts(), inquiry.reported()), (Counts::default(), 0));
 }
 
-/// Whatever made a signature come twice, one message reports it once.
+/// A message with a signature twice reports it once.
 #[test]
 fn each_signature_is_reported_once() {
     let mut twice = of(LETTER);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is kept of a message that was refused, or would be.
+//! The records of messages that were refused, or would be.
 
 use super::judgement::Judgement;
 use super::message::Message;
@@ -8,11 +8,11 @@ use crate::refusals::{Entry, MOST_RECIPIENTS};
 use bulkmark_policy::Action;
 use bulkmark_verdict::{Finding, Rules};
 
-/// Why mail of an account is held or refused.
+/// The reason of mail that is held or refused because of its account.
 const ACCOUNT: &str = "account-over-limit";
 
-/// Keeps it, where that is chosen. A trap's mail has no recipient who may miss it, and a canary is no mail.
-pub(super) fn note(service: &Service, rules: &Rules, message: &Message, judgement: &Judgement) {
+/// Records a refusal, if configured. A trap's mail has no recipient who may miss it, and a canary is no mail.
+pub(super) fn record_refusal(service: &Service, rules: &Rules, message: &Message, judgement: &Judgement) {
     let Judgement { finding, outcome, content, .. } = judgement;
     let would = match finding {
         Finding::Counted(counted) => counted.decision.would.map(|would| would.action),
@@ -44,7 +44,7 @@ pub(super) fn note(service: &Service, rules: &Rules, message: &Message, judgemen
             (entry.body, entry.near) = (counted.counts.body, counted.counts.near);
             let spam = counted.counts.spam.filter(|spam| spam.units() > 0);
             entry.spam = spam.map(|spam| spam.to_string()).unwrap_or_default();
-            // Its account is what is held, whatever the message is.
+            // The action is due to its account, not to the message.
             if taken.is_some() && taken != Some(decision.action) {
                 ACCOUNT.clone_into(&mut entry.reason);
             }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why a message has its verdict, as a sentence for people.
+//! The reason of a verdict, as a sentence.
 
 use super::finding::Finding;
 use super::reason::Exempt;
 use bulkmark_policy::{Counts, Thresholds, Verdict};
 use bulkmark_types::LowInformation;
 
-/// The verdict, and why.
+/// The verdict, and its reason.
 #[must_use]
-pub fn because(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformation>) -> (Verdict, String) {
+pub fn sentence(
+    finding: &Finding,
+    thresholds: &Thresholds,
+    low: Option<LowInformation>,
+) -> (Verdict, String) {
     let counted = match finding {
         Finding::Canary(_) => {
             return (Verdict::Bulk, "it is the canary, which is always bulk and never counted".to_owned());
@@ -32,7 +36,7 @@ pub fn because(finding: &Finding, thresholds: &Thresholds, low: Option<LowInform
     let spam = spam.filter(|_| counted.decision.verdict == Verdict::Spam);
     let least = |count: u32| if counted.shown(count).ends_with('+') { "at least " } else { "" };
     let kinds = [("body", body, thresholds.body.get()), ("near", near, thresholds.near.get())];
-    let told = |reached: bool| {
+    let counts_that = |reached: bool| {
         let kinds = kinds.iter().filter_map(|&(kind, count, threshold)| {
             let count = count.filter(|&count| (count >= threshold) == reached)?;
             Some(format!("its {kind} count is {}{count}, the threshold {threshold}", least(count)))
@@ -40,14 +44,14 @@ pub fn because(finding: &Finding, thresholds: &Thresholds, low: Option<LowInform
         kinds.collect::<Vec<_>>().join(", and ")
     };
     let verdict = counted.decision.verdict;
-    let because = match (verdict, &counted.decision.whitelist) {
+    let reason = match (verdict, &counted.decision.whitelist) {
         (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
         (Verdict::Spam, _) => {
             let spam = spam.unwrap_or_default();
             format!("users report it as spam with the weight {spam}, the threshold {}", thresholds.spam.get())
         }
-        (Verdict::Bulk, _) => told(true),
-        _ => told(false),
+        (Verdict::Bulk, _) => counts_that(true),
+        _ => counts_that(false),
     };
-    (verdict, because)
+    (verdict, reason)
 }

@@ -1,58 +1,57 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where the copies of a message came from: which further signatures an inquiry asks for and reports, and what they say.
+//! The sources of a message's copies: the further signatures that an inquiry looks up and reports, and their meaning.
 //!
-//! Nothing of that is done below a quarter of the threshold, so most mail has no part in it. docs/signatures.md has the reasons.
+//! Below a quarter of the threshold nothing of this happens, so most mail costs nothing. docs/signatures.md has the reasons.
 
-use super::settled::{Settled, Track};
+use super::source_cache::{KnownSources, SourceCache};
 use bulkmark_policy::{Backing, Backings, Counts, Range, Sources, Threshold, Thresholds};
 use bulkmark_types::{
     BUCKETS, ClientNetwork, FederationKey, PRESENT, Signature, source_bucket, source_count,
 };
 
-/// With so many buckets known, a signature is known to come from everywhere: nothing more is reported of it.
+/// With this many known buckets, a signature comes from everywhere: nothing more is reported of it.
 const ESTABLISHED: u32 = 8;
 
-/// Whose message it is, and what is known of the networks of others.
+/// The part of an inquiry about the client's network and those of other copies.
 #[derive(Debug)]
-pub(super) struct Trail<'a> {
+pub(super) struct SourceInquiry<'a> {
     /// The client's network and its bucket.
     client: Option<(ClientNetwork, u8)>,
     range: Range,
-    body: Option<Track>,
-    near: Option<Track>,
-    /// How often the message is reported itself.
+    body: Option<KnownSources>,
+    near: Option<KnownSources>,
+    /// The number of reports of the message.
     times: u32,
     failed: bool,
-    /// What others found out, and the time in seconds since 1970.
-    settled: Option<(&'a Settled, u64)>,
+    /// The cache, and the time in seconds since 1970.
+    cache: Option<(&'a SourceCache, u64)>,
 }
 
-impl<'a> Trail<'a> {
-    /// Of a message from this network that is reported so many times; zero if it is only asked for.
+impl<'a> SourceInquiry<'a> {
+    /// A message from this network that is reported this many times; zero if it is only looked up.
     pub(super) fn new(key: &FederationKey, client: Option<ClientNetwork>, range: Range, times: u32) -> Self {
         let client = client.map(|network| (network, network.bucket(key)));
-        Self { client, range, body: None, near: None, times, failed: false, settled: None }
+        Self { client, range, body: None, near: None, times, failed: false, cache: None }
     }
 
-    /// What is settled is not asked, and what becomes so is kept, as of this time in seconds since 1970.
-    pub(super) const fn recall(&mut self, settled: &'a Settled, now: u64) {
-        self.settled = Some((settled, now));
+    /// Uses a cache, at this time in seconds since 1970.
+    pub(super) const fn use_cache(&mut self, cache: &'a SourceCache, now: u64) {
+        self.cache = Some((cache, now));
     }
 
-    /// Whether it matters from where the body came.
+    /// Whether the sources of the body matter.
     fn wants_body(&self, count: Option<u32>) -> bool {
         count.is_some_and(|count| count >= self.range.lowest.body.quarter())
     }
 
-    /// The body with this count is known: the anchors whose networks are to be asked for.
+    /// Takes the body and its count; returns the anchors whose networks to look up.
     pub(super) fn ask_body(&mut self, body: Option<Signature>, count: Option<u32>) -> Vec<Signature> {
         let anchors: Vec<Signature> = body.filter(|_| self.wants_body(count)).into_iter().collect();
-        self.body = self.settled(&anchors, self.range.highest.body);
+        self.body = self.cached(&anchors, self.range.highest.body);
         if self.body.is_some() { Vec::new() } else { anchors }
     }
 
-    /// The counts are known: the anchors, if the networks of any are to be asked for. These carry the count of what the message is
-    /// like.
+    /// Takes the counts; returns the anchors whose networks to look up, if any. `carriers` are the signatures that carry the near count.
     pub(super) fn ask_near(
         &mut self,
         carriers: impl FnOnce() -> Vec<Signature>,
@@ -62,38 +61,38 @@ impl<'a> Trail<'a> {
             return Vec::new();
         }
         let anchors = carriers();
-        self.near = self.settled(&anchors, self.range.highest.near);
+        self.near = self.cached(&anchors, self.range.highest.near);
         if self.near.is_some() { Vec::new() } else { anchors }
     }
 
-    fn settled(&self, anchors: &[Signature], threshold: Threshold) -> Option<Track> {
-        let (settled, now) = self.settled.filter(|_| !anchors.is_empty())?;
+    fn cached(&self, anchors: &[Signature], threshold: Threshold) -> Option<KnownSources> {
+        let (cache, now) = self.cache.filter(|_| !anchors.is_empty())?;
         let client = self.client.map(|(network, _)| network);
-        settled.recall(anchors, client, now).filter(|track| self.says_all(track, threshold))
+        cache.get(anchors, client, now).filter(|known| self.is_final(known, threshold))
     }
 
-    /// Whether nothing more is reported of it, and what else there may be changes nothing.
-    fn says_all(&self, track: &Track, threshold: Threshold) -> bool {
-        let others = self.sources(track.buckets, track.own, threshold).others;
-        let is_own = track.own >= threshold.get();
-        let knows_own = self.client.is_some_and(|(_, bucket)| track.buckets & 1 << bucket != 0);
-        let reports_more = track.buckets.count_ones() < ESTABLISHED && !(is_own && knows_own);
+    /// Whether nothing more is reported of it, and further networks would change nothing.
+    fn is_final(&self, known: &KnownSources, threshold: Threshold) -> bool {
+        let others = self.sources(known.buckets, known.own, threshold).others;
+        let is_own = known.own >= threshold.get();
+        let knows_own = self.client.is_some_and(|(_, bucket)| known.buckets & 1 << bucket != 0);
+        let reports_more = known.buckets.count_ones() < ESTABLISHED && !(is_own && knows_own);
         !reports_more && (is_own || others >= self.range.highest.min_sources.get())
     }
 
-    /// Whether anything of what it is like is to be asked: not where its body decides, and for the record only where that is
-    /// seldom the same. Copies of one body are told by it.
+    /// Whether the sources of near signatures are looked up: not if its body decides; and for the record only if few copies have the same
+    /// body, since others are recorded by that.
     fn wants_near(&self, counts: Counts) -> bool {
         let is_reached = self.range.lowest.near.is_reached(counts.near);
-        (is_reached || self.records_near(counts)) && !self.is_settled(counts)
+        (is_reached || self.records_near(counts)) && !self.body_suffices(counts)
     }
 
     /// Whether the body alone is enough to act on, by every policy.
-    fn is_settled(&self, counts: Counts) -> bool {
+    fn body_suffices(&self, counts: Counts) -> bool {
         let Thresholds { body, min_sources, .. } = self.range.highest;
         let Some(count) = counts.body.filter(|&count| body.is_reached(Some(count))) else { return false };
         let lowest = self.range.lowest.body;
-        // What suffices by the lowest and by the highest does so by all between them.
+        // Sources that suffice for the lowest and the highest threshold do so for all between them.
         self.of_body(counts).is_some_and(|sources| {
             sources.suffice(count, body, min_sources) && sources.suffice(count, lowest, min_sources)
         })
@@ -106,7 +105,7 @@ impl<'a> Trail<'a> {
         !self.wants_body(counts.body) || counts.body.is_none_or(|body| near >= body.saturating_mul(2))
     }
 
-    /// What to ask about these anchors.
+    /// The signatures to look up for these anchors.
     pub(super) fn questions(&self, key: &FederationKey, anchors: &[Signature]) -> Vec<Signature> {
         let of = |&anchor: &Signature| {
             let own = self.client.map(|(network, _)| source_count(key, anchor, &network));
@@ -115,72 +114,72 @@ impl<'a> Trail<'a> {
         anchors.iter().flat_map(of).collect()
     }
 
-    /// Takes the answer to these questions about the body.
+    /// Takes the answer about the body.
     pub(super) fn answer_body(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
         self.body = Some(self.read(anchors, counts, self.range.highest.body));
     }
 
-    /// Takes the answer to these questions about what it is like.
+    /// Takes the answer about the near signatures.
     pub(super) fn answer_near(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
         self.near = Some(self.read(anchors, counts, self.range.highest.near));
     }
 
-    fn read(&self, anchors: Vec<Signature>, counts: &[u32], threshold: Threshold) -> Track {
+    fn read(&self, anchors: Vec<Signature>, counts: &[u32], threshold: Threshold) -> KnownSources {
         let has_own = usize::from(self.client.is_some());
-        let mut track = Track { anchors, ..Track::default() };
+        let mut known = KnownSources { anchors, ..KnownSources::default() };
         for counts in counts.chunks(has_own + usize::from(BUCKETS)) {
             let (own, buckets) = counts.split_at(has_own.min(counts.len()));
-            // Each message reports one anchor, so that this is no message twice.
-            track.own = own.iter().fold(track.own, |sum, &count| sum.saturating_add(count));
-            let known = buckets.iter().enumerate().filter(|&(_, &count)| count >= PRESENT);
-            track.buckets |= known.fold(0, |all, (bucket, _)| all | 1 << bucket);
+            // Each message reports one anchor, so no message is counted twice.
+            known.own = own.iter().fold(known.own, |sum, &count| sum.saturating_add(count));
+            let present = buckets.iter().enumerate().filter(|&(_, &count)| count >= PRESENT);
+            known.buckets |= present.fold(0, |all, (bucket, _)| all | 1 << bucket);
         }
-        if let Some((settled, now)) = self.settled
-            && self.says_all(&track, threshold)
+        if let Some((cache, now)) = self.cache
+            && self.is_final(&known, threshold)
         {
-            settled.keep(&track, self.client.map(|(network, _)| network), now);
+            cache.insert(&known, self.client.map(|(network, _)| network), now);
         }
-        track
+        known
     }
 
-    /// What the report of the message adds for its body, which has this count with it.
+    /// The reports for the body, whose count includes this message.
     pub(super) fn report_body(&self, key: &FederationKey, count: Option<u32>) -> Vec<(Signature, u32)> {
-        let (Some(track), Some(count)) = (&self.body, count) else { return Vec::new() };
-        self.report(key, track, above(self.range.lowest.body, count, self.times), self.range.highest.body)
+        let (Some(known), Some(count)) = (&self.body, count) else { return Vec::new() };
+        self.report(key, known, above(self.range.lowest.body, count, self.times), self.range.highest.body)
     }
 
-    /// The same for what it is like; there messages count.
+    /// The same for the near signatures; they count messages.
     pub(super) fn report_near(&self, key: &FederationKey, counts: Counts) -> Vec<(Signature, u32)> {
-        let Some(track) = self.near.as_ref().filter(|_| self.records_near(counts)) else { return Vec::new() };
-        self.report(key, track, self.times.min(1), self.range.highest.near)
+        let Some(known) = self.near.as_ref().filter(|_| self.records_near(counts)) else { return Vec::new() };
+        self.report(key, known, self.times.min(1), self.range.highest.near)
     }
 
     fn report(
         &self,
         key: &FederationKey,
-        track: &Track,
+        known: &KnownSources,
         times: u32,
         threshold: Threshold,
     ) -> Vec<(Signature, u32)> {
-        let (Some((network, bucket)), Some(&anchor)) = (self.client, track.anchors.first()) else {
+        let (Some((network, bucket)), Some(&anchor)) = (self.client, known.anchors.first()) else {
             return Vec::new();
         };
-        if times == 0 || track.buckets.count_ones() >= ESTABLISHED {
+        if times == 0 || known.buckets.count_ones() >= ESTABLISHED {
             return Vec::new();
         }
-        // More than the threshold changes nothing.
-        let own = (track.own < threshold.get()).then(|| (source_count(key, anchor, &network), times));
-        let is_known = track.buckets & 1 << bucket != 0;
+        // Counts above the threshold change nothing.
+        let own = (known.own < threshold.get()).then(|| (source_count(key, anchor, &network), times));
+        let is_known = known.buckets & 1 << bucket != 0;
         let bucket = (!is_known).then(|| (source_bucket(key, anchor, bucket), PRESENT));
         own.into_iter().chain(bucket).collect()
     }
 
-    /// The ledger failed: what is not known stays so.
+    /// The ledger failed: unknown sources stay unknown.
     pub(super) const fn fail(&mut self) {
         self.failed = true;
     }
 
-    /// What is known by now.
+    /// The sources known so far.
     pub(super) fn backings(&self, counts: Counts) -> Backings {
         let backing = |sources: Option<Sources>, is_needed: bool| match sources {
             _ if self.failed => Backing::Unknown,
@@ -189,7 +188,7 @@ impl<'a> Trail<'a> {
             None => Backing::NotAsked,
         };
         let Thresholds { body, near, .. } = self.range.lowest;
-        let needs_near = near.is_reached(counts.near) && !self.is_settled(counts);
+        let needs_near = near.is_reached(counts.near) && !self.body_suffices(counts);
         Backings {
             messages: None,
             body: backing(self.of_body(counts), body.is_reached(counts.body)),
@@ -198,27 +197,27 @@ impl<'a> Trail<'a> {
     }
 
     fn of_body(&self, counts: Counts) -> Option<Sources> {
-        let track = self.body.as_ref()?;
+        let known = self.body.as_ref()?;
         let added = counts.body.map_or(0, |count| above(self.range.lowest.body, count, self.times));
-        Some(self.sources(track.buckets, track.own.saturating_add(added), self.range.highest.body))
+        Some(self.sources(known.buckets, known.own.saturating_add(added), self.range.highest.body))
     }
 
     fn of_near(&self) -> Option<Sources> {
-        let track = self.near.as_ref()?;
-        // Copies of one body are alike, too.
+        let known = self.near.as_ref()?;
+        // Copies with the same body have the same near signatures too.
         let same = self.body.as_ref().map_or((0, 0), |body| (body.buckets, body.own));
-        let own = track.own.max(same.1).saturating_add(self.times.min(1));
-        Some(self.sources(track.buckets | same.0, own, self.range.highest.near))
+        let own = known.own.max(same.1).saturating_add(self.times.min(1));
+        Some(self.sources(known.buckets | same.0, own, self.range.highest.near))
     }
 
-    /// The client's own bucket is none of the others, and beyond the threshold its copies are not counted.
+    /// The client's own bucket is not one of the others, and its copies beyond the threshold are not counted.
     fn sources(&self, buckets: u64, own: u32, threshold: Threshold) -> Sources {
         let others = self.client.map_or(buckets, |(_, bucket)| buckets & !(1 << bucket));
         Sources { others: others.count_ones(), own: self.client.map(|_| own.min(threshold.get())) }
     }
 }
 
-/// How much of the last `times` lies above the quarter of the threshold.
+/// The part of the last `times` reports above the quarter of the threshold.
 const fn above(threshold: Threshold, count: u32, times: u32) -> u32 {
     let above = count.saturating_add(1).saturating_sub(threshold.quarter());
     if above < times { above } else { times }
@@ -228,30 +227,30 @@ const fn above(threshold: Threshold, count: u32, times: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn trail(times: u32) -> Trail<'static> {
+    fn inquiry(times: u32) -> SourceInquiry<'static> {
         let client = Some(ClientNetwork::of([192, 0, 2, 7].into()));
-        Trail::new(&FederationKey::public(), client, Range::from(&Thresholds::default()), times)
+        SourceInquiry::new(&FederationKey::public(), client, Range::from(&Thresholds::default()), times)
     }
 
     const ANCHOR: u8 = 7;
 
-    /// What is reported of a body with this count, where so many buckets are known and the own network sent so many before.
+    /// The reports of a body with this count, if this many buckets are known and its own network sent this many copies before.
     fn reported(count: u32, times: u32, buckets: u32, own: u32) -> Vec<u32> {
         let key = FederationKey::public();
-        let mut trail = trail(times);
+        let mut inquiry = inquiry(times);
         let anchor = Signature::from_bytes([ANCHOR; 16]);
-        let questions = trail.questions(&key, &[anchor]);
-        let bucket = trail.client.unwrap().1;
+        let questions = inquiry.questions(&key, &[anchor]);
+        let bucket = inquiry.client.unwrap().1;
         let known = |n: u32| if n < buckets && n != u32::from(bucket) { PRESENT } else { PRESENT - 1 };
         let counts: Vec<u32> = [own].into_iter().chain((0..u32::from(BUCKETS)).map(known)).collect();
         assert_eq!(counts.len(), questions.len());
-        trail.answer_body(vec![anchor], &counts);
-        trail.report_body(&key, Some(count)).into_iter().map(|(_, times)| times).collect()
+        inquiry.answer_body(vec![anchor], &counts);
+        inquiry.report_body(&key, Some(count)).into_iter().map(|(_, times)| times).collect()
     }
 
-    /// The own network counts what lies above the quarter; its bucket is told once, and neither where they are known.
+    /// The own network counts copies above the quarter; its bucket is reported once, and neither if they are known.
     #[test]
-    fn what_is_reported() {
+    fn the_own_network_and_its_bucket_are_reported_until_known() {
         assert_eq!(reported(5, 1, 0, 0), [1, PRESENT]);
         assert_eq!(reported(20, 20, 0, 0), [16, PRESENT]);
         assert_eq!(reported(25, 7, 0, 9), [7, PRESENT]);
@@ -259,26 +258,26 @@ mod tests {
         assert!(reported(99, 7, 9, 0).is_empty(), "it comes from everywhere");
     }
 
-    /// A full filter shows something for what was never reported; that is no network.
+    /// A full filter returns something for signatures that were never reported; that is no network.
     #[test]
-    fn what_a_full_filter_shows_is_no_network() {
+    fn false_counts_of_a_full_filter_are_no_network() {
         let key = FederationKey::public();
-        let mut trail = trail(1);
+        let mut inquiry = inquiry(1);
         let anchor = Signature::from_bytes([ANCHOR; 16]);
-        let counts = vec![PRESENT - 1; trail.questions(&key, &[anchor]).len()];
-        trail.answer_body(vec![anchor], &counts);
+        let counts = vec![PRESENT - 1; inquiry.questions(&key, &[anchor]).len()];
+        inquiry.answer_body(vec![anchor], &counts);
         let counts = Counts { body: Some(20), near: None, spam: None };
         let expected = Sources { others: 0, own: Some(PRESENT) };
-        assert_eq!(trail.backings(counts).body, Backing::Known(expected));
+        assert_eq!(inquiry.backings(counts).body, Backing::Known(expected));
     }
 
     #[test]
-    fn below_a_quarter_of_the_threshold_nothing_is_asked() {
-        let trail = trail(1);
-        assert!(!trail.wants_body(Some(4)) && trail.wants_body(Some(5)) && !trail.wants_body(None));
-        let wants = |body, near| trail.wants_near(Counts { body, near: Some(near), spam: None });
+    fn below_a_quarter_of_the_threshold_nothing_is_looked_up() {
+        let inquiry = inquiry(1);
+        assert!(!inquiry.wants_body(Some(4)) && inquiry.wants_body(Some(5)) && !inquiry.wants_body(None));
+        let wants = |body, near| inquiry.wants_near(Counts { body, near: Some(near), spam: None });
         assert!(!wants(Some(1), 4) && wants(Some(1), 5) && wants(None, 5));
-        assert!(!wants(Some(9), 10), "the body tells it");
+        assert!(!wants(Some(9), 10), "the body records it");
         assert!(wants(Some(5), 10) && wants(Some(19), 20));
     }
 }
