@@ -55,14 +55,13 @@ const LONG_ROW: usize = 5;
 /// Whether a token has more digits than letters, and so many in a row.
 pub(super) fn is_long_number(token: &str) -> bool {
     let is_digit = |c: char| if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() };
-    let (mut digits, mut letters, mut row, mut longest) = (0, 0, 0, 0);
+    let (mut digits, mut row, mut longest) = (0, 0, 0);
     for c in token.chars() {
         row = if is_digit(c) { row + 1 } else { 0 };
         longest = longest.max(row);
         digits += usize::from(row > 0);
-        letters += usize::from(c.is_alphabetic());
     }
-    longest >= LONG_ROW && letters < digits
+    longest >= LONG_ROW && token.chars().filter(|c| c.is_alphabetic()).count() < digits
 }
 
 /// Characters that are read of what NFKC makes of one, on average over a token: of one it makes a sentence of 18.

@@ -3,7 +3,7 @@
 //! below every message of a list, a company or a person. Nothing is thrown away: what is not the writer's own is kept by
 //! its kind, since a message that has nothing else is that.
 
-use memchr::memmem::Finder;
+use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
 /// Bytes that a footer has at most; what is longer is content behind a line.
@@ -235,24 +235,18 @@ fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
 
 /// A line that says how to get no more of such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
-    // Made once: most of the time would go to making them.
-    static WORDS: LazyLock<[Finder<'static>; 10]> = LazyLock::new(|| {
-        [
-            "unsubscribe",
-            "abbestellen",
-            "abmelden",
-            "désabonner",
-            "désinscrire",
-            "darse de baja",
-            "disiscriver",
-            "uitschrijven",
-            "cancelar a inscrição",
-            "отписаться",
-        ]
-        .map(Finder::new)
-    });
-    let line = line.to_lowercase();
-    WORDS.iter().any(|word| word.find(line.as_bytes()).is_some())
+    const ASCII: [&str; 6] =
+        ["unsubscribe", "abbestellen", "abmelden", "darse de baja", "disiscriver", "uitschrijven"];
+    const OTHERS: [&str; 4] = ["désabonner", "désinscrire", "cancelar a inscrição", "отписаться"];
+    // Made once: most of the time would go to making it.
+    static WORDS: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASCII).ok());
+    let has_ascii = || WORDS.as_ref().is_some_and(|words| words.is_match(line));
+    let has_other = || {
+        let line = line.to_lowercase();
+        OTHERS.iter().any(|word| line.contains(word))
+    };
+    has_ascii() || !line.is_ascii() && has_other()
 }
 
 /// A line with which the message that is answered or handed on begins, in full below it.
@@ -291,11 +285,20 @@ fn is_from(line: &str) -> bool {
         "发件人",
         "差出人",
     ];
-    let name = line
-        .trim_start_matches('*')
-        .split_once([':', '：'])
-        .map(|(name, _)| name.trim_end_matches(['*', ' ', '\u{A0}']));
-    name.is_some_and(|name| name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase()))
+    let line = line.trim_start_matches('*');
+    // By the first byte nearly all lines are told to be none.
+    let may_be = match line.bytes().next() {
+        Some(b @ ..0x80) => b"fvdlok".contains(&b.to_ascii_lowercase()),
+        first => first.is_some(),
+    };
+    if !may_be {
+        return false;
+    }
+    // Beyond the longest name there is room for the marks and blanks behind it.
+    let start = &line[..line.floor_char_boundary(3 * FIELD)];
+    let Some(end) = [':', '：'].iter().filter_map(|&colon| start.find(colon)).min() else { return false };
+    let name = start[..end].trim_end_matches(['*', ' ', '\u{A0}']);
+    name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }
 
 /// How many lines at the end say who wrote: short ones, behind a longer one.

@@ -16,17 +16,23 @@ pub(super) struct Trace {
 
 impl Trace {
     /// A word of a line, by its hash and as it stands.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
         if part.words.len() >= MAX_WORDS {
             return;
         }
         part.words.push(hash);
         if self.traced {
-            // It is shown to people; what would control their terminal is no part of a word.
-            let word = token.chars().filter(|c| !c.is_control()).collect();
-            part.positions.push(Position { part: self.part, line, word });
+            self.place(token, line, part);
         }
+    }
+
+    /// Where the word stands.
+    #[cold]
+    fn place(self, token: &str, line: usize, part: &mut Content) {
+        // It is shown to people; what would control their terminal is no part of a word.
+        let word = token.chars().filter(|c| !c.is_control()).collect();
+        part.positions.push(Position { part: self.part, line, word });
     }
 
     /// Letters that stood apart end; enough of them are read as one row.

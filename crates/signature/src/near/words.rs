@@ -98,10 +98,10 @@ impl Words {
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
             // The letters of the token are folded on the way to its end. Nearly all tokens have nothing else of note.
-            for (at, &b) in line.as_bytes().iter().enumerate().skip(start) {
+            for (length, &b) in line.as_bytes()[start..].iter().enumerate() {
                 let (class, letter) = TABLE[usize::from(b)];
                 if class == class::SPACE {
-                    end = at;
+                    end = start + length;
                     break;
                 }
                 has |= class;
