@@ -92,7 +92,7 @@ impl Three {
         let server = open(a, Role::Server, LocalCopy::Full);
         let (full, partial) =
             (open(b, Role::Cache, LocalCopy::Full), open(c, Role::Cache, LocalCopy::Partial));
-        let mark = server.tell_bulk(BOUND).await.unwrap();
+        let mark = server.list_bulk(BOUND).await.unwrap();
         partial.adopt_bulk(BulkAssembly::new(&settings, mark, Vec::new())).await.unwrap();
         Self {
             server,

@@ -8,7 +8,7 @@
 //! many as are kept.
 
 use bulkmark_counts::{Asked, Nominated, Report, Role, Rows, Saying, Settings, Weighing};
-use bulkmark_ledger::correspondents::{MOST, Pairs, Written};
+use bulkmark_ledger::correspondents::{MAX_PAIRS, PairHashes, Pairs};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_types::{FederationKey, ReporterId, Signature, nomination};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,14 +81,14 @@ async fn words() {
     let settings = Settings::default();
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
     // The windows are there before.
-    ledger.say(saying(&key, 0, now)).await.unwrap();
+    ledger.submit(saying(&key, 0, now)).await.unwrap();
     let before = resident();
     let (messages, mut last) = ((OF_USERS + OF_TRAPS).div_ceil(PARTS), 0);
     for first in (0..messages).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let mut all = JoinSet::new();
         for message in first..messages.min(first + AT_ONCE) {
             let (ledger, saying) = (ledger.clone(), saying(&key, message, now));
-            all.spawn(async move { ledger.say(saying).await.unwrap() });
+            all.spawn(async move { ledger.submit(saying).await.unwrap() });
         }
         let counted: usize = all.join_all().await.iter().map(|said| said.counted).sum();
         last += counted;
@@ -138,13 +138,13 @@ fn pairs() {
     let before = resident();
     let mut pairs = Pairs::default();
     let pair = |n: u64| u64::from_le_bytes(signature(n).to_bytes()[..8].try_into().unwrap());
-    (0..MOST as u64).for_each(|n| pairs.restore(pair(n), 20_000));
-    println!("{MOST} pairs of correspondents, as read from disk: {}", megabytes(resident() - before));
+    (0..MAX_PAIRS as u64).for_each(|n| pairs.restore(pair(n), 20_000));
+    println!("{MAX_PAIRS} pairs of correspondents, as read from disk: {}", megabytes(resident() - before));
     let mut written = 0;
-    for n in 0..MOST as u64 / 500 {
+    for n in 0..MAX_PAIRS as u64 / 500 {
         for other in 0..500 {
-            let it = Written { user: n, pair: pair((1 << 32) + n * 500 + other) };
-            written += usize::from(pairs.write(it, 20_001 * 86_400));
+            let it = PairHashes { user: n, pair: pair((1 << 32) + n * 500 + other) };
+            written += usize::from(pairs.record(it, 20_001 * 86_400));
         }
     }
     println!("  and with {written} others that are not on disk yet: {}", megabytes(resident() - before));

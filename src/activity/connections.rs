@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Connections that a daemon took.
+//! The connections that a daemon accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many are open, and how many there were.
+/// Counters of open and of all connections.
 #[derive(Debug, Default)]
 pub struct Connections {
     open: AtomicUsize,
@@ -18,7 +18,7 @@ pub struct Connections {
 pub struct Open(Arc<Connections>);
 
 impl Connections {
-    /// One more.
+    /// Counts one more connection.
     #[must_use]
     pub fn begin(self: &Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -26,25 +26,25 @@ impl Connections {
         Open(Arc::clone(self))
     }
 
-    /// Those that are open.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// All that there were.
+    /// Returns the number of all connections since the start.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Connections that ended by an error in the protocol.
+    /// Returns the number of connections that ended by an error in the protocol.
     #[must_use]
     pub fn broken(&self) -> u64 {
         self.broken.load(Ordering::Relaxed)
     }
 
-    /// Packets that were no proper ones, and were understood all the same or left out.
+    /// Returns the number of malformed packets that were understood anyway or ignored.
     #[must_use]
     pub fn mended(&self) -> u64 {
         self.mended.load(Ordering::Relaxed)
@@ -52,12 +52,12 @@ impl Connections {
 }
 
 impl Open {
-    /// Notes that it ends by an error in the protocol.
+    /// Counts that this connection ends by an error in the protocol.
     pub fn broke(&self) {
         self.0.broken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes a packet that was no proper one, and did not end it.
+    /// Counts a malformed packet that did not end the connection.
     pub fn mended(&self) {
         self.0.mended.fetch_add(1, Ordering::Relaxed);
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_closed_is_not_open() {
+    fn a_closed_connection_is_not_open() {
         let connections = Arc::new(Connections::default());
         let (one, two) = (connections.begin(), connections.begin());
         drop(one);

@@ -12,7 +12,7 @@ use super::relays::{LikelyRelay, Relays};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
-use super::words::Words;
+use super::user_reports::UserReports;
 use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Kinds that are counted by time.
 const KINDS: usize = Verdict::ALL.len();
 
-/// How many messages had one verdict, action and reason.
+/// The number of messages with one verdict, action and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageCount {
     /// The verdict.
@@ -37,18 +37,18 @@ pub struct MessageCount {
     pub count: u64,
 }
 
-/// What became of a message.
+/// The result of judging a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What was done.
+    /// The action taken.
     pub action: Action,
-    /// Why it was not judged; of bulk, which kind of count has reached its threshold; empty for what is clean.
+    /// Why it was not judged; for bulk, the kind of count that reached its threshold; empty if it is clean.
     pub reason: &'static str,
-    /// Why it was only marked though it is bulk or spam that nobody wants, if so.
+    /// The reason why bulk or spam was only marked although no white list has it, if so.
     pub held: Option<Held>,
-    /// What would have been done, where that is only rehearsed.
+    /// The action that was only rehearsed, if so.
     pub would: Option<Action>,
     /// Signatures that were reported for it.
     pub signatures: usize,
@@ -58,57 +58,57 @@ pub struct Judged {
     pub now: u64,
 }
 
-/// What a daemon did.
+/// All counters of a daemon.
 #[derive(Debug)]
 pub struct Activity {
-    /// Of the MTA to a milter, of clients to a server.
+    /// Connections of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
-    /// What others ask of a milter.
+    /// Requests at a milter's other interfaces.
     pub interfaces: Interfaces,
-    /// What a server's readers take.
+    /// The load of a server by streams.
     pub load: Arc<Load>,
-    /// What the daemon does all the time, and how often that ended.
+    /// The permanent tasks of the daemon, and how often each was restarted.
     pub tasks: Arc<Tasks>,
-    /// How long verdicts took.
+    /// The durations of verdicts.
     pub judging: Histogram,
-    /// By verdict, action and reason.
+    /// Messages by verdict, action and reason.
     messages: Mutex<BTreeMap<(usize, usize, &'static str), u64>>,
     signatures: AtomicU64,
     held: AtomicU64,
-    /// By action.
+    /// Messages by rehearsed action.
     rehearsed: [AtomicU64; Action::ALL.len()],
     spared: AtomicU64,
     allowed: AtomicU64,
     canaries: AtomicU64,
-    /// Of the server's certificate; 0 where there is none.
+    /// Expiry of the server's certificate in seconds since 1970; 0 if there is none.
     certificate_expiry: AtomicU64,
-    /// Those that failed, and those that did not.
+    /// Failed reloads, and successful ones.
     reloads: [AtomicU64; 2],
     reload_failed: AtomicBool,
-    /// In seconds since 1970; 0: there was none.
+    /// Time of the last successful reload, in seconds since 1970; 0 if there was none.
     reloaded_at: AtomicU64,
     log_lines_dropped: fn() -> u64,
-    /// Messages of a day by verdict at a milter; at a server the first has signatures of reports.
+    /// Messages of the last day by verdict; on a server the first kind has reported signatures.
     pub minutes: Spans<KINDS>,
-    /// The same of a month.
+    /// The same for the last month.
     pub hours: Spans<KINDS>,
-    /// What accounts sent that send outbound mail.
+    /// Outbound mail by account.
     accounts: Mutex<Accounts>,
     alerts: AtomicU64,
     traps: Mutex<TrapStatus>,
     relays: Mutex<Relays>,
-    /// What became of user reports.
-    pub words: Words,
-    /// What became of messages by policy.
+    /// Results of user reports.
+    pub words: UserReports,
+    /// Results of messages by policy.
     pub policies: Policies,
-    /// What is kept of messages beside counts.
+    /// Which data of messages are kept beside counts.
     pub wanted: Record,
     recent: Ring,
     bulk: Table,
 }
 
 impl Activity {
-    /// Of a daemon that begins. The log knows itself which lines it dropped.
+    /// Creates the counters of a new daemon. The logger counts dropped lines itself.
     #[must_use]
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
@@ -135,7 +135,7 @@ impl Activity {
             alerts: AtomicU64::new(0),
             traps: Mutex::default(),
             relays: Mutex::default(),
-            words: Words::default(),
+            words: UserReports::default(),
             policies: Policies::default(),
             wanted: record,
             recent: Ring::default(),
@@ -143,7 +143,7 @@ impl Activity {
         })
     }
 
-    /// Whether more than counts is wanted.
+    /// Whether data of messages are kept beside counts.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.wanted.verdicts
@@ -155,7 +155,7 @@ impl Activity {
         self.wanted.subjects
     }
 
-    /// Keeps what the page shows of a message, if it is wanted.
+    /// Keeps the data that the page shows of a message, if they are wanted.
     pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) {
         if self.is_recording() {
             let mailing = bulk.map(|seen| self.bulk.add(seen, &recent));
@@ -163,28 +163,28 @@ impl Activity {
         }
     }
 
-    /// The last verdicts, the last one first.
+    /// Returns the last verdicts, the latest first.
     #[must_use]
     pub fn recent(&self) -> Vec<Recent> {
         self.recent.list()
     }
 
-    /// What is bulk now: so many with the highest counts.
+    /// Returns the `most` present bulk mailings with the highest counts.
     #[must_use]
     pub fn bulk(&self, most: usize, now: u64) -> Vec<Mailing> {
         self.bulk.top(most, now)
     }
 
-    /// The mailings that are bulk now, as they are kept over a restart.
+    /// Returns the present bulk mailings in the form stored over a restart.
     #[must_use]
     pub fn stored_mailings(&self, now: u64) -> Vec<StoredMailing> {
         self.bulk.stored(now)
     }
 
-    /// Takes up the mailings that were bulk before a restart, if the page shows any.
-    pub fn take_up_mailings(&self, stored: Vec<StoredMailing>) {
+    /// Restores the bulk mailings from before a restart, if the page shows any.
+    pub fn restore_mailings(&self, stored: Vec<StoredMailing>) {
         if self.is_recording() {
-            self.bulk.take_up(stored);
+            self.bulk.restore(stored);
         }
     }
 
@@ -194,69 +194,69 @@ impl Activity {
         self.hours.add(0, signatures, now);
     }
 
-    /// An account sent outbound mail; how it stands now. `now` is in seconds since 1970.
-    pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
-        let standing = self.accounts.lock().sent(name, what, limits, now);
+    /// Adds outbound mail of an account; returns its standing. `now` is in seconds since 1970.
+    pub fn account_sent(&self, name: &str, sent: Sent, limits: Limits, now: u64) -> Standing {
+        let standing = self.accounts.lock().sent(name, sent, limits, now);
         self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
         standing
     }
 
-    /// How many accounts sent outbound mail lately, and how many of them are over their limit.
+    /// Returns the number of accounts that sent outbound mail lately, and of those over their limit.
     #[must_use]
     pub fn accounts(&self, now: u64) -> (usize, usize) {
         self.accounts.lock().numbers(now)
     }
 
-    /// So many accounts that sent bulk lately, those over their limit first.
+    /// Returns `most` accounts that sent bulk lately, those over their limit first.
     #[must_use]
     pub fn busiest_accounts(&self, most: usize, now: u64) -> Vec<AccountStatus> {
         self.accounts.lock().list(most, now)
     }
 
-    /// How often an account was told to be over its limit.
+    /// Returns how often an account was reported to be over its limit.
     #[must_use]
     pub fn account_alerts(&self) -> u64 {
         self.alerts.load(Ordering::Relaxed)
     }
 
-    /// Takes up what accounts had sent before a restart.
-    pub fn take_up_accounts(&self, accounts: Accounts) {
+    /// Restores the accounts' mail from before a restart.
+    pub fn restore_accounts(&self, accounts: Accounts) {
         *self.accounts.lock() = accounts;
     }
 
-    /// Does something with what accounts sent, for example store it.
+    /// Passes the accounts to `act`, which may store them.
     pub fn with_accounts<T>(&self, act: impl FnOnce(&Accounts) -> T) -> T {
         act(&self.accounts.lock())
     }
 
-    /// A message that is judged came from this client, of a sender of this domain.
+    /// Counts a judged message of this client, with a sender of this domain.
     pub fn came_from(&self, client: IpAddr, domain: &str) {
         self.relays.lock().came(client, domain);
     }
 
-    /// Clients that may be mail servers of one's own in front of this one.
+    /// Returns clients that may be your own mail servers in front of this one.
     #[must_use]
     pub fn likely_relays(&self) -> Vec<LikelyRelay> {
         self.relays.lock().likely()
     }
 
-    /// A trap got a message, and made this of it.
+    /// Counts the result of a message to a trap.
     pub fn trap_sprung(&self, result: Sprung) {
         self.traps.lock().sprung(result);
     }
 
-    /// This trap got a message that an entry of a white list wants, at a time in seconds since 1970.
+    /// Counts a message to this trap that an entry of a white list wants, at a time in seconds since 1970.
     pub fn trap_wanted(&self, trap: &str, entry: String, now: u64) {
         self.traps.lock().wanted(trap, entry, now);
     }
 
-    /// What traps made of mail.
+    /// Returns the results of messages to traps.
     #[must_use]
     pub fn traps(&self) -> TrapStatus {
         self.traps.lock().clone()
     }
 
-    /// Messages to traps, by what was made of them.
+    /// Returns the number of messages to traps by result.
     #[must_use]
     pub fn trap_messages(&self) -> Vec<(&'static str, u64)> {
         let messages = self.traps.lock().messages.clone();
@@ -264,12 +264,12 @@ impl Activity {
         Sprung::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
     }
 
-    /// Takes up which traps got mail that a white list wants before a restart.
-    pub fn take_up_traps(&self, wanted: BTreeMap<String, WantedByTrap>) {
-        self.traps.lock().take_up(wanted);
+    /// Restores the traps that got whitelisted mail before a restart.
+    pub fn restore_traps(&self, wanted: BTreeMap<String, WantedByTrap>) {
+        self.traps.lock().restore(wanted);
     }
 
-    /// Counts a message.
+    /// Counts a judged message.
     pub fn judged(&self, message: &Judged) {
         let key = (message.verdict as usize, message.action as usize, message.reason);
         *self.messages.lock().entry(key).or_default() += 1;
@@ -288,33 +288,33 @@ impl Activity {
         self.hours.add(message.verdict as usize, 1, message.now);
     }
 
-    /// The policy of this name decided this of a message.
+    /// Counts a message that the policy of this name decided.
     pub fn decided_by(&self, policy: &str, message: &Judged) {
         self.policies.add(policy, message.verdict, message.action, message.would);
     }
 
-    /// Messages of this verdict may come for this reason, so that they are told before the first.
+    /// Announces that messages of this verdict may come for this reason, so that metrics have it before the first.
     pub fn expect(&self, verdict: Verdict, reason: &'static str) {
         self.messages.lock().entry((verdict as usize, Action::Mark as usize, reason)).or_default();
     }
 
-    /// Counts a canary, which is no mail.
+    /// Counts a canary, which is not counted as mail.
     pub fn canary(&self) {
         self.canaries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Canaries that came.
+    /// Returns the number of canaries.
     #[must_use]
     pub fn canaries(&self) -> u64 {
         self.canaries.load(Ordering::Relaxed)
     }
 
-    /// The certificate in force expires then, in seconds since 1970.
+    /// Sets the expiry of the certificate in force, in seconds since 1970.
     pub fn certificate_expires(&self, at: Option<u64>) {
         self.certificate_expiry.store(at.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// When the certificate in force expires, if there is one.
+    /// Returns the expiry of the certificate in force, if there is one.
     #[must_use]
     pub fn certificate_expiry(&self) -> Option<u64> {
         Some(self.certificate_expiry.load(Ordering::Relaxed)).filter(|&at| at > 0)
@@ -329,69 +329,69 @@ impl Activity {
         }
     }
 
-    /// Whether the configuration in force is the one that was last to be read: no reload failed since.
+    /// Whether the last reload, if there was one, succeeded.
     #[must_use]
     pub fn is_reloaded(&self) -> bool {
         !self.reload_failed.load(Ordering::Relaxed)
     }
 
-    /// When a reload last went well, in seconds since 1970; none: not since the start.
+    /// Returns the time of the last successful reload, in seconds since 1970; none if there was none since the start.
     #[must_use]
     pub fn reloaded_at(&self) -> Option<u64> {
         Some(self.reloaded_at.load(Ordering::Relaxed)).filter(|&at| at > 0)
     }
 
-    /// Messages by verdict, action and reason: those that there were, and those that are expected.
+    /// Returns messages by verdict, action and reason, including those that are only expected.
     #[must_use]
     pub fn messages(&self) -> Vec<MessageCount> {
         let messages = self.messages.lock();
-        let told = messages.iter().map(|(&(verdict, action, reason), &count)| MessageCount {
+        let counts = messages.iter().map(|(&(verdict, action, reason), &count)| MessageCount {
             verdict: Verdict::ALL[verdict],
             action: Action::ALL[action],
             reason,
             count,
         });
-        told.collect()
+        counts.collect()
     }
 
-    /// Signatures that messages reported.
+    /// Returns the number of signatures that messages reported.
     #[must_use]
     pub fn signatures(&self) -> u64 {
         self.signatures.load(Ordering::Relaxed)
     }
 
-    /// Bulk that was only marked since its count comes from too few networks or messages.
+    /// Returns the amount of bulk that was only marked because its count comes from too few networks or messages.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Messages whose action was only rehearsed, by that action.
+    /// Returns the number of messages by rehearsed action.
     #[must_use]
     pub fn rehearsed(&self) -> Vec<(Action, u64)> {
         let count = |action: Action| (action, self.rehearsed[action as usize].load(Ordering::Relaxed));
         Action::ALL.into_iter().filter(|&action| action != Action::Mark).map(count).collect()
     }
 
-    /// Bulk and spam that was only marked since a recipient had written to its sender.
+    /// Returns the amount of bulk and spam that was only marked because a recipient had written to its sender.
     #[must_use]
     pub fn spared(&self) -> u64 {
         self.spared.load(Ordering::Relaxed)
     }
 
-    /// Bulk and spam that was only marked since the administrator allowed its mailing.
+    /// Returns the amount of bulk and spam that was only marked because the administrator allowed its mailing.
     #[must_use]
     pub fn allowed(&self) -> u64 {
         self.allowed.load(Ordering::Relaxed)
     }
 
-    /// How many reloads went well, or did not.
+    /// Returns the number of successful reloads, or of failed ones.
     #[must_use]
     pub fn reloads(&self, well: bool) -> u64 {
         self.reloads[usize::from(well)].load(Ordering::Relaxed)
     }
 
-    /// Log lines that the log daemon was too slow for.
+    /// Returns the number of log lines lost because the log daemon was too slow.
     #[must_use]
     pub fn log_lines_dropped(&self) -> u64 {
         (self.log_lines_dropped)()

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How long something took, in classes.
+//! Durations, in classes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the classes in microseconds: from what a count in memory takes to what makes an MTA wait.
+/// Upper bounds of the classes in microseconds: from the time of a count in memory to a delay that an MTA notices.
 const BOUNDS: [u64; 13] =
     [250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000];
 
 /// Counts of durations.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// One for each bound, and the last for what is above all of them.
+    /// One for each bound, and the last for longer durations.
     classes: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
 }
 
 impl Histogram {
-    /// Counts one.
+    /// Counts one duration.
     pub fn add(&self, time: Duration) {
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let class = BOUNDS.partition_point(|&bound| bound < time);
@@ -25,7 +25,7 @@ impl Histogram {
         self.microseconds.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// Each bound in seconds with the number of those that took no longer; the last bound is infinite.
+    /// Returns each bound in seconds with the number of durations up to it; the last bound is infinite.
     #[must_use]
     pub fn cumulative(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS.iter().map(|&bound| bound as f64 / 1e6).chain([f64::INFINITY]);
@@ -39,7 +39,7 @@ impl Histogram {
             .collect()
     }
 
-    /// The sum of all, in seconds.
+    /// Returns the sum of all, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.microseconds.load(Ordering::Relaxed) as f64 / 1e6

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! By which interfaces messages come, and how much is asked at each.
+//! The interfaces at which messages arrive, and the requests at each.
 
 use super::connections::Connections;
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// By which way somebody asks about a message.
+/// The interface of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Interface {
     /// The mail server, by the milter protocol.
@@ -24,10 +24,10 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// Those beside the milter's.
+    /// All but the milter's.
     pub const BESIDE: [Self; 4] = [Self::Http, Self::Dccifd, Self::Razor, Self::Pyzor];
 
-    /// Its name in log and metrics.
+    /// Returns its name in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Interface {
     }
 }
 
-/// What became of a request at an interface.
+/// The result of a request at an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     /// A message was judged and counted.
@@ -53,9 +53,9 @@ pub enum Done {
     Asked,
     /// A message was nominated.
     Nominated,
-    /// It was refused: the client may not ask, or nobody could read it.
+    /// It was refused: the client may not ask, or the request is malformed.
     Refused,
-    /// It did not come in time.
+    /// It did not arrive in time.
     TimedOut,
 }
 
@@ -63,7 +63,7 @@ impl Done {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Counted, Self::Asked, Self::Nominated, Self::Refused, Self::TimedOut];
 
-    /// Its name in metrics.
+    /// Returns its name in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -76,34 +76,34 @@ impl Done {
     }
 }
 
-/// An interface that is configured, since the daemon was started.
+/// A configured interface, since the daemon was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InterfaceStatus {
     /// Its name.
     pub name: String,
-    /// Where it is, or was to be.
+    /// Its address, or the intended address.
     pub address: String,
-    /// Why it is not open.
+    /// The reason if it is not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Open connections.
     pub open: usize,
     /// All connections.
     pub connections: u64,
-    /// Requests, by what became of them.
+    /// Requests by result.
     pub requests: BTreeMap<String, u64>,
 }
 
-/// Where an interface is, and why it is not open.
+/// The address of an interface, and the reason if it is not open.
 type Place = (String, Option<String>);
 
-/// What happens at all interfaces beside the milter's.
+/// Counters of all interfaces beside the milter's.
 #[derive(Debug, Default)]
 pub struct Interfaces {
     requests: [[AtomicU64; Done::ALL.len()]; 1 + Interface::BESIDE.len()],
     connections: [Arc<Connections>; 1 + Interface::BESIDE.len()],
-    /// Those that are configured.
+    /// The configured interfaces.
     places: Mutex<BTreeMap<Interface, Place>>,
 }
 
@@ -113,24 +113,24 @@ impl Interfaces {
         self.requests[interface.place()][request as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many of these there were.
+    /// Returns the number of such requests.
     #[must_use]
     pub fn requests(&self, interface: Interface, request: Done) -> u64 {
         self.requests[interface.place()][request as usize].load(Ordering::Relaxed)
     }
 
-    /// The connections of an interface.
+    /// Returns the connections of an interface.
     #[must_use]
     pub fn connections(&self, interface: Interface) -> &Arc<Connections> {
         &self.connections[interface.place()]
     }
 
-    /// An interface was opened at this address, or could not be.
+    /// Records that an interface was opened at this address, or could not be.
     pub fn opened(&self, interface: Interface, address: String, error: Option<String>) {
         self.places.lock().insert(interface, (address, error));
     }
 
-    /// Those that are configured.
+    /// Returns the status of the configured interfaces.
     #[must_use]
     pub fn status(&self) -> Vec<InterfaceStatus> {
         let places = self.places.lock().clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server carries.
+//! The load of a server.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -11,28 +11,28 @@ pub struct Load {
 }
 
 impl Load {
-    /// One more stream is open.
+    /// Counts that a stream opened.
     pub fn stream_begins(&self) {
         self.streams.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less is.
+    /// Counts that a stream closed.
     pub fn stream_ends(&self) {
         self.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// One was given up, because its reader did not read.
+    /// Counts a stream that was closed because its reader did not read.
     pub fn stream_stalled(&self) {
         self.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Streams that are open.
+    /// Returns the number of open streams.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
 
-    /// Streams that were given up since the start, because their readers did not read.
+    /// Returns the number of streams closed since the start because their readers did not read.
     #[must_use]
     pub fn streams_stalled(&self) -> u64 {
         self.stalled.load(Ordering::Relaxed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The mailings that are bulk now.
+//! The present bulk mailings.
 
 use super::recent::{Recent, Record};
 use bulkmark_policy::{Action, Counts};
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
-/// Mailings that are kept; beyond that the one that was not seen for longest goes.
+/// Mailings that are kept; beyond that the one seen longest ago is dropped.
 const MOST: usize = 1000;
 
-/// Sender domains of a mailing, and clients, that are named.
+/// Names of sender domains, and of clients, kept for a mailing.
 const MOST_NAMES: usize = 5;
 
 /// How long a mailing that does not come again is shown, in seconds.
 const DAY: u64 = 86_400;
 
-/// A message that is bulk.
+/// A bulk message.
 #[derive(Debug, Clone)]
 pub struct Seen<'a> {
     /// Its signatures.
@@ -27,72 +27,72 @@ pub struct Seen<'a> {
     pub counts: Counts,
     /// The subject, decoded.
     pub subject: Option<&'a str>,
-    /// What was done; none where a white list wants it.
+    /// The action taken; none if a white list wants it.
     pub action: Option<Action>,
-    /// What would have been done, where that is only rehearsed.
+    /// The action that was only rehearsed, if so.
     pub would: Option<Action>,
-    /// A white-list line that would want it.
+    /// A white-list line that would match it.
     pub suggestion: Option<String>,
 }
 
-/// Messages that are bulk and the same, or nearly so; for people.
+/// Equal or similar bulk messages, as the page shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Mailing {
-    /// The first signature of the first of them, by which it is named.
+    /// The first signature of its first message, used as its name.
     pub signature: String,
-    /// How often exactly one of them was seen at most.
+    /// The highest count of one exact message.
     pub body: Option<u32>,
-    /// How often messages like it were seen at most.
+    /// The highest count of similar messages.
     pub near: Option<u32>,
-    /// Those of its messages that this daemon found to be bulk.
+    /// Messages that this daemon found to be bulk.
     pub messages: u64,
-    /// What was done with them, and how often; `wanted` where a white list has them.
+    /// The actions with their numbers; `wanted` if a white list matched.
     pub done: BTreeMap<String, u64>,
-    /// How many recipients they had together.
+    /// The number of all recipients.
     pub recipients: u64,
-    /// The clients that brought them, as far as they are kept, where the configuration wants that.
+    /// Clients that sent them, up to `MOST_NAMES`, if the configuration wants that.
     pub clients: Vec<String>,
     /// Whether there were more.
     pub more_clients: bool,
-    /// A white-list line for those that nobody wants yet.
+    /// A white-list line that would match messages without a match yet.
     pub suggestion: Option<String>,
-    /// When the first of them came, in seconds since 1970.
+    /// Time of the first message, in seconds since 1970.
     pub first: u64,
-    /// When the last did.
+    /// Time of the last message.
     pub last: u64,
-    /// The domains of their envelope senders, as far as they are kept.
+    /// Domains of their envelope senders, up to `MOST_NAMES`.
     pub domains: Vec<String>,
     /// Whether there were more.
     pub more_domains: bool,
-    /// By which equal subjects are told, without telling them.
+    /// A hash by which equal subjects can be recognised without showing them.
     pub subject_hash: Option<String>,
-    /// The last subject, where the configuration wants that.
+    /// The last subject, if the configuration wants that.
     pub subject: Option<String>,
 }
 
-/// A mailing as it is kept over a restart.
+/// A mailing as it is stored over a restart.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StoredMailing {
     mailing: Mailing,
-    /// By what its messages are known.
+    /// The hashes by which its messages are recognised.
     found_by: Vec<u64>,
 }
 
-/// All of them.
+/// All bulk mailings.
 #[derive(Debug)]
 pub(super) struct Table {
     mailings: Mutex<Mailings>,
     wanted: Record,
-    /// Another one with each start, so that nobody finds a subject by its hash.
+    /// Keys of hashes, new at each start, so that nobody finds a subject by its hash.
     hashes: RandomState,
 }
 
 #[derive(Debug, Default)]
 struct Mailings {
     groups: Groups,
-    /// By the number of the group.
+    /// Mailings by the number of their group.
     all: HashMap<u64, Mailing>,
 }
 
@@ -153,20 +153,20 @@ impl Table {
         entry.signature.clone()
     }
 
-    /// All that are still shown, for the next start.
+    /// Returns the mailings that are still shown, for the next start.
     pub(super) fn stored(&self, now: u64) -> Vec<StoredMailing> {
         let Mailings { groups, all } = &*self.mailings.lock();
         let shown = all.iter().filter(|(_, mailing)| mailing.last + DAY > now);
         let stored = |(&group, mailing): (_, &Mailing)| StoredMailing {
-            // Subjects of this start cannot be compared with those of another.
+            // Hashes of this start cannot be compared with those of another.
             mailing: Mailing { subject_hash: None, ..mailing.clone() },
             found_by: groups.found_by(group).to_vec(),
         };
         shown.map(stored).collect()
     }
 
-    /// Takes up what an earlier start stored, but for what is not wanted any more.
-    pub(super) fn take_up(&self, stored: Vec<StoredMailing>) {
+    /// Restores the mailings of an earlier start, without data that the configuration no longer wants.
+    pub(super) fn restore(&self, stored: Vec<StoredMailing>) {
         let Mailings { groups, all } = &mut *self.mailings.lock();
         for StoredMailing { mut mailing, found_by } in stored.into_iter().take(MOST - all.len()) {
             if !self.wanted.subjects {
@@ -179,7 +179,7 @@ impl Table {
         }
     }
 
-    /// The `most` with the highest counts.
+    /// Returns the `most` mailings with the highest counts.
     pub(super) fn top(&self, most: usize, now: u64) -> Vec<Mailing> {
         let mailings = self.mailings.lock();
         let mut top: Vec<_> = mailings.all.values().filter(|entry| entry.last + DAY > now).collect();
@@ -188,7 +188,7 @@ impl Table {
     }
 }
 
-/// Adds a name that is new, as long as there are not too many.
+/// Adds a new name, up to `MOST_NAMES`.
 fn note(names: &mut Vec<String>, more: &mut bool, name: &str) {
     if names.iter().any(|known| known == name) {
         return;
@@ -244,7 +244,7 @@ mod tests {
         assert!(table.top(3, 4000 + DAY).is_empty());
     }
 
-    /// What another start stored is known again, whatever of it may still be shown.
+    /// Mailings stored by another start are recognised, with all or part of their data still shown.
     #[test]
     fn mailings_are_known_again_after_a_restart() {
         let record = Record { subjects: true, clients: true, ..Record::default() };
@@ -254,7 +254,7 @@ mod tests {
         let stored = serde_json::to_vec(&before.stored(1000 + DAY)).unwrap();
         let after = |record| {
             let table = Table::new(record);
-            table.take_up(serde_json::from_slice(&stored).unwrap());
+            table.restore(serde_json::from_slice(&stored).unwrap());
             table
         };
         let again = after(record);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a daemon did since it was started, for metrics and the status page.
+//! The activity of a daemon since it was started, for metrics and the status page.
 //!
-//! Those who do it count here; whoever is asked reads. Counting costs a message some atomic additions. What only the page shows,
-//! `recent` and `bulk`, is kept behind locks that are held for a moment, and only where there is a page.
+//! Other rooms add to these counters, and metrics and page read them. Counting costs a message some atomic additions. `recent` and `bulk`, which
+//! only the page shows, are behind locks that are held briefly, and only if there is a page.
 
 mod connections;
 mod counters;
@@ -16,7 +16,7 @@ mod relays;
 mod spans;
 mod tasks;
 mod traps;
-mod words;
+mod user_reports;
 
 pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
@@ -31,4 +31,4 @@ pub use relays::LikelyRelay;
 pub use spans::{HOURS, MINUTES, SpanCount, Spans};
 pub use tasks::Tasks;
 pub use traps::{TrapStatus, WantedByTrap};
-pub use words::{Became, Words};
+pub use user_reports::{Became, UserReports};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What became of messages by the policy that decided: one customer, one domain, one listener.
+//! Messages by the policy that decided: of one customer, one domain, one listener.
 
 use bulkmark_policy::{Action, MAX_POLICIES, Verdict};
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Policies that are kept apart: twice as many as a configuration has, since a reload may name others. More are counted together.
+/// Policies that are counted separately: twice as many as a configuration has, since a reload may add others. Further ones are counted together.
 const MOST: usize = 2 * (MAX_POLICIES + 1);
 
-/// The name of all beyond that.
+/// The name under which further policies are counted.
 const OTHERS: &str = "others";
 
 /// Messages of one policy.
@@ -17,11 +17,11 @@ const OTHERS: &str = "others";
 struct Counts {
     /// By verdict and action.
     done: [[u64; Action::ALL.len()]; Verdict::ALL.len()],
-    /// By the action that was only rehearsed.
+    /// By rehearsed action.
     rehearsed: [u64; Action::ALL.len()],
 }
 
-/// What became of the messages of a policy, for people.
+/// The messages of a policy, as the page shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PolicyStatus {
@@ -31,18 +31,18 @@ pub struct PolicyStatus {
     pub messages: u64,
     /// Those that were bulk.
     pub bulk: u64,
-    /// Those that users call spam.
+    /// Messages that users report as spam.
     pub spam: u64,
-    /// What was done with these two, and how often; `would reject` where that is only rehearsed.
+    /// The actions for bulk and spam with their numbers; `would reject` if the action is only rehearsed.
     pub done: BTreeMap<String, u64>,
 }
 
-/// All policies that decided anything since the start.
+/// All policies that decided a message since the start.
 #[derive(Debug, Default)]
 pub struct Policies(Mutex<BTreeMap<String, Counts>>);
 
 impl Policies {
-    /// A policy decided this of a message.
+    /// Counts a message that this policy decided.
     pub(super) fn add(&self, policy: &str, verdict: Verdict, action: Action, would: Option<Action>) {
         let mut all = self.0.lock();
         let name = if all.len() >= MOST && !all.contains_key(policy) { OTHERS } else { policy };
@@ -56,18 +56,18 @@ impl Policies {
         }
     }
 
-    /// For people, in the order of names.
+    /// Returns the policies in the order of their names.
     #[must_use]
     pub fn status(&self) -> Vec<PolicyStatus> {
         let all = self.0.lock();
         all.iter().map(|(name, counts)| PolicyStatus::of(name, counts)).collect()
     }
 
-    /// Messages by policy, verdict and action.
+    /// Returns the number of messages by policy, verdict and action.
     #[must_use]
     pub fn messages(&self) -> Vec<(String, Verdict, Action, u64)> {
         let all = self.0.lock();
-        let of = |(name, counts): (&String, &Counts)| {
+        let counted = |(name, counts): (&String, &Counts)| {
             let pairs =
                 Verdict::ALL.into_iter().flat_map(|verdict| Action::ALL.map(|action| (verdict, action)));
             let found = pairs.map(|(verdict, action)| {
@@ -75,18 +75,18 @@ impl Policies {
             });
             found.filter(|(.., count)| *count > 0).collect::<Vec<_>>()
         };
-        all.iter().flat_map(of).collect()
+        all.iter().flat_map(counted).collect()
     }
 
-    /// Messages whose action was only rehearsed, by policy and that action.
+    /// Returns the number of messages by policy and rehearsed action.
     #[must_use]
     pub fn rehearsed(&self) -> Vec<(String, Action, u64)> {
         let all = self.0.lock();
-        let of = |(name, counts): (&String, &Counts)| {
+        let counted = |(name, counts): (&String, &Counts)| {
             let found = Action::ALL.map(|action| (name.clone(), action, counts.rehearsed[action as usize]));
             found.into_iter().filter(|(.., count)| *count > 0).collect::<Vec<_>>()
         };
-        all.iter().flat_map(of).collect()
+        all.iter().flat_map(counted).collect()
     }
 }
 
@@ -102,7 +102,7 @@ impl PolicyStatus {
         let rehearsed: u64 = counts.rehearsed.iter().sum();
         let mut done = BTreeMap::new();
         for action in Action::ALL {
-            // What is rehearsed is marked, and told apart.
+            // A message with a rehearsed action is marked, and is listed separately.
             let marked = if action == Action::Mark { rehearsed } else { 0 };
             done.insert(action.to_string(), unwanted(action).saturating_sub(marked));
             done.insert(format!("would {action}"), counts.rehearsed[action as usize]);
@@ -133,7 +133,7 @@ mod tests {
         policies.add("p0000", Verdict::Spam, Action::Mark, None);
         let all = policies.status();
         assert_eq!((all.len(), &*all[0].policy, all[0].messages), (MOST + 1, OTHERS, MOST as u64));
-        let done = ["mark", "reject", "would reject"].map(|what| (what.to_owned(), 1));
+        let done = ["mark", "reject", "would reject"].map(|action| (action.to_owned(), 1));
         let expected = PolicyStatus {
             policy: "p0000".to_owned(),
             messages: 4,

@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 /// Verdicts that are kept.
 const MOST: usize = 60;
 
-/// What is kept of messages beside counts. By default nothing: nobody would see it.
+/// Which data of messages are kept beside counts. None by default, since nobody would see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
-    /// The last verdicts, and what is bulk.
+    /// The last verdicts, and bulk mailings.
     pub verdicts: bool,
-    /// Of bulk the subjects as well.
+    /// Subjects of bulk, too.
     pub subjects: bool,
     /// Names and addresses of clients.
     pub clients: bool,
@@ -21,27 +21,27 @@ pub struct Record {
     pub recipients: bool,
 }
 
-/// A verdict, for people.
+/// A verdict, as the page shows it.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Recent {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub at: u64,
     /// The MTA's queue id.
     pub id: String,
-    /// What was found.
+    /// The verdict.
     pub verdict: String,
-    /// What was done; none where nothing was, beside the header.
+    /// The action; none if only the header was added.
     pub action: Option<String>,
-    /// What would have been done, where that is only rehearsed.
+    /// The action that was only rehearsed, if so.
     pub would: Option<String>,
-    /// Why it was not counted, or not acted on, if so.
+    /// The reason if it was not counted or the action was not taken.
     pub reason: Option<&'static str>,
     /// The count of its body.
     pub body: Option<u32>,
     /// The count of its `near` signatures.
     pub near: Option<u32>,
-    /// By how much users report it as spam, if so.
+    /// The weight of the users' reports as spam, if any.
     pub spam: Option<String>,
     /// Its `body` signature.
     pub signature: Option<String>,
@@ -49,17 +49,17 @@ pub struct Recent {
     pub mailing: Option<String>,
     /// The domain of the envelope sender.
     pub domain: String,
-    /// Name and address of the client, where the configuration wants that.
+    /// Name and address of the client, if the configuration wants that.
     pub client: Option<String>,
-    /// The recipients, where the configuration wants that; a few of them.
+    /// Some of the recipients, if the configuration wants that.
     pub recipients: Vec<String>,
-    /// How many there are.
+    /// The number of all recipients.
     pub nrcpt: usize,
-    /// How long it took, in milliseconds.
+    /// The time it took, in milliseconds.
     pub ms: f64,
 }
 
-/// The last of them.
+/// The last `MOST` verdicts.
 #[derive(Debug, Default)]
 pub(super) struct Ring(Mutex<VecDeque<Recent>>);
 
@@ -70,7 +70,7 @@ impl Ring {
         ring.push_front(recent);
     }
 
-    /// All of them, the last one first.
+    /// Returns all of them, the latest first.
     pub(super) fn list(&self) -> Vec<Recent> {
         self.0.lock().iter().cloned().collect()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From which networks most mail comes: one that brings a large part of it, from ever other senders, may be a mail server of one's own that
-//! is missing in `relays`.
+//! The networks that send most mail. One that sends a large part of it, with many different senders, may be your own mail server that is missing
+//! in `relays`.
 
 use bulkmark_types::ClientNetwork;
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 
-/// Networks that are counted. The count of one is at most 1/20 of all messages too high (Space-Saving of Metwally, Agrawal and El Abbadi).
+/// Networks that are counted. Each count is too high by at most 1/20 of all messages (Space-Saving of Metwally, Agrawal and El Abbadi).
 const COUNTED: usize = 20;
 
-/// Messages from which on a share says something, and those after which all counts are halved, so that they follow what changes.
+/// Messages from which on a share is meaningful, and those after which all counts are halved, so that they follow changes.
 const FEW: u32 = 200;
 const MANY: u32 = 20_000;
 
-/// Domains of senders that are counted for a network, and enough of them for a relay.
+/// Sender domains that are counted for a network; this many indicate a relay.
 const DOMAINS: usize = 20;
 
-/// A network whose messages are one in so many by its count, of which 1/20 may be wrong, brings a fifth of all at least.
+/// A network with one in so many messages by its count, of which 1/20 may be wrong, sends at least a fifth of all.
 const ONE_IN: u32 = 4;
 
-/// A client that may be a mail server of one's own in front of this one.
+/// A client that may be your own mail server in front of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LikelyRelay {
-    /// The last address from which mail of its network came.
+    /// The last address in its network that sent mail.
     pub client: IpAddr,
-    /// How much of all mail comes from its network, in percent.
+    /// The share of all mail from its network, in percent.
     pub percent: u32,
 }
 
@@ -39,7 +39,7 @@ struct Counted {
     domains: HashSet<u64>,
 }
 
-/// Which networks bring most mail.
+/// The networks that send most mail.
 #[derive(Debug, Default)]
 pub(super) struct Relays {
     messages: u32,
@@ -48,7 +48,7 @@ pub(super) struct Relays {
 }
 
 impl Relays {
-    /// A message came from this client, of a sender of this domain.
+    /// Counts a message from this client, with a sender of this domain.
     pub(super) fn came(&mut self, client: IpAddr, domain: &str) {
         let network = ClientNetwork::of(client);
         self.messages += 1;
@@ -67,7 +67,7 @@ impl Relays {
         }
     }
 
-    /// Where another network is counted from now on, in the place of the one that brought least.
+    /// Puts a network in the place of the one with the fewest messages; returns its index.
     fn replace(&mut self, network: ClientNetwork, last: IpAddr) -> usize {
         let new = |messages| Counted { network, last, messages, domains: HashSet::new() };
         if self.networks.len() < COUNTED {
@@ -79,18 +79,18 @@ impl Relays {
         least
     }
 
-    /// Those that may be relays.
+    /// Returns the networks that may be relays.
     pub(super) fn likely(&self) -> Vec<LikelyRelay> {
         let is_likely = |counted: &&Counted| {
             self.messages >= FEW
                 && counted.messages >= self.messages / ONE_IN
                 && counted.domains.len() >= DOMAINS
         };
-        let told = |counted: &Counted| LikelyRelay {
+        let relay = |counted: &Counted| LikelyRelay {
             client: counted.last,
             percent: 100 * counted.messages / self.messages,
         };
-        self.networks.iter().filter(is_likely).map(told).collect()
+        self.networks.iter().filter(is_likely).map(relay).collect()
     }
 }
 
@@ -102,12 +102,12 @@ mod tests {
         IpAddr::from(std::net::Ipv4Addr::from_bits(0xC000_0200 + (network << 8) + 7))
     }
 
-    /// So many messages, of which each third comes from one network, of so many domains, and the others from ever other networks.
+    /// Returns the likely relays after so many messages: a third from one network with so many domains, and the others each from a new network.
     fn after(messages: u32, domains: u32) -> Vec<LikelyRelay> {
         let mut relays = Relays::default();
         for n in 0..messages {
-            let of_all = if n % 3 == 0 { client(0) } else { client(1 + n) };
-            relays.came(of_all, &format!("d{}.example", n / 3 % domains));
+            let sender = if n % 3 == 0 { client(0) } else { client(1 + n) };
+            relays.came(sender, &format!("d{}.example", n / 3 % domains));
         }
         relays.likely()
     }

@@ -9,8 +9,8 @@ pub const MINUTES: usize = 24 * 60;
 /// Hours that are kept: a month.
 pub const HOURS: usize = 31 * 24;
 
-/// A ring of spans of time for each of `N` kinds. A cell holds the number of its span in the upper half and its count in the
-/// lower, so that no span is taken for one that is long over, and whoever counts need not wait for whoever clears.
+/// A ring of time spans for each of `N` kinds. A cell has the number of its span in the upper half and its count in the lower, so that an old
+/// span is never mistaken for the present one, and counting needs no lock against clearing.
 #[derive(Debug)]
 pub struct Spans<const N: usize> {
     /// Seconds of a span.
@@ -21,23 +21,23 @@ pub struct Spans<const N: usize> {
 /// The count of one span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanCount {
-    /// What was counted: an index of the ring's kinds.
+    /// The kind, an index of the ring's kinds.
     pub kind: usize,
     /// The number of the span since 1970.
     pub number: u32,
-    /// How often.
+    /// The count.
     pub count: u32,
 }
 
 impl<const N: usize> Spans<N> {
-    /// So many spans of so many seconds.
+    /// Creates a ring of `most` spans of `length` seconds.
     #[must_use]
     pub fn new(length: u64, most: usize) -> Self {
         let ring = || (0..most).map(|_| AtomicU64::new(0)).collect();
         Self { length, cells: std::array::from_fn(|_| ring()) }
     }
 
-    /// The number of the span of a time, as cells have it.
+    /// Returns the number of the span at a time, as cells have it.
     fn number(&self, seconds: u64) -> u64 {
         (seconds / self.length) & u64::from(u32::MAX)
     }
@@ -47,7 +47,7 @@ impl<const N: usize> Spans<N> {
         &ring[usize::try_from(number % ring.len() as u64).unwrap_or_default()]
     }
 
-    /// Counts so many of a kind at the time `now`, in seconds since 1970.
+    /// Adds `more` to the count of a kind at the time `now`, in seconds since 1970.
     pub fn add(&self, kind: usize, more: u64, now: u64) {
         let number = self.number(now);
         let add = |cell: u64| {
@@ -57,7 +57,7 @@ impl<const N: usize> Spans<N> {
         let _ = self.cell(kind, number).fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// The counts of a kind in the last `most` spans, that of `now` last.
+    /// Returns the counts of a kind in the last `most` spans; the span of `now` is the last.
     #[must_use]
     pub fn last(&self, kind: usize, most: usize, now: u64) -> Vec<u64> {
         let most = most.min(self.cells[kind].len()) as u64;
@@ -69,7 +69,7 @@ impl<const N: usize> Spans<N> {
         (end.saturating_sub(most)..end).map(count).collect()
     }
 
-    /// All counts that are not zero.
+    /// Returns all counts that are not zero.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "each is half of a cell")]
     pub fn kept(&self) -> Vec<SpanCount> {
@@ -86,7 +86,7 @@ impl<const N: usize> Spans<N> {
         kept
     }
 
-    /// Takes over counts of an earlier daemon that are not older than what is kept, nor of the future.
+    /// Restores counts of an earlier daemon that are within the ring and not in the future.
     pub fn restore(&self, kept: &[SpanCount], now: u64) {
         let present = self.number(now);
         for &SpanCount { kind, number, count } in kept {
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_daemon_counted_is_taken_over() {
+    fn counts_of_an_earlier_daemon_are_restored() {
         let now = 1_800_000_000;
         let [before, after] = [(); 2].map(|()| Spans::<2>::new(3600, HOURS));
         before.add(0, 3, now - 3600);
         before.add(1, 9, now);
         after.add(1, 1, now);
         let mut kept = before.kept();
-        // A clock that was wrong, a month that is over, a kind that is no more.
+        // Spans of a wrong clock and of a past month, and a removed kind.
         let wrong = [(0, u32::MAX), (0, 1), (7, 500_000)];
         kept.extend(wrong.map(|(kind, number)| SpanCount { kind, number, count: 5 }));
         after.restore(&kept, now);

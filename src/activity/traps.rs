@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What traps made of mail, and which of them get mail that a white list wants: these are no traps, or the list is wrong.
+//! Results of messages to traps, and the traps that get whitelisted mail: such an address is no trap, or the list is wrong.
 
 use bulkmark_policy::Sprung;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Traps that are kept with white-listed mail.
+/// Traps with whitelisted mail that are kept.
 const MOST: usize = 100;
 
-/// Seconds for which that is told.
+/// Seconds for which such mail is reported.
 const AGE: u64 = 30 * 86_400;
 
-/// A trap that got mail which a white list wants.
+/// A trap that got whitelisted mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WantedByTrap {
     /// Messages, since the first.
     pub messages: u64,
-    /// The entry that wanted the last of them.
+    /// The entry that matched the last of them.
     pub entry: String,
-    /// When that came, in seconds since 1970.
+    /// The time of the last of them, in seconds since 1970.
     pub last: u64,
 }
 
-/// What traps made of mail.
+/// Results of messages to traps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TrapStatus {
-    /// Messages since the start, by what was made of them.
+    /// Messages since the start, by result.
     pub messages: BTreeMap<String, u64>,
-    /// By trap.
+    /// Whitelisted mail by trap.
     pub wanted: BTreeMap<String, WantedByTrap>,
 }
 
 impl TrapStatus {
-    /// A trap got a message.
+    /// Counts a message to a trap.
     pub(super) fn sprung(&mut self, result: Sprung) {
         *self.messages.entry(result.to_string()).or_default() += 1;
     }
 
-    /// A trap got a message that this entry wants.
+    /// Counts a message to a trap that this entry of a white list matches.
     pub(super) fn wanted(&mut self, trap: &str, entry: String, now: u64) {
         self.wanted.retain(|_, wanted| now.saturating_sub(wanted.last) < AGE);
         if self.wanted.len() >= MOST && !self.wanted.contains_key(trap) {
@@ -51,8 +51,8 @@ impl TrapStatus {
         (wanted.entry, wanted.last) = (entry, now);
     }
 
-    /// Takes up what was stored before a restart.
-    pub(super) fn take_up(&mut self, wanted: BTreeMap<String, WantedByTrap>) {
+    /// Restores the traps stored before a restart.
+    pub(super) fn restore(&mut self, wanted: BTreeMap<String, WantedByTrap>) {
         self.wanted = wanted.into_iter().take(MOST).collect();
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The task that looks for problems and posts them.
+//! The task that checks for problems and posts them.
 
 use super::problems::{Event, LastHour, Problem, Problems};
 use super::settings::Settings;
@@ -14,25 +14,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// From one look to the next.
-const LOOK: Duration = Duration::from_secs(5);
+/// Time between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a post may take.
+/// Time limit of a post.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Looks that are left out after a post that failed.
+/// Checks that are skipped after a failed post.
 const PAUSE: u32 = 6;
 
-/// Events that wait; the oldest are dropped.
+/// Events that wait to be posted; beyond that the oldest are dropped.
 const MOST_WAITING: usize = 200;
 
-/// Accounts that are looked at.
+/// Accounts that are checked.
 const ACCOUNTS: usize = 20;
 
-/// The least share of the disk that is free, in percent.
+/// A disk with a smaller free share, in percent, is a problem.
 const FREE: u64 = 5;
 
-/// Looks for problems of `daemon` and posts them to `url`, for ever.
+/// Checks `daemon` for problems and posts them to `url`. Never returns.
 pub async fn watch(daemon: Arc<Daemon>, settings: Settings, url: Url) {
     let host = url.host_str().unwrap_or_default().to_owned();
     let http = Client::builder()
@@ -49,7 +49,7 @@ pub async fn watch(daemon: Arc<Daemon>, settings: Settings, url: Url) {
     let (mut fails, mut pause) = (false, 0_u32);
     loop {
         let refused = refused.note(all_refused(&daemon), now());
-        waiting.extend(problems.look(find(&daemon, &settings, refused), now()));
+        waiting.extend(problems.check(find(&daemon, &settings, refused), now()));
         while waiting.len() > MOST_WAITING {
             waiting.pop_front();
         }
@@ -70,11 +70,11 @@ pub async fn watch(daemon: Arc<Daemon>, settings: Settings, url: Url) {
                 }
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 
-/// Posts one event. The reason has no address in it, which may be a secret.
+/// Posts one event. The error never contains the address, which may be a secret.
 async fn post(http: &Client, url: &Url, daemon: &Daemon, event: &Event) -> Result<(), String> {
     let time = |seconds| format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds)).to_string();
     let Event { begins, problem, since, at } = event;
@@ -93,14 +93,14 @@ async fn post(http: &Client, url: &Url, daemon: &Daemon, event: &Event) -> Resul
     if answer.status().is_success() { Ok(()) } else { Err(answer.status().to_string()) }
 }
 
-/// Messages refused since the start, for good or for now.
+/// Messages refused since the start, permanently or temporarily.
 fn all_refused(daemon: &Daemon) -> u64 {
     let is_refusal = |action| matches!(action, Action::Reject | Action::Tempfail | Action::Discard);
-    let counts = daemon.activity.messages().into_iter().filter(|of| is_refusal(of.action));
-    counts.map(|of| of.count).sum()
+    let counts = daemon.activity.messages().into_iter().filter(|messages| is_refusal(messages.action));
+    counts.map(|messages| messages.count).sum()
 }
 
-/// The problems that there are now.
+/// The present problems.
 fn find(daemon: &Daemon, settings: &Settings, refused: u64) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut add = |kind, about: String, text: String| found.push(Problem { kind, about, text });

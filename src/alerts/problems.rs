@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Problems from one look to the next. One that comes and goes begins once and ends once.
+//! The problems from one check to the next. A problem that comes and goes begins once and ends once.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Looks in a row at which a problem is there until it begins, and at which it is not until it ends.
+/// Successive checks that find a problem before it begins, and that do not find it before it ends.
 const BEGINS: u32 = 2;
 const ENDS: u32 = 6;
 
 /// Problems at a time.
 const MOST: usize = 64;
 
-/// Characters of a text.
+/// Length limit of a text, in characters.
 const TEXT: usize = 500;
 
 /// The kind of a problem and its subject: an address, an account.
 type Key = (&'static str, String);
 
-/// A problem at one look.
+/// A problem that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) kind: &'static str,
-    /// Its subject; empty where the kind has one only.
+    /// Its subject; empty if the kind has no subject.
     pub(super) about: String,
     pub(super) text: String,
 }
 
-/// A problem begins, or ends.
+/// The beginning or end of a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) begins: bool,
     pub(super) problem: Problem,
-    /// When it was seen first, in seconds since 1970, and when this was noticed.
+    /// When it was first found, in seconds since 1970, and the time of this event.
     pub(super) since: u64,
     pub(super) at: u64,
 }
@@ -39,8 +39,8 @@ pub(super) struct Event {
 struct State {
     text: String,
     since: u64,
-    /// Looks in a row at which it was there, before it begins; at which it was not, afterwards.
-    looks: u32,
+    /// Successive checks that found it, before it begins; that did not find it, afterwards.
+    checks: u32,
     has_begun: bool,
 }
 
@@ -49,8 +49,8 @@ struct State {
 pub(super) struct Problems(BTreeMap<Key, State>);
 
 impl Problems {
-    /// Takes what is found at a look; returns what begins and ends by it.
-    pub(super) fn look(&mut self, found: Vec<Problem>, now: u64) -> Vec<Event> {
+    /// Takes the problems found by a check; returns which of them begin and end.
+    pub(super) fn check(&mut self, found: Vec<Problem>, now: u64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut found: BTreeMap<Key, String> = found
             .into_iter()
@@ -59,19 +59,19 @@ impl Problems {
         self.0.retain(|key, state| {
             let is_there = found.remove(key).map(|text| state.text = text).is_some();
             match (is_there, state.has_begun) {
-                (true, true) => state.looks = 0,
+                (true, true) => state.checks = 0,
                 (true, false) => {
-                    state.looks += 1;
-                    state.has_begun = state.looks >= BEGINS;
+                    state.checks += 1;
+                    state.has_begun = state.checks >= BEGINS;
                     if state.has_begun {
-                        state.looks = 0;
+                        state.checks = 0;
                         events.push(event(key, state, true, now));
                     }
                 }
                 (false, false) => return false,
                 (false, true) => {
-                    state.looks += 1;
-                    if state.looks >= ENDS {
+                    state.checks += 1;
+                    if state.checks >= ENDS {
                         events.push(event(key, state, false, now));
                         return false;
                     }
@@ -81,7 +81,7 @@ impl Problems {
         });
         for (key, text) in found {
             if self.0.len() < MOST {
-                self.0.insert(key, State { text, since: now, looks: 1, has_begun: false });
+                self.0.insert(key, State { text, since: now, checks: 1, has_begun: false });
             }
         }
         events
@@ -93,17 +93,17 @@ fn event((kind, about): &Key, state: &State, begins: bool, at: u64) -> Event {
     Event { begins, problem, since: state.since, at }
 }
 
-/// How many messages were refused in the last hour, from a number that only grows.
+/// Messages refused in the last hour, computed from a growing total.
 #[derive(Debug, Default)]
 pub(super) struct LastHour(VecDeque<(u64, u64)>);
 
 impl LastHour {
-    /// Notes the number at this time; returns its growth within an hour. Keeps one number a minute.
+    /// Adds the total at this time; returns its growth within an hour. Keeps one number a minute.
     pub(super) fn note(&mut self, total: u64, now: u64) -> u64 {
         while self.0.get(1).is_some_and(|(at, _)| at.saturating_add(3600) <= now) {
             self.0.pop_front();
         }
-        // A clock that was set back begins anew.
+        // A clock that was set back starts over.
         if self.0.back().is_some_and(|&(at, _)| at > now) {
             self.0.clear();
         }
@@ -125,19 +125,19 @@ mod tests {
     #[test]
     fn a_problem_begins_once_and_ends_once() {
         let mut problems = Problems::default();
-        let mut look = |found: &[&str], now| {
-            let events = problems.look(found.iter().map(|about| problem(about)).collect(), now);
+        let mut check = |found: &[&str], now| {
+            let events = problems.check(found.iter().map(|about| problem(about)).collect(), now);
             events.into_iter().map(|e| (e.problem.about, e.begins, e.since)).collect::<Vec<_>>()
         };
-        assert_eq!(look(&["a"], 1), []);
-        assert_eq!(look(&[], 2), [], "one look is none");
-        assert_eq!(look(&["a", "b"], 3), []);
-        assert_eq!(look(&["a", "b"], 4), [("a".to_owned(), true, 3), ("b".to_owned(), true, 3)]);
+        assert_eq!(check(&["a"], 1), []);
+        assert_eq!(check(&[], 2), [], "one check is not enough");
+        assert_eq!(check(&["a", "b"], 3), []);
+        assert_eq!(check(&["a", "b"], 4), [("a".to_owned(), true, 3), ("b".to_owned(), true, 3)]);
         for now in 5..40 {
             let found: &[&str] = if now % 5 == 0 { &["a", "b"] } else { &["b"] };
-            assert_eq!(look(found, now), [], "it comes and goes");
+            assert_eq!(check(found, now), [], "it comes and goes");
         }
-        let ends: Vec<_> = (40..60).flat_map(|now| look(&["b"], now)).collect();
+        let ends: Vec<_> = (40..60).flat_map(|now| check(&["b"], now)).collect();
         assert_eq!(ends, [("a".to_owned(), false, 3)]);
     }
 
@@ -145,10 +145,10 @@ mod tests {
     fn problems_are_bounded() {
         let mut problems = Problems::default();
         let many = || (0..10_000).map(|n| problem(&n.to_string())).collect::<Vec<_>>();
-        problems.look(many(), 1);
-        assert_eq!((problems.look(many(), 2).len(), problems.0.len()), (MOST, MOST));
+        problems.check(many(), 1);
+        assert_eq!((problems.check(many(), 2).len(), problems.0.len()), (MOST, MOST));
         let long = Problem { text: "x".repeat(1 << 20), ..problem("0") };
-        problems.look(vec![long], 3);
+        problems.check(vec![long], 3);
         assert!(problems.0.values().all(|state| state.text.len() <= TEXT));
     }
 

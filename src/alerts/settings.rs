@@ -5,27 +5,27 @@ use reqwest::Url;
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// `[alerts]`
+/// The keys of `[alerts]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where problems are posted; nowhere if it is empty.
+    /// The address to which problems are posted; empty: none is posted.
     pub webhook: String,
-    /// Messages refused in an hour from which on that is a problem; zero: it never is.
+    /// The number of messages refused in an hour from which on it is a problem; zero: never.
     pub refused_per_hour: u64,
 }
 
-/// Whether an address is of this machine.
+/// Whether an address is on this machine.
 fn is_here(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 impl Settings {
-    /// The address of the webhook; none where nothing is posted.
+    /// Returns the address of the webhook, or none if nothing is posted.
     ///
     /// # Errors
-    /// What is expected, if it is no address to which alerts may go. It is not repeated, since it is often a secret.
+    /// The expected form, if alerts may not go to this address. The address is not repeated, since it is often a secret.
     pub fn url(&self) -> Result<Option<Url>, String> {
         if self.webhook.is_empty() {
             return Ok(None);

@@ -17,50 +17,51 @@ use std::time::Duration;
 
 /// Never refuse a mailing: it is only marked, with held=allowed.
 ///
-/// The running milter obeys at once, and keeps the order over a restart. A message file is known by all its signatures, so copies that
-/// differ are allowed, too; and it is reported to the federation as not spam, in the name of whoever runs the command. A signature, as
-/// log and header give it, allows the messages that have exactly that signature; if `bulkmark refusals` knows the message, all its
-/// signatures, as a message file does. The order holds at this mail server alone: run the
-/// command at each that refuses the mailing. Exit code 0: done; 1: no such mailing, or no message; 75: the milter does not answer.
+/// The running milter obeys at once, and keeps the order over a restart. A message file stands for all its signatures, so copies that differ are
+/// allowed, too. The file is also reported to the federation as not spam, under the name of the user who runs the command. A signature from log
+/// or header allows only messages with exactly that signature; if `bulkmark refusals` knows the message, it stands for all signatures of the
+/// message. The order holds at this mail server alone: run the command at each that refuses the mailing. Exit code 0: done; 1: no such mailing,
+/// or no message; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// How long, such as 30d [default: until it is removed]
+    /// Duration of the order, such as 30d [default: until it is removed]
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     /// List the mailings that are allowed.
-    #[arg(long, conflicts_with_all = ["duration", "what", "remove"])]
+    #[arg(long, conflicts_with_all = ["duration", "mailing", "remove"])]
     list: bool,
-    /// Allow the mailing no more whose name begins so.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["duration", "what"])]
+    /// Remove the order for the mailing with this name, or the beginning of it.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["duration", "mailing"])]
     remove: Option<String>,
     #[command(flatten)]
-    to: OrderArgs,
+    order: OrderArgs,
     /// A signature of 32 hexadecimal digits, or a file with a message; "-" is standard input
     #[arg(value_name = "SIGNATURE|FILE", required_unless_present_any = ["list", "remove"])]
-    what: Option<PathBuf>,
+    mailing: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(name) = &args.remove {
         let name = name.to_ascii_lowercase();
-        return args.to.carry_out(Order::Remove(name), b"", |ordered| {
+        return args.order.carry_out(Order::Remove(name), b"", |ordered| {
             let name = ordered.mailing.as_ref().map_or("", Allowance::name);
-            format!("mailing {name} is allowed no more")
+            format!("mailing {name} is no longer allowed")
         });
     }
-    let Some(what) = args.what.as_ref().filter(|_| !args.list) else {
-        return args.to.carry_out(Order::List, b"", list);
+    let Some(mailing) = args.mailing.as_ref().filter(|_| !args.list) else {
+        return args.order.carry_out(Order::List, b"", list);
     };
     let seconds = args.duration.map(|duration| duration.as_secs());
-    let signature: Option<Signature> = what.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
-    let message = if signature.is_some() { Vec::new() } else { read(what)? };
-    let signatures = signature.map(|signature| args.to.copies_of(&signature.to_string()));
+    let signature: Option<Signature> =
+        mailing.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
+    let message = if signature.is_some() { Vec::new() } else { read(mailing)? };
+    let signatures = signature.map(|signature| args.order.copies_of(&signature.to_string()));
     let signatures = signatures.transpose()?.unwrap_or_default();
     let allow = Allow { signatures, length: message.len() as u64, seconds };
-    args.to.carry_out(Order::Allow(allow), &message, allowed)
+    args.order.carry_out(Order::Allow(allow), &message, allowed)
 }
 
-/// A message as it was delivered.
+/// Reads a message as it was delivered.
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
@@ -89,16 +90,17 @@ fn allowed(ordered: &Ordered) -> String {
         1 => "messages with exactly this signature".to_owned(),
         n => format!("by {n} signatures"),
     };
-    let told = if ordered.shared { "; other servers are told that it is not spam" } else { "" };
-    format!("mailing {} is allowed {}, {known}{told}", mailing.name(), left(mailing.until, now()))
+    let shared = if ordered.shared { "; other servers receive that it is not spam" } else { "" };
+    format!("mailing {} is allowed {}, {known}{shared}", mailing.name(), left(mailing.until, now()))
 }
 
 fn list(ordered: &Ordered) -> String {
-    let line = |of: &Allowance| {
-        let why = if of.reason.is_empty() { String::new() } else { format!(": {}", told(&of.reason)) };
-        let signatures = of.signatures.len();
-        let left = left(of.until, now());
-        format!("{}  {left}, {signatures} signatures, by {}{why}", of.name(), told(&of.by))
+    let line = |mailing: &Allowance| {
+        let why =
+            if mailing.reason.is_empty() { String::new() } else { format!(": {}", told(&mailing.reason)) };
+        let signatures = mailing.signatures.len();
+        let left = left(mailing.until, now());
+        format!("{}  {left}, {signatures} signatures, by {}{why}", mailing.name(), told(&mailing.by))
     };
     let all: Vec<_> = ordered.orders.allowed.iter().map(line).collect();
     if all.is_empty() { "no mailing is allowed".to_owned() } else { all.join("\n") }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks the milter, or its ledger, about a message that is at hand.
+//! Asks the milter, or reads its ledger, about a given message.
 
 use super::output::complain;
 use super::show::called;
@@ -25,10 +25,10 @@ pub(super) struct MessageArgs {
     /// The milter's configuration.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
-    /// The client that the message comes from. Without it, its network counts as none (thresholds.min-sources).
+    /// The client that sent the message. Without it, the network of the client is not counted as another one (thresholds.min-sources).
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
-    /// A recipient, whose policy decides. May be given several times.
+    /// A recipient, for the choice of the policy. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     recipient: Vec<String>,
     /// The envelope sender; "<>" is the null sender.
@@ -49,7 +49,7 @@ impl MessageArgs {
     /// Reads the configuration.
     pub(super) fn asker(&self) -> anyhow::Result<Asker> {
         let mut checked = config::load(&self.config)?;
-        // Whoever may not read it is told of a canary what is told of any other message.
+        // Without permission to read it, a canary is judged as any other message.
         checked.file.signature.canary = super::canary::read(&checked.file.state_dir).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let file = checked.file.clone();
@@ -87,16 +87,16 @@ impl MessageArgs {
     }
 }
 
-/// Asks the running milter, or reads its ledger when none is running.
+/// The source of counts for a command: the running milter, or its ledger if none is running.
 pub(super) struct Asker {
     pub(super) rules: Rules,
-    /// What is known of the message's.
+    /// The known part of the message's envelope.
     pub(super) envelope: Envelope,
     runtime: tokio::runtime::Runtime,
     known: Known,
 }
 
-/// The orders in force, as the daemon tells them; without one those that it will find.
+/// Reads the orders in force from the daemon, or from their file if no daemon runs.
 async fn orders(file: &MilterFile) -> Orders {
     let list = Given { order: Order::List, by: String::new(), reason: String::new() };
     match control::order(&file.control, &list, b"").await {
@@ -105,7 +105,7 @@ async fn orders(file: &MilterFile) -> Orders {
     }
 }
 
-/// Where counts are known.
+/// The daemon or ledger that is asked.
 struct Known {
     file: MilterFile,
     key: FederationKey,
@@ -139,7 +139,7 @@ impl Source for Known {
         }
     }
 
-    /// As far as a running milter knows.
+    /// Returns correspondents from a running milter; none without one.
     async fn know(&self, pairs: &[u64]) -> Vec<bool> {
         control::correspondents(&self.file.control, pairs).await.unwrap_or_default()
     }
@@ -162,17 +162,18 @@ impl Source for Known {
 }
 
 impl Asker {
-    /// The counts of these signatures, in their order. With `may_ask` a milter with a partial copy asks for what it does not hold.
+    /// Returns the counts of these signatures, in their order. With `may_ask` a milter with a partial copy asks other servers for counts that it
+    /// does not hold.
     pub(super) fn shares(&self, signatures: &[Signature], may_ask: bool) -> anyhow::Result<Vec<Shares>> {
         self.runtime.block_on(self.known.shares(signatures, may_ask))
     }
 
-    /// What the message says.
+    /// Returns the content of the message.
     pub(super) fn read(&self, message: &RawMessage) -> Content {
         Content::claiming(message, &self.rules, self.envelope.sender.as_deref())
     }
 
-    /// What the milter would find of a message with this content that it had not counted yet.
+    /// Returns the milter's judgement of a message with this content, as if it had not been counted yet.
     pub(super) fn judge(&self, message: &RawMessage, content: &Content) -> anyhow::Result<Judged> {
         let evidence = self.rules.verifies().then(|| Evidence::of(message)).flatten();
         let case = Case { rules: &self.rules, envelope: &self.envelope, evidence: evidence.as_ref() };

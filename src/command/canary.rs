@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// The file in the milter's state directory that has the line.
+/// The name of the file with the line in the milter's state directory.
 const FILE: &str = "canary";
 
-/// Whoever belongs to the group may use the control socket, and so may send one.
+/// Members of the group may use the control socket, so they may also send a canary.
 const MODE: u32 = 0o640;
 
 /// Print a message that is always bulk here, to test a mail system.
 ///
-/// It is complete; pipe it to `sendmail -t`. Its first line makes it bulk where the milter of this machine judges it, whatever white
-/// lists say. It is never counted or reported, and appears in the log alone: in no metric of messages, and not on the status page.
-/// The line is a secret of this site: the milter makes it at its first start and keeps it in its state directory, where root and its
-/// group can read it. Exempt clients stay exempt, including local ones: send it from outside. It arrives with the header field
-/// "X-Bulkmark: bulk; reason=canary; host=...", or is treated as actions.bulk says in bulkmark.toml(5).
+/// The message is complete; pipe it to `sendmail -t`. Its first line makes it bulk for the milter of this machine, whatever white lists contain.
+/// It is never counted or reported, and appears only in the log: in no metric of messages, and not on the status page. The line is a secret of
+/// this site: the milter makes it at its first start and keeps it in its state directory, where root and its group can read it. Exempt clients
+/// stay exempt, including local ones: send it from outside. It arrives with the header field "X-Bulkmark: bulk; reason=canary; host=...", or is
+/// treated according to actions.bulk in bulkmark.toml(5).
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The milter's configuration.
@@ -39,7 +39,7 @@ pub(super) struct Args {
     to: Option<String>,
 }
 
-/// An address that can stand in a header field as it is.
+/// Checks an address, which can then be part of a header field.
 pub(super) fn address(text: &str) -> Result<String, String> {
     let atoms = |part: &str| {
         let allowed = |c: char| c.is_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
@@ -51,13 +51,13 @@ pub(super) fn address(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address in brackets in the place of a domain.
+/// Whether the domain is an address in brackets.
 fn is_literal(domain: &str) -> bool {
     let inner = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.is_some_and(|ip| ip.trim_start_matches("IPv6:").parse::<std::net::IpAddr>().is_ok())
 }
 
-/// The canary of the milter with this state directory.
+/// Reads the canary of the milter with this state directory.
 pub(super) fn read(state_dir: &Path) -> anyhow::Result<Canary> {
     let path = state_dir.join(FILE);
     let bytes = StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE));
@@ -68,7 +68,7 @@ pub(super) fn read(state_dir: &Path) -> anyhow::Result<Canary> {
     String::from_utf8_lossy(&bytes).parse().with_context(|| format!("{} is no canary", path.display()))
 }
 
-/// The same for the milter itself, which makes one where there is none. Without one mail is judged as well.
+/// Reads the canary, or makes one if there is none. Without a canary, mail is judged all the same.
 pub(super) fn read_or_make(state_dir: &Path) -> Option<Canary> {
     let made = || -> anyhow::Result<Canary> {
         let directory = StateDirectory::open(state_dir)?;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The message, with LF line ends.
+/// Returns the message, with LF line ends.
 pub(super) fn message(
     canary: &Canary,
     header: &str,
@@ -103,7 +103,7 @@ pub(super) fn message(
     host: &str,
 ) -> anyhow::Result<String> {
     let id = u128::from_le_bytes(random_bytes().context("no random numbers")?);
-    // RFC 5322 has numbers where HTTP has the old name.
+    // RFC 5322 has a numeric zone where HTTP has the old name.
     let date = httpdate::fmt_http_date(SystemTime::now()).replace("GMT", "+0000");
     Ok(format!(
         "From: {from}\nTo: {to}\nSubject: bulkmark's canary\nDate: {date}\nMessage-ID: <{id:032x}@{host}>\n\
@@ -126,7 +126,7 @@ mod tests {
     use bulkmark_verdict::{Content, Finding};
 
     #[test]
-    fn what_is_printed_is_a_canary() {
+    fn the_printed_message_is_a_canary() {
         let canary = Canary::new(random_bytes().unwrap());
         let text = message(&canary, "X-Bulkmark", ("a@example.org", "b@example.net"), "mx.test").unwrap();
         assert!(text.lines().all(|line| line.len() <= 120) && text.is_ascii(), "{text}");

@@ -14,19 +14,19 @@ use std::process::ExitCode;
 
 /// Show how often messages were seen, without counting them.
 ///
-/// Asks the running milter over its control socket, which the milter's user and group may use. If no milter is running, reads the
-/// ledger itself: then the user must be able to write to it, and no milter can be started meanwhile. Exit code 0: not bulk; 1: one
-/// of them is bulk or spam; 2: one cannot be read, or another error.
+/// Asks the running milter over its control socket, which the milter's user and group may use. If no milter is running, reads the ledger itself:
+/// then the user must be able to write to it, and no milter can be started meanwhile. Exit code 0: not bulk; 1: at least one message is bulk or
+/// spam; 2: a message cannot be read, or another error.
 ///
-/// The options name the client and the envelope. Policies and white-list entries that depend on others than these do not match. The
-/// milter counts a message before it judges it, so the next copy of this message shows a count that is higher by one for each of its
-/// recipients (counting.per in bulkmark.toml(5)).
+/// The options name the client and the envelope. Policies and white-list entries that depend on other facts do not match. The milter counts a
+/// message before it judges it, so the next copy of this message shows a count that is higher by one for each of its recipients (counting.per in
+/// bulkmark.toml(5)).
 ///
-/// With --json it prints an object with messages, a list of objects with file, verdict and, if they are known, action, policy, milder (the policy of another recipient that
-/// allows less), body (signature, count, threshold), near (signatures, count, threshold), spam (weight, threshold), whitelist (file
-/// and line), missed (entries that nearly match), sources of bulk (others, the client's network, how often that sent it as own,
-/// min-sources, and whether it is held back), held (why it is only marked), would
-/// (the action that is only rehearsed), rehearsal (why) and reason.
+/// With --json it prints an object with messages, a list of objects with file, verdict and, if they are known, action, policy, milder (the
+/// policy of another recipient that allows less), body (signature, count, threshold), near (signatures, count, threshold), spam (weight,
+/// threshold), whitelist (file and line), missed (entries that nearly match), sources of bulk (others, the client's network, how often that
+/// network sent it as own, min-sources, and whether it is held back), held (why it is only marked), would (the action that is only rehearsed),
+/// rehearsal (why) and reason.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -53,7 +53,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Some(json) => json.add(&shown(file), &answer)?,
             None => print_text(&mut output(), file, &answer)?,
         }
-        let is_unwanted = [Verdict::Bulk, Verdict::Spam].iter().any(|of| of.to_string() == answer.verdict);
+        let is_unwanted =
+            [Verdict::Bulk, Verdict::Spam].iter().any(|verdict| verdict.to_string() == answer.verdict);
         code = code.max(u8::from(is_unwanted));
     }
     json.map_or(Ok(()), Messages::end)?;

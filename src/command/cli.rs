@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the command line says, and which command it runs.
+//! The command line, and the command that it runs.
 
 use super::output::failed;
 use super::{
@@ -11,9 +11,9 @@ use std::process::ExitCode;
 
 /// Finds bulk mail by counting messages in counting Bloom filters.
 ///
-/// The milter, a daemon that Postfix or Sendmail asks about every message, reduces each message to a few signatures, one of its
-/// exact content and some that near-replicas share, and counts them in a ledger of counting Bloom filters. A message that was seen
-/// 20 times is bulk: it is marked with a header field, or refused. Bulk is not spam; white lists say which bulk is wanted.
+/// The milter, a daemon that Postfix or Sendmail asks about every message, reduces each message to a few signatures, one of its exact content
+/// and some that near-replicas share, and counts them in a ledger of counting Bloom filters. A message that was seen 20 times is bulk: it is
+/// marked with a header field, or refused. Bulk is not spam; white lists name wanted bulk.
 ///
 /// No message is stored: the ledger holds its signatures, 128 bits each, and the cells of the filter that stand for them.
 #[derive(Debug, Parser)]
@@ -23,11 +23,11 @@ pub struct Cli {
     command: Command,
 }
 
-/// As clap's own, with the commands in groups.
+/// Like clap's own template, with the commands in groups.
 const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
-/// Commands by the question that an administrator has. A test holds that each is in one group.
+/// Commands by the administrator's question. A test checks that each is in one group.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Daemons", &["milter", "interfaces", "server"]),
     ("One message", &["check", "explain", "signature", "report"]),
@@ -36,10 +36,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Several servers", &["join", "client", "fleet", "ledger"]),
 ];
 
-/// Bytes of a command's description that are in its line; a longer one ends at its first comma or colon.
+/// Columns of a command's description in the list; a longer one ends at its first comma or colon.
 const WIDEST: usize = 80;
 
-/// The list of commands in `--help`.
+/// Returns the list of commands in `--help`.
 fn groups() -> String {
     let all = Command::augment_subcommands(clap::Command::new("bulkmark"));
     let about = |name: &str| {
@@ -94,10 +94,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command; errors that end it are for standard error.
+    /// Runs the command; `main` prints the error that ends it.
     ///
     /// # Errors
-    /// Whatever stopped the command.
+    /// The error that stopped the command.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Milter(args) => Ok(milter::run(&args).unwrap_or_else(|e| failed(&e, 1))),

@@ -38,30 +38,30 @@ pub(super) struct Args {
 enum Command {
     /// Add a client and print its token.
     ///
-    /// The server stores only the token's hash. A client that reports is your own mail server (--own), whose reports count in full,
-    /// or somebody else's (--partner), which can neither make anything bulk alone nor fill the filters.
+    /// The server stores only the token's hash. A client that reports is either your own mail server (--own), whose reports count in full, or
+    /// another organisation's (--partner), which can neither make anything bulk alone nor fill the filters.
     Add {
         /// The client's name, for logs.
         name: String,
         /// The requests that the client may send.
         #[arg(long, value_enum, default_value_t)]
         role: Role,
-        /// A mail server of your own: no limits but the rate.
+        /// Your own mail server: no limits but the rate.
         #[arg(long, conflicts_with_all = ["partner", "max_influence", "quota"])]
         own: bool,
-        /// A mail server of somebody else: with limits. Its reports are kept apart from all others.
+        /// Another organisation's mail server: with limits. Its reports are counted separately from all others.
         #[arg(long)]
         partner: bool,
         #[command(flatten)]
         limits: Limits,
     },
-    /// Change the limits of a client. Its tokens stay, and so do limits that are not named.
+    /// Change the limits of a client. Its tokens and all other limits stay.
     ///
     /// With --max-influence or --quota, your own mail server becomes a partner, with the defaults for the other limits.
     Set {
         /// The client's name.
         name: String,
-        /// A mail server of your own: no limits but the rate. Its earlier reports stay limited.
+        /// Your own mail server: no limits but the rate. Its earlier reports stay limited.
         #[arg(long, conflicts_with_all = ["max_influence", "quota"])]
         own: bool,
         #[command(flatten)]
@@ -69,8 +69,8 @@ enum Command {
     },
     /// Approve a site that registered by itself (bulkmark join).
     ///
-    /// It is a partner from then on, with separate counts and the limits given here. Compare the name with the one that the site's
-    /// administrator tells you: anybody can register under a similar name.
+    /// It is then a partner, with separate counts and the limits given here. Compare the name with the one that the site's administrator gives
+    /// you: anybody can register under a similar name.
     Approve {
         /// The client's name, with the digits that the server added.
         name: String,
@@ -85,13 +85,13 @@ enum Command {
     },
     /// Print all clients, for the other servers of the federation: `bulkmark client export | ssh counts2 bulkmark client import`.
     ///
-    /// The output has hashes of tokens, never tokens. Peers and sites that are not approved are left out.
+    /// The output has hashes of tokens, never tokens. Peers and unapproved sites are omitted.
     Export,
-    /// Take over the clients that another server exported, from standard input, so that their tokens are valid here, too.
+    /// Import the clients that another server exported, from standard input, so that their tokens are valid here, too.
     ///
-    /// Clients of the same name are replaced, and all others stay. A client that was removed there must be removed here as well.
+    /// Clients of the same name are replaced, and all others stay. A client that was removed there must also be removed here.
     Import,
-    /// List the changes of the list of clients: when, by which user, and where a site registered from.
+    /// List the changes of the list of clients: the time, the user, and the address from which a site registered.
     Audit,
     /// Give a client a new token; the previous one stays valid until the next rotation.
     Rotate {
@@ -100,7 +100,7 @@ enum Command {
     },
     /// Remove a client.
     ///
-    /// Its tokens are invalid from then on. Its reports expire with their windows.
+    /// Its tokens become invalid. Its reports expire with their windows.
     Remove {
         /// The client's name.
         #[arg(required_unless_present = "unapproved")]
@@ -108,8 +108,8 @@ enum Command {
         /// Remove all sites that wait for approval, and withdraw their reports.
         #[arg(long, conflicts_with_all = ["name", "with_counts"])]
         unapproved: bool,
-        /// Also withdraw its reports: within seconds everywhere, and at members that were away when they are back. This works for
-        /// partners only, since reports of own clients are not kept apart.
+        /// Also withdraw its reports: within seconds everywhere, and at absent members once they are back. This works for partners only, since
+        /// reports of own clients are not counted separately.
         #[arg(long)]
         with_counts: bool,
     },
@@ -132,7 +132,7 @@ struct Limits {
     expires: Option<Lifetime>,
 }
 
-/// How long tokens are valid, in seconds; none for ever.
+/// The time for which tokens are valid, in seconds; none: without end.
 #[derive(Debug, Clone, Copy)]
 struct Lifetime(Option<u64>);
 
@@ -148,7 +148,7 @@ impl FromStr for Lifetime {
 }
 
 impl Limits {
-    /// Changes a client, which stays as it is where nothing is given.
+    /// Changes a client; its limits stay unless given.
     fn apply(&self, client: &mut Client, own: bool) {
         let becomes_partner = client.max_influence.is_none() && self.are_of_partner();
         let usual_rate = becomes_partner.then_some(PARTNER_RATE);
@@ -165,13 +165,13 @@ impl Limits {
         }
     }
 
-    /// Whether they name a limit that only partners have.
+    /// Whether one of the given limits is for partners only.
     const fn are_of_partner(&self) -> bool {
         self.max_influence.is_some() || self.quota.is_some()
     }
 }
 
-/// A change of the list, which returns a new token if it makes one.
+/// A change of the list, which returns the new token if it makes one.
 type Change<'a> = dyn FnMut(&mut Clients) -> Result<Option<String>, ClientsError> + 'a;
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -227,7 +227,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes over the clients on standard input.
+/// Imports the clients on standard input.
 fn import(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     let exported = read_exported()?;
     let changed = Clients::edit(&file.state_dir, |clients| {
@@ -246,10 +246,10 @@ fn import(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes that are read of exported clients.
+/// Size limit of exported clients in bytes.
 const MOST_EXPORTED: u64 = 64 << 20;
 
-/// The clients on standard input.
+/// Reads the clients on standard input.
 fn read_exported() -> anyhow::Result<Vec<Client>> {
     #[derive(serde::Deserialize)]
     struct Exported {
@@ -261,23 +261,24 @@ fn read_exported() -> anyhow::Result<Vec<Client>> {
     Ok(exported.clients)
 }
 
-/// The grant of a new client; none where it is missing whose mail server the client is.
+/// Returns the grant of a new client; none if its kind is missing.
 fn granted(role: Role, own: bool, partner: bool, limits: &Limits) -> Option<Grant> {
     let limited = partner || limits.are_of_partner();
     if role == Role::Report && !own && !limited {
         return None;
     }
-    let of_partner = |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
+    let partner_limit =
+        |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
     Some(Grant {
         role,
-        max_influence: of_partner(limits.max_influence, PARTNER_INFLUENCE),
+        max_influence: partner_limit(limits.max_influence, PARTNER_INFLUENCE),
         quota: limits.quota,
-        rate: of_partner(limits.rate, PARTNER_RATE),
+        rate: partner_limit(limits.rate, PARTNER_RATE),
         expires: limits.expires.and_then(|Lifetime(time)| time).map(|time| now().saturating_add(time)),
     })
 }
 
-/// What is missing when a client is added without it.
+/// The message if a client is added without its kind.
 const WHICH: &str = "bulkmark: --own or --partner is missing: whose mail server is NAME?
 
   bulkmark client add --own NAME      a mail server of your own: it brings to all counts what it sees

@@ -49,7 +49,7 @@ pub(super) fn list(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The end of a client's tokens, in words.
+/// Describes the end of a client's tokens.
 fn expiry(at: u64) -> String {
     let verb = if at <= now() { "expired" } else { "expires" };
     format!("{verb} {}", time(at))
@@ -76,7 +76,7 @@ pub(super) fn unapproved(file: &ServerFile, is_json: bool) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Prints the acts of operators, the last one last, each with the address from which an approved site registered.
+/// Prints the acts of operators in order of time, each with the address from which an approved site registered.
 pub(super) fn audit(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     let clients = Clients::load(&file.state_dir)?;
     let by_name: HashMap<&str, &Client> =
@@ -122,7 +122,7 @@ fn object(client: &Client) -> serde_json::Value {
     })
 }
 
-/// Whose mail server a client is; none of one that only reads.
+/// Returns the kind of a client; none for one that only reads.
 const fn kind(client: &Client) -> Option<&'static str> {
     match (client.role, client.max_influence) {
         (Role::Report, None) => Some("own"),

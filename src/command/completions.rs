@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Print a script with which a shell completes this command line.
+/// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub(super) struct Args {
@@ -15,7 +15,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, program: &mut clap::Command) -> anyhow::Result<ExitCode> {
-    // Not to standard output at once: what cannot be written would be a panic.
+    // Not directly to standard output, since a failed write would panic.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, program, "bulkmark", &mut text);
     output().write_all(&text)?;

@@ -7,14 +7,14 @@ use crate::control::Order;
 use bulkmark_types::correspondence;
 use std::process::ExitCode;
 
-/// Erase the correspondents of one user: the addresses that the user wrote to.
+/// Erase the correspondents of a user: the addresses that the user wrote to.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Forget all addresses that this user wrote to.
     ///
-    /// The running milter forgets them at once, and on disk before the command ends. The pairs are stored as hashes under the federation
-    /// key, so they cannot be listed, and the command must be able to read the key. It acts on this mail server alone. Exit code 0: none is
-    /// left; 75: the milter does not answer; 78: the configuration cannot be used.
+    /// The running milter forgets them at once, and on disk before the command ends. The pairs are stored as hashes under the federation key, so
+    /// they cannot be listed, and the command must be able to read the key. It acts on this mail server alone. Exit code 0: none is left; 75:
+    /// the milter does not answer; 78: the configuration cannot be used.
     Forget {
         /// The user's address.
         address: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the two daemons have in common.
+//! The common parts of all daemons.
 
 use super::supervisor::Supervisor;
 use crate::activity::Activity;
@@ -21,22 +21,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a ledger that is in use is waited for, and how often it is tried.
+/// The time to wait for a ledger in use, and between two attempts.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
 const LEDGER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs a daemon, with its log.
+/// Runs a daemon with its log.
 pub(super) fn run(
     log: &telemetry::Settings,
     daemon: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<ExitCode> {
     telemetry::init(log).context("cannot start logging")?;
     std::panic::set_hook(Box::new(|panic| log::error!("internal error, please report it: {panic}")));
-    // reqwest takes the process's provider; there is one only.
+    // reqwest uses the process's provider, of which there is only one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(daemon);
-    // Standard error gets it from main.
+    // `main` prints it on standard error.
     if let Err(e) = &result
         && log.target != telemetry::Target::Stderr
     {
@@ -46,8 +46,8 @@ pub(super) fn run(
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// Opens a ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending). One that was made
-/// under another key makes way for one of this key.
+/// Opens a ledger; waits briefly for its present reader (`bulkmark check`, or a daemon that is ending). A ledger under another key is put aside,
+/// and one under this key takes its place.
 pub(super) async fn open_ledger(
     directory: &Path,
     role: Role,
@@ -71,7 +71,7 @@ pub(super) async fn open_ledger(
     }
 }
 
-/// What is said of a ledger that made way for another.
+/// The message about a ledger that was put aside.
 struct KeyChanged<'a> {
     directory: &'a Path,
     change: &'a KeyChange,
@@ -83,7 +83,7 @@ impl fmt::Display for KeyChanged<'_> {
         let Self { directory, change: KeyChange { kept, resumed }, key } = self;
         write!(
             f,
-            "the ledger in {} was made under another federation key ({:016x}), and under this one ({:016x}) its counts say nothing. \
+            "the ledger in {} was made under another federation key ({:016x}), and its counts are useless under this one ({:016x}). \
              It is kept as {}{}; ",
             directory.display(),
             kept.key_id.unwrap_or_default(),
@@ -98,7 +98,7 @@ impl fmt::Display for KeyChanged<'_> {
     }
 }
 
-/// What is lost to other servers with a ledger that is put aside, unless it comes back.
+/// Describes the reports that other servers lose with a ledger that is put aside, unless it comes back.
 pub(super) struct Unsent(pub(super) u64);
 
 impl fmt::Display for Unsent {
@@ -110,7 +110,7 @@ impl fmt::Display for Unsent {
     }
 }
 
-/// Answers on the control socket.
+/// Answers questions on the control socket.
 pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervisor) -> anyhow::Result<()> {
     let control = Control::bind(path)
         .await
@@ -123,17 +123,17 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
     Ok(())
 }
 
-/// Has problems posted to the webhook, if there is one.
+/// Starts the task that posts problems to the webhook, if there is one.
 pub(super) fn alert(settings: &alerts::Settings, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
-    // Whether it is one was looked at when the configuration was read.
+    // The address was checked when the configuration was read.
     if let Ok(Some(url)) = settings.url() {
         let (settings, daemon) = (settings.clone(), Arc::clone(daemon));
         tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), settings.clone(), url.clone()));
     }
 }
 
-/// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon
-/// goes on without. Returns the history that is to be written at the end.
+/// Serves metrics and the status page. Mail does not depend on them, so if they fail, the daemon logs the error and continues. Returns the
+/// history, which is written at the end.
 pub(super) async fn show(
     tasks: &mut Supervisor,
     settings: &page::Settings,
@@ -161,14 +161,14 @@ pub(super) async fn show(
     bound
 }
 
-/// Writes what the page's charts show, for the next start.
+/// Writes the data of the page's charts, for the next start.
 pub(super) fn end_history(history: Option<&History>) {
     if let Some(history) = history {
         history.save();
     }
 }
 
-/// Is done when the daemon is told to end.
+/// Returns a future that completes when the daemon receives the signal to end.
 pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
@@ -181,12 +181,12 @@ pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'stat
     })
 }
 
-/// Tells the service manager that the daemon serves.
+/// Notifies the service manager that the daemon is ready.
 pub(super) fn serving() {
     notify(&[NotifyState::Ready]);
 }
 
-/// Reads something again, while the service manager knows of it. It tells whether that went well.
+/// Reloads something, and notifies the service manager and the counters. `reload` returns whether it succeeded.
 pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     match NotifyState::monotonic_usec_now() {
         Ok(time) => notify(&[NotifyState::Reloading, time]),
@@ -196,7 +196,7 @@ pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     notify(&[NotifyState::Ready]);
 }
 
-/// Tells the service manager something, if there is one that listens.
+/// Notifies the service manager, if there is one that listens.
 pub(super) fn notify(state: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(state) {
         log::warn!("cannot notify the service manager: {e}");

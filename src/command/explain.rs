@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 /// Explain why a message is bulk or not.
 ///
-/// Prints every signature of the message, the content that it was made from, how often and when it was seen, and the verdict that
-/// follows. Counts nothing. Asks the running milter as `bulkmark check` does. Exit code 0: done; 2: error.
+/// Prints every signature of the message, the content that it was made from, how often and when it was seen, and the resulting verdict. Counts
+/// nothing. Asks the running milter as `bulkmark check` does. Exit code 0: done; 2: error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -39,9 +39,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let judged = asker.judge(message, &asker.read(message))?;
-    let of = (&asker.rules, &asker.envelope);
-    let shares = asker.shares(&judged.signatures(of.0, of.1), judged.may_ask)?;
-    Ok(Explanation::new(of, message, &judged, shares))
+    let basis = (&asker.rules, &asker.envelope);
+    let shares = asker.shares(&judged.signatures(basis.0, basis.1), judged.may_ask)?;
+    Ok(Explanation::new(basis, message, &judged, shares))
 }
 
 fn as_text(explanation: &Explanation) -> String {
@@ -69,13 +69,13 @@ fn as_text(explanation: &Explanation) -> String {
     for statement in &explanation.authentication {
         let _ = writeln!(text, "{statement}");
     }
-    let mut kind = |name: &str, of: &[&Explained]| {
-        for explained in of {
+    let mut kind = |name: &str, all: &[&Explained]| {
+        for explained in all {
             let _ = writeln!(text, "\n{name} {}: {}", explained.signature, times(explained.count));
             let _ = writeln!(text, "  {}", explained.made_of);
-            for (who, shares) in [("here", &explained.seen.own), ("by others", &explained.seen.others)] {
+            for (place, shares) in [("here", &explained.seen.own), ("by others", &explained.seen.others)] {
                 for share in shares {
-                    let _ = writeln!(text, "  window of {}: {} {who}", time(share.window), share.count);
+                    let _ = writeln!(text, "  window of {}: {} {place}", time(share.window), share.count);
                 }
             }
             if explained.seen.waiting > 0 {
@@ -84,25 +84,25 @@ fn as_text(explanation: &Explanation) -> String {
             if let Some(asked) = explained.seen.asked {
                 let _ = writeln!(text, "  the server counts {asked} in all");
             }
-            text.push_str(&of_letters(explained));
+            text.push_str(&letters_text(explained));
         }
     };
     kind("body", &explanation.body.iter().collect::<Vec<_>>());
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
     if let Some(user_reports) = &explanation.user_reports {
-        text.push_str(&of_user_reports(user_reports));
+        text.push_str(&user_reports_text(user_reports));
     }
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
-            "\nWhat is not told of its envelope (--ip, --sender, --recipient, --login, --listener) is not known here; white lists and \
-             policies may name it.\n",
+            "\nParts of its envelope that are not given (--ip, --sender, --recipient, --login, --listener) are unknown here; white lists and \
+             policies may depend on them.\n",
         );
     }
     text
 }
 
-/// In how many letters it was found, and whether it therefore says nothing.
-fn of_letters(explained: &Explained) -> String {
+/// Describes the number of letters in which it was found, and whether it is therefore a block.
+fn letters_text(explained: &Explained) -> String {
     let mut text = String::new();
     if explained.strays > 0 {
         let _ = writeln!(text, "  of these below new text: {}", explained.strays);
@@ -117,23 +117,24 @@ fn of_letters(explained: &Explained) -> String {
     text
 }
 
-/// How much was said, by how many, and when; never by whom.
-fn of_user_reports(user_reports: &UserReports) -> String {
+/// Describes the number and times of user reports, without reporters.
+fn user_reports_text(user_reports: &UserReports) -> String {
     let mut text = format!("\nusers report it as spam, with the weight {}\n", user_reports.weight);
-    for (what, shares) in [("nominated", &user_reports.nominated), ("revoked", &user_reports.revoked)] {
+    for (name, shares) in [("nominated", &user_reports.nominated), ("revoked", &user_reports.revoked)] {
         let weight = |units: u32| Weight::of_units(units);
-        for (who, shares) in [("here", &shares.own), ("by others", &shares.others)] {
+        for (place, shares) in [("here", &shares.own), ("by others", &shares.others)] {
             for share in shares {
-                let _ = writeln!(text, "  {what} from {}: {} {who}", time(share.window), weight(share.count));
+                let _ =
+                    writeln!(text, "  {name} from {}: {} {place}", time(share.window), weight(share.count));
             }
         }
         if shares.waiting > 0 {
-            let _ = writeln!(text, "  {what}, waiting for a server: {}", weight(shares.waiting));
+            let _ = writeln!(text, "  {name}, waiting for a server: {}", weight(shares.waiting));
         }
         if shares.reporters > 0 {
             let _ = writeln!(
                 text,
-                "  {what} by users here: {}, in all {}",
+                "  {name} by users here: {}, in all {}",
                 shares.reporters,
                 weight(shares.said)
             );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the two daemons do in a fleet.
+//! The tasks of a daemon in a fleet.
 
 use super::supervisor::Supervisor;
 use crate::activity::{Activity, Mailing};
@@ -12,23 +12,23 @@ use bulkmark_sync::{BulkBound, Links, trim, with_log};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a machine does in a fleet.
+/// The task of a machine in a fleet.
 #[derive(Clone)]
 pub(super) enum Duty {
-    /// It reports, this often, and follows; it may hold bulk alone, from a count on.
+    /// It reports at this interval, and applies steps; with a bound it holds a partial copy.
     Report(Duration, Option<BulkBound>),
     /// It makes steps.
     Aggregate,
 }
 
-/// A machine that is one of a fleet.
+/// A member of a fleet.
 pub(super) struct Joined {
-    /// The one that leads to the log.
+    /// The link to the log.
     pub(super) links: Arc<Links>,
     pub(super) fleet: Arc<Fleet>,
 }
 
-/// Begins the tasks of a machine of a fleet. Its log need not answer yet.
+/// Begins the tasks of a member of a fleet. The log need not answer yet.
 pub(super) async fn join(
     settings: &Settings,
     duty: &Duty,
@@ -43,7 +43,7 @@ pub(super) async fn join(
         fleet = fleet.holding(Arc::clone(from));
     }
     let fleet = Arc::new(fleet);
-    let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
+    let context = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
     let telling = telling(settings, duty, activity);
     let begun = async {
@@ -52,11 +52,12 @@ pub(super) async fn join(
             Ok(())
         })
     };
-    begun.await.map_err(told)?;
+    begun.await.map_err(context)?;
     Ok(joined)
 }
 
-/// What this machine tells the other members of itself: its mailings if that is configured, and their subjects if the page has them.
+/// Returns the parts of this machine's state that other members receive: its mailings if that is configured, and their subjects if the page has
+/// them.
 fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Telling {
     let role = match duty {
         Duty::Report(_, None) => MemberRole::Milter,
@@ -64,7 +65,7 @@ fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Tellin
         Duty::Aggregate => MemberRole::Aggregator,
     };
     let activity = Arc::clone(activity);
-    let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(of_mailing).collect();
+    let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(fleet_mailing).collect();
     Telling {
         every: settings.tells_every(),
         role,
@@ -74,7 +75,7 @@ fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Tellin
     }
 }
 
-fn of_mailing(mailing: Mailing) -> FleetMailing {
+fn fleet_mailing(mailing: Mailing) -> FleetMailing {
     FleetMailing {
         count: mailing.body.max(mailing.near).unwrap_or_default(),
         signature: mailing.signature,

@@ -6,7 +6,7 @@ use crate::config::{INTERFACES_PATH, Kind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run the interfaces alone, where no mail server asks a milter: for clients of DCC, Pyzor and Razor, and by HTTP.
+/// Run the interfaces alone, without a mail server that asks a milter: for clients of DCC, Pyzor and Razor, and by HTTP.
 ///
 /// It is the milter's daemon without the milter's listener, and stays in the foreground. SIGHUP reads the configuration again, SIGTERM
 /// ends it after the messages that are being received. Exit code 78: the configuration cannot be used, or has no interface.

@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// An address at which the server's operator can ask you.
     #[arg(long, value_name = "ADDRESS", default_value = "")]
     contact: String,
-    /// The file with the federation's key, if it has one that is not public.
+    /// The file with the federation's key, if the key is not public.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// The authority that signed the server's certificate, if the system does not trust it.
@@ -46,20 +46,20 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Files that are removed again if the site is not registered.
+/// Files that are removed if the registration fails.
 struct Made(Vec<PathBuf>);
 
 impl Drop for Made {
     fn drop(&mut self) {
         for path in &self.0 {
-            // Nothing else can be done about one that stays, and the error before is the one to show.
+            // A file that stays cannot be helped, and the first error is the one to show.
             let _ = fs::remove_file(path);
         }
     }
 }
 
 impl Made {
-    /// Makes a file that the owner of `like`'s group may read, too.
+    /// Creates a file that members of `like`'s group may read, too.
     fn file(&mut self, path: &Path, mode: u32, like: &Path) -> anyhow::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
         let file = file.with_context(|| match path.exists() {
@@ -68,9 +68,9 @@ impl Made {
         })?;
         self.0.push(path.to_owned());
         if getuid().is_root()
-            && let Ok(of) = like.metadata()
+            && let Ok(owner) = like.metadata()
         {
-            fchown(&file, None, Some(of.gid()))
+            fchown(&file, None, Some(owner.gid()))
                 .with_context(|| format!("cannot chown {}", path.display()))?;
         }
         Ok(file)
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut token = made.file(&token_file, 0o640, &before.state_dir)?;
     let text = piece_text(&upstream, &token_file, key_file.as_deref());
     made.file(&piece, 0o644, &before.state_dir)?.write_all(text.as_bytes())?;
-    // With the piece, so that its key is the one that is compared.
+    // With the piece, so that its key is compared.
     let parts = config::load_parts(&args.config)?;
     let parameters = Parameters::new(&parts.file.ledger, &parts.key?);
     let name = args.name.clone().unwrap_or_else(own_name);
@@ -116,7 +116,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The part of an address that names files.
+/// Returns the part of an address that names files.
 fn file_name(url: &str) -> String {
     let rest = url.split_once("://").map_or("server", |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or_default();
@@ -149,7 +149,7 @@ fn register(
     name: &str,
     contact: &str,
 ) -> Result<Registration, RemoteError> {
-    // One that is there already will do.
+    // An existing provider is sufficient.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| RemoteError::Setup(e.to_string()))?;
@@ -159,7 +159,7 @@ fn register(
     })
 }
 
-/// The exit code when there is no registration, with the advice that goes with the reason.
+/// Prints the reason of a failed registration with advice; returns the exit code.
 fn refused(url: &str, error: RemoteError) -> ExitCode {
     let (advice, exit) = match (&error, error.code()) {
         (RemoteError::Parameters(_), _) | (_, Some(Code::Parameters)) => (

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon that judges messages: with the listeners of a milter and interfaces beside them, or with interfaces alone.
+//! The daemon that judges messages: with a milter's listeners and other interfaces, or with interfaces alone.
 
 use super::canary;
 use super::daemon::{alert, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::fleet_tasks::{self, Duty, Joined};
-use super::kept;
 use super::lists::look_after;
 use super::open_interfaces::{last_answers, open_interfaces};
+use super::state_files;
 use super::supervisor::Supervisor;
 use super::take_reports::{know_mailing, reporter, reports};
 use super::watch::watch;
@@ -34,7 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Runs the daemon that has the configuration at `path`.
+/// Runs the daemon with the configuration at `path`.
 pub(super) fn run(kind: Kind, path: &Path) -> anyhow::Result<ExitCode> {
     let passed =
         Activation::take(if kind == Kind::Interfaces { "bulkmark-interfaces" } else { "bulkmark-milter" });
@@ -47,7 +47,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let ending = ended()?;
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
-    kept::take_up(&file.state_dir, &activity);
+    state_files::restore(&file.state_dir, &activity);
     let (new, role) = (!file.state_dir.join(bulkmark_ledger::FILE_NAME).exists(), role_of(&file));
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
@@ -55,7 +55,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     }
     checked.file.signature.canary = canary::read_or_make(&file.state_dir);
     let sockets = listen(path, &file, passed, &activity.connections).await?;
-    let addresses = addresses_of(&sockets);
+    let addresses = format_addresses(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let rules = checked.into_rules();
@@ -71,12 +71,12 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
         asks,
         Arc::clone(&activity),
     );
-    // Where the ledger fails it says so itself; the next word brings the rules along.
-    let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
-    let daemon = told_of((kind, role), addresses.clone(), parameters, &service, &file, sync, &activity);
+    // The ledger logs its own failure; the next report sets the weights again.
+    let _ = ledger.set_weighing(weighing(&service.rules.load())).await;
+    let daemon = status_parts((kind, role), addresses.clone(), parameters, &service, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
-    let of_service = Arc::clone(&service);
-    let threshold = move || of_service.rules.load().thresholds.body.get();
+    let threshold_service = Arc::clone(&service);
+    let threshold = move || threshold_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
     alert(&file.alerts, &daemon, &mut tasks);
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
@@ -97,13 +97,13 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     last_answers(&service).await;
     drop(tasks);
     end_history(history.as_ref());
-    kept::store(&state_dir, &activity);
+    state_files::store(&state_dir, &activity);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
 }
 
-/// Opens the interfaces, and begins what else the daemon needs, once it serves.
+/// Opens the interfaces, and begins the daemon's other tasks, once it serves.
 async fn begin(
     kind: Kind,
     file: &MilterFile,
@@ -113,27 +113,27 @@ async fn begin(
     tasks: &mut Supervisor,
 ) -> anyhow::Result<()> {
     let state_dir = &file.state_dir;
-    // Mail does not wait for the interfaces of others; where there is no mail server, they are what is waited for.
+    // Mail does not wait for the interfaces; without a mail server, the start waits for them.
     if kind == Kind::Milter {
         log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
-        look_after_all(ledger, service, state_dir, tasks);
+        begin_tasks(ledger, service, state_dir, tasks);
     }
     let open = open_interfaces(&file.interfaces, (service, state_dir), end, tasks).await;
     if kind == Kind::Interfaces {
         anyhow::ensure!(open > 0, "no interface could be opened, and there is nothing else to do");
         log::info!("bulkmark {} has opened its interfaces", env!("CARGO_PKG_VERSION"));
-        look_after_all(ledger, service, state_dir, tasks);
+        begin_tasks(ledger, service, state_dir, tasks);
     }
     Ok(())
 }
 
-/// What the ledger is for.
+/// Returns the role of the ledger.
 const fn role_of(file: &MilterFile) -> Role {
     if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
 }
 
-/// What the daemon tells of itself.
-fn told_of(
+/// Returns the parts that the daemon's status is about.
+fn status_parts(
     (kind, role): (Kind, Role),
     address: String,
     parameters: Parameters,
@@ -164,12 +164,12 @@ fn told_of(
     }))
 }
 
-/// Tells the service manager that it serves, watches the writer and the files of white lists, and keeps what is to last in files.
-fn look_after_all(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks: &mut Supervisor) {
+/// Notifies the service manager, and begins to watch the writer and the files of white lists, and to store data for the next start.
+fn begin_tasks(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks: &mut Supervisor) {
     serving();
     watch(ledger, tasks);
-    let (kept_in, activity) = (state_dir.to_owned(), Arc::clone(&service.activity));
-    tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&activity)));
+    let (directory, activity) = (state_dir.to_owned(), Arc::clone(&service.activity));
+    tasks.run("keep", move || state_files::store_periodically(directory.clone(), Arc::clone(&activity)));
     if service.asks.is_some() {
         let service = Arc::clone(service);
         tasks.run("later", move || look_back(Arc::clone(&service)));
@@ -178,8 +178,8 @@ fn look_after_all(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tas
     tasks.run("lists", move || look_after(Arc::clone(&service)));
 }
 
-/// Where it listens, for people: the one without a name, then others with theirs.
-fn addresses_of(sockets: &[(Option<Arc<str>>, Socket)]) -> String {
+/// Formats the listening addresses: the unnamed one first, then the others with their names.
+fn format_addresses(sockets: &[(Option<Arc<str>>, Socket)]) -> String {
     let address = |(name, socket): &(Option<Arc<str>>, Socket)| match name {
         Some(name) => format!("{} ({name})", socket.address()),
         None => socket.address(),
@@ -187,7 +187,7 @@ fn addresses_of(sockets: &[(Option<Arc<str>>, Socket)]) -> String {
     sockets.iter().map(address).collect::<Vec<_>>().join(", ")
 }
 
-/// The sockets on which the MTA asks, with the names of those that have one.
+/// Opens the sockets for the MTA, with their names if they have one.
 async fn listen(
     path: &Path,
     file: &MilterFile,
@@ -195,14 +195,14 @@ async fn listen(
     connections: &Arc<Connections>,
 ) -> anyhow::Result<Vec<(Option<Arc<str>>, Socket)>> {
     let listeners = &file.listen.0;
-    let of_systemd = listeners.iter().filter(|listener| listener.at == Endpoint::Systemd).count();
-    if of_systemd > 0 && file.listen_mode != Mode::default() && of_systemd == listeners.len() {
+    let from_systemd = listeners.iter().filter(|listener| listener.at == Endpoint::Systemd).count();
+    if from_systemd > 0 && file.listen_mode != Mode::default() && from_systemd == listeners.len() {
         log::warn!("{}: listen-mode is not used, SocketMode= of the socket's unit is", path.display());
     }
-    // Where there is no choice, it does not matter how the unit calls it.
-    let names_matter = of_systemd > 1 || passed.number() > 1;
+    // A single socket may have any name in the unit.
+    let names_matter = from_systemd > 1 || passed.number() > 1;
     let mut sockets = Vec::new();
-    // Those with names first: the one without gets what is left.
+    // Named listeners first: the unnamed one gets the remaining socket.
     let (named, unnamed): (Vec<_>, Vec<_>) = listeners.iter().partition(|listener| listener.name.is_some());
     for ListenerSettings { name, at } in named.into_iter().chain(unnamed) {
         let name = name.as_ref().map(Name::as_str);
@@ -224,7 +224,7 @@ async fn listen(
     Ok(sockets)
 }
 
-/// True when the daemon is told to end.
+/// Returns a receiver that becomes true when the daemon has to end.
 fn at_end(ending: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<bool> {
     let (ended, end) = watch::channel(false);
     tokio::spawn(async move {
@@ -234,7 +234,7 @@ fn at_end(ending: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<
     end
 }
 
-/// Runs sessions on all listeners until the daemon is told to end; without listeners it only waits.
+/// Runs sessions on all listeners until the daemon has to end; without listeners it only waits.
 async fn serve_all(
     sockets: Vec<(Option<Arc<str>>, Socket)>,
     bounds: Bounds,
@@ -259,17 +259,17 @@ async fn serve_all(
     Ok(())
 }
 
-/// How other servers are reached.
+/// The connections to other servers.
 struct Sync {
     links: Arc<Links>,
     servers: Vec<Arc<Remote>>,
     /// A fleet, whose log is the only link.
     fleet: Option<Arc<Fleet>>,
-    /// Who is asked for counts that are not held here.
+    /// Asks other servers for counts that are not held here.
     asks: Option<Arc<Asks>>,
 }
 
-/// Follows the upstream servers, or a fleet's log, and sends there what is reported here, if there are any.
+/// Follows the upstream servers, or a fleet's log, and sends local reports there, if there are any.
 async fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
@@ -317,7 +317,7 @@ async fn start_sync(
     Ok(Sync { links, servers: clients, fleet: None, asks })
 }
 
-/// The servers of a list, and what is known of the connections to them.
+/// Returns the servers of a list, and the state of the connections to them.
 fn remotes(
     key: &str,
     servers: &[Upstream],
@@ -333,7 +333,7 @@ fn remotes(
     Ok((remotes, links))
 }
 
-/// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
+/// Puts a new configuration into force, or keeps the old one if the new one is invalid; returns whether it succeeded.
 fn reload(
     (kind, path): (Kind, &Path),
     service: &Service,
@@ -374,7 +374,7 @@ fn reload(
     }
 }
 
-/// Sets back what cannot change while the daemon runs, and names it.
+/// Resets the keys that cannot change while the daemon runs, and returns their names.
 fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
     let mut changed = Vec::new();
     macro_rules! keep {

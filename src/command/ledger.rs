@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Inspect, compare, merge and keep whole ledgers.
+/// Inspect, compare, merge and back up whole ledgers.
 ///
-/// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
-/// (http://, https:// or unix:). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
+/// A HOLDER is a ledger's file or its directory, while no daemon has it open, or the address of a server (http://, https:// or unix:). Exit code
+/// 0: sound and equal; 1: they differ; 2: error, or damage.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -39,7 +39,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Compare two holders: how many cells differ, and which origins are counted up to different versions.
+    /// Compare two holders: the number of different cells, and the origins that are counted up to different versions.
     Diff {
         /// The first ledger.
         first: String,
@@ -51,7 +51,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Merge ledgers that have no counts in common into a new one, and print its path.
+    /// Merge ledgers without common counts into a new one, and print its path.
     ///
     /// Ledgers with counts of the same origin are refused, since these would be counted twice.
     Merge {
@@ -86,23 +86,23 @@ struct InfoArgs {
     json: bool,
 }
 
-/// What a server wants to see of those who read its ledger.
+/// The credentials that a server requires from readers of its ledger.
 #[derive(Debug, clap::Args)]
 struct Access {
-    /// The file with a token that the servers accept; given several times, one for each server, in the order of these.
+    /// The file with a token that the servers accept; given several times, one for each server in the order of the command line.
     #[arg(long, value_name = "FILE")]
     token_file: Vec<PathBuf>,
-    /// The authority that signed the servers' certificates, if the system does not trust it; likewise one for all, or one for each.
+    /// The authority that signed the servers' certificates, if the system does not trust it; one for all servers, or one for each.
     #[arg(long, value_name = "FILE")]
     ca_file: Vec<PathBuf>,
 }
 
-/// Whether this is the address of a server, and no file.
+/// Whether this is the address of a server instead of a file.
 fn is_server(holder: &str) -> bool {
     ["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme))
 }
 
-/// The file of these for one of `servers`, by its number.
+/// Returns the file for one of `servers`, by its index.
 fn file_for(files: &[PathBuf], server: usize) -> Option<PathBuf> {
     if let [of_all] = files { Some(of_all.clone()) } else { files.get(server).cloned() }
 }
@@ -123,7 +123,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Access {
-    /// Reads the ledger with this number of those that the command line names.
+    /// Reads the ledger with this index in the command line.
     fn image(&self, holders: &[&str], number: usize) -> anyhow::Result<Image> {
         self.read(holders, number, THRESHOLD).map(|(image, _)| image)
     }
@@ -134,13 +134,13 @@ impl Access {
             return Ok(Image::open(Path::new(holder), threshold)?);
         }
         let number = before.iter().filter(|other| is_server(other)).count();
-        // reqwest takes the process's provider; there is one only.
+        // reqwest uses the process's provider, of which there is only one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let server = Upstream {
             url: holder.to_owned(),
             token_file: file_for(&self.token_file, number),
             ca_file: file_for(&self.ca_file, number),
-            // Whoever asks without a token is asked for nothing that others must not see.
+            // A client without a token gets only public data.
             plain_http_anywhere: self.token_file.is_empty(),
         };
         let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
@@ -223,7 +223,7 @@ fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyho
                 "versions": versions,
             }));
         } else {
-            tell(first, other, &difference)?;
+            print_difference(first, other, &difference)?;
         }
     }
     if json {
@@ -232,7 +232,7 @@ fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyho
     Ok(ExitCode::from(u8::from(!equal)))
 }
 
-fn tell(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
+fn print_difference(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
     let mut out = output();
     let Difference { windows, cells, largest, versions } = difference;
     if difference.is_none() {

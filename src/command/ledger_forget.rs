@@ -13,51 +13,53 @@ use bulkmark_types::{Signature, told};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Have the counts of one mailing start over at this milter.
+/// Start the counts of one mailing over at this milter.
 ///
-/// The filter cannot delete counts, so the milter notes those of the mailing, and takes them off until their reports expire
-/// (ledger.retention). Copies that come from now on count from one. As earlier reports expire, the mailing can count too low, but never
-/// too high. A message file is known by all its signatures, a signature as with `bulkmark allow`. Other members of a federation count as
-/// before: run the command at each. Exit code 0: done; 1: no such mailing; 75: the milter does not answer.
+/// The filter cannot delete counts, so the milter records those of the mailing, and subtracts them until their reports expire
+/// (ledger.retention). Later copies count from one. As earlier reports expire, the mailing can count too low, but never too high. A message file
+/// stands for all its signatures, a signature as with `bulkmark allow`. Other members of a federation count as before: run the command at each.
+/// Exit code 0: done; 1: no such mailing; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArgs {
     /// List the mailings whose counts started over.
-    #[arg(long, conflicts_with_all = ["what", "remove"])]
+    #[arg(long, conflicts_with_all = ["mailing", "remove"])]
     list: bool,
-    /// Count the mailing whose name begins so with its earlier counts again.
-    #[arg(long, value_name = "NAME", conflicts_with = "what")]
+    /// Include the earlier counts of the mailing with this name, or the beginning of it, again.
+    #[arg(long, value_name = "NAME", conflicts_with = "mailing")]
     remove: Option<String>,
     #[command(flatten)]
-    to: OrderArgs,
+    order: OrderArgs,
     /// A signature of 32 hexadecimal digits, or a file with a message; "-" is standard input
     #[arg(value_name = "SIGNATURE|FILE", required_unless_present_any = ["list", "remove"])]
-    what: Option<PathBuf>,
+    mailing: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<ExitCode> {
     if let Some(name) = &args.remove {
-        return args.to.carry_out(Order::Remember(name.to_ascii_lowercase()), b"", |ordered| {
+        return args.order.carry_out(Order::Remember(name.to_ascii_lowercase()), b"", |ordered| {
             let name = ordered.mailing.as_ref().map_or("", Allowance::name);
             format!("mailing {name} counts as before")
         });
     }
-    let Some(what) = args.what.as_ref().filter(|_| !args.list) else {
-        return args.to.carry_out(Order::List, b"", list);
+    let Some(mailing) = args.mailing.as_ref().filter(|_| !args.list) else {
+        return args.order.carry_out(Order::List, b"", list);
     };
-    let checked = config::load(&args.to.milter.config)?;
+    let checked = config::load(&args.order.milter.config)?;
     let seconds = Some(checked.file.ledger.retention.as_secs());
-    let signature: Option<Signature> = what.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
+    let signature: Option<Signature> =
+        mailing.to_str().and_then(|text| text.to_ascii_lowercase().parse().ok());
     let signatures = match signature {
-        Some(signature) => args.to.copies_of(&signature.to_string())?,
-        None => of_message(what, &checked)?,
+        Some(signature) => args.order.copies_of(&signature.to_string())?,
+        None => signatures_of(mailing, &checked)?,
     };
-    args.to.carry_out(Order::Forget(Allow { signatures, length: 0, seconds }), b"", forgotten)
+    args.order.carry_out(Order::Forget(Allow { signatures, length: 0, seconds }), b"", forgotten)
 }
 
-/// The signatures of a message, that of its body first.
-fn of_message(path: &Path, checked: &config::Checked) -> anyhow::Result<Vec<String>> {
+/// Returns the signatures of a message, the one of its body first.
+fn signatures_of(path: &Path, checked: &config::Checked) -> anyhow::Result<Vec<String>> {
     let all = signatures(&read_message(path)?, &checked.key, &checked.file.signature);
-    let all: Vec<_> = all.body.ok().into_iter().chain(all.near.reported()).map(|of| of.to_string()).collect();
+    let all: Vec<_> =
+        all.body.ok().into_iter().chain(all.near.reported()).map(|signature| signature.to_string()).collect();
     if all.is_empty() {
         bail!("{}: the message has no signature", path.display());
     }
@@ -66,8 +68,8 @@ fn of_message(path: &Path, checked: &config::Checked) -> anyhow::Result<Vec<Stri
 
 fn forgotten(ordered: &Ordered) -> String {
     let name = ordered.mailing.as_ref().map_or("", Allowance::name);
-    let counts = ordered.orders.forgotten.iter().find(|of| of.mailing.name() == name);
-    let (body, near) = counts.map_or((0, 0), |of| (of.body, of.near));
+    let counts = ordered.orders.forgotten.iter().find(|forgotten| forgotten.mailing.name() == name);
+    let (body, near) = counts.map_or((0, 0), |forgotten| (forgotten.body, forgotten.near));
     format!("the counts of mailing {name} start over: {body} exact and {near} similar copies are taken off")
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark ledger begin` and `bulkmark ledger backup`: what is done with the ledger of a daemon of this machine.
+//! `bulkmark ledger begin` and `bulkmark ledger backup`, for the ledger of a daemon on this machine.
 
 use super::daemon::Unsent;
+use super::daemon_args::DaemonArgs;
 use super::output::print;
 use super::show::called;
-use super::whose::Whose;
 use crate::config::{self, Kind};
 use crate::control;
 use anyhow::Context;
@@ -20,17 +20,17 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct BeginArgs {
     #[command(flatten)]
-    whose: Whose,
+    daemon: DaemonArgs,
 }
 
 /// Copy a daemon's ledger while it runs.
 ///
-/// The copy is the ledger as it was at one moment, with all checksums verified, and is a ledger itself. To restore it, put it in the
-/// place of ledger.redb in the state directory while the daemon is stopped. If no daemon runs, its file is copied.
+/// The copy is the ledger at one moment, with all checksums verified, and is a ledger itself. To restore it, replace ledger.redb in the state
+/// directory while the daemon is stopped. If no daemon runs, its file is copied.
 #[derive(Debug, clap::Args)]
 pub(super) struct BackupArgs {
     #[command(flatten)]
-    whose: Whose,
+    daemon: DaemonArgs,
     /// The file for the copy. An older copy there is replaced once the new one is complete.
     file: PathBuf,
 }
@@ -38,10 +38,10 @@ pub(super) struct BackupArgs {
 /// A daemon's name, its state directory and its control socket.
 type Places = (&'static str, PathBuf, PathBuf);
 
-/// Those of the daemon that is meant. Neither key nor white lists matter.
-fn places(whose: &Whose) -> anyhow::Result<Places> {
-    let path = whose.path();
-    if whose.kind(&path)? == Kind::Server {
+/// Returns the places of the chosen daemon. Needs neither key nor white lists.
+fn places(daemon: &DaemonArgs) -> anyhow::Result<Places> {
+    let path = daemon.path();
+    if daemon.kind(&path)? == Kind::Server {
         let (file, _) = config::load_server_parts(&path)?;
         return Ok(("server", file.state_dir, file.control));
     }
@@ -49,7 +49,7 @@ fn places(whose: &Whose) -> anyhow::Result<Places> {
     Ok((file.daemon(), file.state_dir, file.control))
 }
 
-/// What can go wrong on both sides.
+/// An error of the daemon or of the copy.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -59,7 +59,7 @@ enum Broken {
 }
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
-    let places = places(&args.whose)?;
+    let places = places(&args.daemon)?;
     let mut backup = Backup::begin(&args.file)?;
     if let Err(e) = fill(&mut backup, places) {
         backup.abandon();
@@ -70,7 +70,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes all of a ledger: from its daemon, or its file where none runs.
+/// Copies a whole ledger: from its daemon, or from its file if none runs.
 fn fill(backup: &mut Backup, (daemon, directory, control): Places) -> anyhow::Result<()> {
     let daemon = called(daemon);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -90,7 +90,7 @@ fn fill(backup: &mut Backup, (daemon, directory, control): Places) -> anyhow::Re
 }
 
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
-    let (daemon, directory, _) = places(&args.whose)?;
+    let (daemon, directory, _) = places(&args.daemon)?;
     let daemon = called(daemon);
     match bulkmark_ledger::put_aside(&directory, bulkmark_ledger::now())? {
         None => {

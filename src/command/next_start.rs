@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the next start of a daemon will do with its ledger, told before it does.
+//! The effect of a daemon's next start on its ledger.
 
 use super::daemon::Unsent;
 use crate::control;
@@ -10,7 +10,7 @@ use bulkmark_types::FederationKey;
 use std::io;
 use std::path::Path;
 
-/// A daemon, as its configuration has it.
+/// A daemon, according to its configuration.
 pub(super) struct Daemon<'a> {
     pub(super) role: Role,
     pub(super) state_dir: &'a Path,
@@ -18,32 +18,31 @@ pub(super) struct Daemon<'a> {
     pub(super) key: &'a FederationKey,
 }
 
-/// A line for the administrator if the ledger that is there was made otherwise than the configuration says; none if it goes on, and
-/// if this user cannot see it.
-pub(super) fn warning(of: &Daemon<'_>) -> Option<String> {
-    let directory = of.state_dir.display();
+/// Returns a line for the administrator if the ledger does not match the configuration; none if it does, or if this user cannot see it.
+pub(super) fn warning(daemon: &Daemon<'_>) -> Option<String> {
+    let directory = daemon.state_dir.display();
     let begins = |id: u64, unsent: u64| {
         format!(
             "at the next start the {} begins a new ledger: that in {directory} was made under another federation key ({id:016x} there, \
              {:016x} here), and will be kept beside it{}",
-            of.role,
-            of.key.id(),
+            daemon.role,
+            daemon.key.id(),
             Unsent(unsent)
         )
     };
-    match bulkmark_ledger::next_start(of.state_dir, of.role, of.key) {
+    match bulkmark_ledger::next_start(daemon.state_dir, daemon.role, daemon.key) {
         Ok(NextStart::Empty | NextStart::Fits) => None,
         Ok(NextStart::OtherKey { id, unsent }) => Some(begins(id, unsent)),
-        Err(OpenError::InUse { .. }) => running(of).map(|(id, unsent)| begins(id, unsent)),
+        Err(OpenError::InUse { .. }) => running(daemon).map(|(id, unsent)| begins(id, unsent)),
         Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::PermissionDenied => None,
-        Err(e) => Some(format!("the {} will not start: {e}", of.role)),
+        Err(e) => Some(format!("the {} will not start: {e}", daemon.role)),
     }
 }
 
-/// The number of the key of the daemon that runs, if it is another, and the reports that no server took.
-fn running(of: &Daemon<'_>) -> Option<(u64, u64)> {
+/// Returns the key id of the running daemon, if it is another, and the number of reports that no server accepted.
+fn running(daemon: &Daemon<'_>) -> Option<(u64, u64)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let status = runtime.block_on(control::status(of.control, 1)).ok()?;
+    let status = runtime.block_on(control::status(daemon.control, 1)).ok()?;
     let (_, id) = Parameters::read(&status.parameters).ok()?;
-    (id != of.key.id()).then_some((id, status.ledger.spool as u64))
+    (id != daemon.key.id()).then_some((id, status.ledger.spool as u64))
 }

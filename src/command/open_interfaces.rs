@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interfaces for others, as long as a daemon lives.
+//! The interfaces for other programs, while a daemon runs.
 
 use super::supervisor::Supervisor;
 use crate::activity::Interface;
@@ -10,16 +10,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a daemon that ends waits for who is being answered, and how often it looks. With what a milter's listeners take before it stays
-/// below the time that systemd waits.
+/// The time that an ending daemon waits for requests in progress, and between two checks. With the time of a milter's listeners before, it stays
+/// below systemd's time limit.
 const PATIENCE: Duration = Duration::from_secs(8);
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Interfaces at which a connection is open no longer than for its requests, once no more are taken.
+/// Interfaces whose connections close after their requests, once no more are accepted.
 const ANSWERING: [Interface; 2] = [Interface::Http, Interface::Dccifd];
 
-/// Opens the interfaces, each for itself: what one cannot have is no reason to send away who asks at another. The log and the status have the
-/// reason. Returns how many are open.
+/// Opens the interfaces separately: the failure of one does not close another. Log and status have the reason. Returns the number of open ones.
 pub(super) async fn open_interfaces(
     settings: &Settings,
     (service, state_dir): (&Arc<Service>, &Path),
@@ -47,20 +46,20 @@ pub(super) async fn open_interfaces(
     addresses.len()
 }
 
-/// Waits until those who asked have their answers, for eight seconds at most. No more connections are taken.
+/// Waits until requests in progress are answered, for eight seconds at most. New connections are no longer accepted.
 pub(super) async fn last_answers(service: &Service) {
     let (in_flight, interfaces) = (service.in_flight(), &service.activity.interfaces);
-    let is_asked = || {
+    let is_busy = || {
         *in_flight.borrow() > 0
             || ANSWERING.into_iter().any(|interface| interfaces.connections(interface).open() > 0)
     };
     let since = Instant::now();
-    while is_asked() {
+    while is_busy() {
         if since.elapsed() > PATIENCE {
             return log::warn!(
-                "ending while messages are being received at interfaces; who asks gets no answer"
+                "ending while messages are being received at interfaces; their clients get no answer"
             );
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }

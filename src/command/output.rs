@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What commands print, and their exit codes. All of it goes by here: `println!` and its like panic when nobody reads any more, as in
+//! The output of commands, and their exit codes. All output passes here: `println!` and similar macros panic once the reader is gone, as in
 //! `bulkmark explain letter.eml | head -1`, so the lints of `lib.rs` forbid them.
 
 use crate::config::ConfigError;
@@ -15,19 +15,19 @@ use std::process::ExitCode;
 /// Exit code of sysexits.h for a configuration that cannot be used.
 pub(crate) const EX_CONFIG: u8 = 78;
 
-/// Exit code of sysexits.h for what works later: the daemon does not answer, or takes no more today.
+/// Exit code of sysexits.h for a temporary failure: the daemon does not answer, or accepts no more today.
 pub(super) const EX_TEMPFAIL: u8 = 75;
 
-/// Exit code for a command line that is not valid, as clap has it, and for every error without a code of its own.
+/// Exit code for an invalid command line, as clap has it, and for every error without a separate code.
 pub(super) const EX_ERROR: u8 = 2;
 
-/// The exit status that a shell shows of a program that SIGPIPE ended. Rust's runtime ignores that signal.
+/// The exit status that a shell shows for a program ended by SIGPIPE. Rust's runtime ignores that signal.
 const ENDED_BY_SIGPIPE: i32 = 128 + 13;
 
-/// Standard output. Once its reader is gone, there is nothing left to do or to say: the process ends, as others do.
+/// Standard output. Once its reader is gone, the process ends, as other programs do.
 pub(super) struct Output(StdoutLock<'static>);
 
-/// Standard output, for this thread alone until it is dropped.
+/// Locks standard output for this thread until it is dropped.
 pub(super) fn output() -> Output {
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     Output(io::stdout().lock())
@@ -53,7 +53,7 @@ impl Write for Output {
 /// Prints a line on standard output.
 ///
 /// # Errors
-/// When it cannot be written, for example because the disk is full.
+/// If it cannot be written, for example because the disk is full.
 pub(super) fn print(line: impl Display) -> io::Result<()> {
     writeln!(output(), "{line}")
 }
@@ -69,15 +69,15 @@ impl Messages {
         Ok(Self { is_first: true })
     }
 
-    /// Adds one, `of` a file of this name.
-    pub(super) fn add(&mut self, file: &str, of: &impl Serialize) -> io::Result<()> {
+    /// Adds the object `content` of a file of this name.
+    pub(super) fn add(&mut self, file: &str, content: &impl Serialize) -> io::Result<()> {
         #[derive(Serialize)]
         struct Message<'a, T> {
             file: &'a str,
             #[serde(flatten)]
-            of: &'a T,
+            content: &'a T,
         }
-        let text = serde_json::to_string(&Message { file, of })?;
+        let text = serde_json::to_string(&Message { file, content })?;
         let comma = if std::mem::replace(&mut self.is_first, false) { "" } else { "," };
         write!(output(), "{comma}{text}")
     }
@@ -87,8 +87,8 @@ impl Messages {
     }
 }
 
-/// Says something on standard error, of whatever files and names it speaks: nothing in it reaches the terminal but text and the ends
-/// of lines. If nobody listens there either, nobody can be told.
+/// Prints a text on standard error. Only its text and line ends reach the terminal, whatever the files and names in it contain. A failed write
+/// is ignored, since no other place is left.
 pub(super) fn complain(text: impl Display) {
     let text = text.to_string();
     let lines: Vec<String> =
@@ -96,15 +96,15 @@ pub(super) fn complain(text: impl Display) {
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// The name of a file as it is shown: somebody else may have given it, with what moves a cursor in it.
+/// Returns the name of a file for the terminal: another user may have chosen it, with control characters in it.
 pub(super) fn shown(path: &Path) -> String {
     visible(&path.to_string_lossy())
 }
 
-/// Opens a regular file for reading. Others, such as pipes, would be waited for: they are opened without that, and refused.
+/// Opens a regular file for reading. Other files, such as pipes, would block: they are opened without blocking, and refused.
 ///
 /// # Errors
-/// When it cannot be opened, or is another kind of file.
+/// If it cannot be opened, or is not a regular file.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or(0);
@@ -112,7 +112,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
-/// Says on standard error what ended a command, which then has this exit code; or that of a configuration, if one cannot be used.
+/// Prints on standard error the error that ended a command, and returns this exit code; or `EX_CONFIG`, if a configuration cannot be used.
 pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
     complain(format_args!("bulkmark: {error:#}"));
     let is_of_config = error.chain().any(|cause| cause.is::<ConfigError>());

@@ -16,12 +16,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Show which messages were refused, or would be, and for whom.
+/// Show refused messages with their senders and recipients.
 ///
-/// Each has its sender, recipients, client, counts, and the command that allows its mailing. Those that are only rehearsed are marked
-/// "would". Reads the files that the milter writes if `[refusals]` days is set, which root and the group bulkmark may read; the milter
-/// need not run. Of a message to more than 100 recipients only 100 are known. Exit code 0: done, also if there are none; 2: they are
-/// not kept, or cannot be read.
+/// Each has its sender, recipients, client, counts, and the command that allows its mailing. Rehearsed refusals are marked "would". Reads the
+/// files that the milter writes if `[refusals]` days is set, which root and the group bulkmark may read; the milter need not run. Only the first
+/// 100 recipients of a message are known. Exit code 0: done, also if there are none; 2: they are not stored, or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Messages to this recipient; "@example.org" is a whole domain.
@@ -30,16 +29,16 @@ pub(super) struct Args {
     /// Messages from this envelope sender; "@example.org" is a whole domain, "<>" the null sender.
     #[arg(long, value_name = "ADDRESS")]
     sender: Option<String>,
-    /// Messages by this client: an address, a network, or a host with all names below it.
+    /// Messages from this client: an address, a network, or a host with all names below it.
     #[arg(long, value_name = "CLIENT")]
     client: Option<String>,
-    /// Messages of the mailing that has a signature which begins so.
+    /// Messages of a mailing: one of its signatures, or the beginning of it.
     #[arg(long, value_name = "SIGNATURE")]
     mailing: Option<String>,
-    /// How far back to look.
+    /// Messages within this time before now.
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
     since: Duration,
-    /// The most messages to show, the last ones.
+    /// The most messages to show; the last ones are shown.
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
     /// The milter's configuration.
@@ -81,7 +80,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A network or else a name.
+/// Returns a network, or else a name.
 fn client(text: &str) -> Client {
     let host = || Client::Host(text.trim_start_matches('.').to_lowercase());
     text.parse().map_or_else(|_| host(), Client::Network)

@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How often it is seen, beside each request, whether clients were removed.
-const LOOK_AT_CLIENTS: Duration = Duration::from_secs(1);
+/// The time between two checks for removed clients, beside the check at each request.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often what nobody uses any more is let go of.
+/// The time between two removals of unused data.
 const TIDY: Duration = Duration::from_secs(60);
 
 /// Run a signature server: it takes the reports of its clients and sends the federation's counts to all of them.
@@ -64,7 +64,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     alert(&file.alerts(), &service.daemon(), &mut tasks);
     follow_all(peers, &ledger, &file.ledger, &mut tasks);
     if file.fleet.is_none() {
-        look_after(&service, &ledger, &mut tasks);
+        begin_tasks(&service, &ledger, &mut tasks);
     }
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
@@ -89,12 +89,12 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     Ok(())
 }
 
-/// Opens the ledger, or begins one. The counts of a fleet are the log's: an aggregator holds them as a milter does.
+/// Opens the ledger, or begins one. The counts of a fleet belong to its log: an aggregator holds them as a milter does.
 async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> {
     let new = !file.state_dir.join(bulkmark_ledger::FILE_NAME).exists();
     let ledger = match file.fleet {
         Some(_) => open_ledger(&file.state_dir, Role::Cache, &file.ledger, key).await?,
-        None => open_ledger(&file.state_dir, Role::Server, &of_peers(file), key).await?,
+        None => open_ledger(&file.state_dir, Role::Server, &peer_settings(file), key).await?,
     };
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
@@ -102,21 +102,21 @@ async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> 
     Ok(ledger)
 }
 
-/// Sees to what a server of its own has to do for its clients and peers.
-fn look_after(service: &Arc<Service>, ledger: &Ledger, tasks: &mut Supervisor) {
+/// Begins the tasks of a server without a fleet for its clients and peers.
+fn begin_tasks(service: &Arc<Service>, ledger: &Ledger, tasks: &mut Supervisor) {
     let (clients, waiting) = (Arc::clone(service), ledger.clone());
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     tasks.run("wait", move || wait_for_peers(waiting.clone()));
 }
 
-/// Whose counts are taken over.
+/// The servers or log whose counts are merged.
 struct Others {
     links: Arc<Links>,
     peers: Vec<Arc<Remote>>,
     fleet: Option<Arc<Fleet>>,
 }
 
-/// The peers, which are not followed yet; or the log of a fleet, which is.
+/// Prepares the peers, which are not followed yet; or joins the log of a fleet, and follows it.
 async fn others(
     file: &ServerFile,
     parameters: &Parameters,
@@ -139,7 +139,7 @@ async fn others(
     Ok(Others { links, peers, fleet: None })
 }
 
-/// Follows all peers: their counts, and what they tell of bulk.
+/// Follows all peers: their counts, and their notes of bulk.
 fn follow_all(
     peers: Vec<Arc<Remote>>,
     ledger: &Ledger,
@@ -147,8 +147,8 @@ fn follow_all(
     tasks: &mut Supervisor,
 ) {
     for peer in peers {
-        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
-        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
+        let (notes_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || hear(notes_ledger.clone(), Arc::clone(&from)));
         let (ledger, counts) = (ledger.clone(), counts.clone());
         tasks.run("follow", move || {
             let links = Arc::new(Links::new(&[], true));
@@ -163,11 +163,11 @@ fn follow_all(
     }
 }
 
-/// How long a server waits after its start until its peers said what they know of its counts. Those that are there say so at once.
+/// The time that a server waits after its start for its peers' versions of its counts. A reachable peer answers at once.
 const WAIT_FOR_PEERS: Duration = Duration::from_secs(10);
 
-/// What the ledger is told of the peers of a server: those that it follows, or else those that follow it.
-fn of_peers(file: &ServerFile) -> bulkmark_counts::Settings {
+/// Returns the ledger's settings about peers: those that this server follows, or else those that follow it.
+fn peer_settings(file: &ServerFile) -> bulkmark_counts::Settings {
     let mut settings = file.ledger.clone();
     let clients = Clients::load(&file.state_dir).unwrap_or_default();
     let peers = clients.list().iter().filter(|client| client.role == server::Role::Peer);
@@ -180,14 +180,14 @@ fn of_peers(file: &ServerFile) -> bulkmark_counts::Settings {
     settings
 }
 
-/// Goes on without peers that say nothing.
+/// Continues without peers that do not answer.
 async fn wait_for_peers(ledger: Ledger) {
     loop {
         tokio::time::sleep(WAIT_FOR_PEERS).await;
-        if !ledger.listens() {
+        if !ledger.awaits_peers() {
             continue;
         }
-        match ledger.go_on(now()).await {
+        match ledger.stop_waiting(now()).await {
             Ok(None) => (),
             Ok(Some(peers)) => log::warn!(
                 "no word from {} since the start, who may know that this ledger is an old copy: what comes from now on is \
@@ -199,7 +199,7 @@ async fn wait_for_peers(ledger: Ledger) {
     }
 }
 
-/// The socket on which clients ask.
+/// Opens the socket for clients.
 async fn listen(
     path: &Path,
     file: &ServerFile,
@@ -228,25 +228,25 @@ async fn listen(
     Ok(bound)
 }
 
-/// Takes back, as soon as the administrator said so, what clients had reported who were removed with their counts.
+/// Withdraws the reports of clients that the administrator removed with their counts.
 async fn withdrawals(service: Arc<Service>) {
-    let mut looked = 0_u64;
+    let mut checks = 0_u64;
     loop {
-        if looked.is_multiple_of(TIDY.as_secs())
+        if checks.is_multiple_of(TIDY.as_secs())
             && let Err(e) = service.keep_for_peers().await
         {
             log::warn!("updates are not kept for peers yet: {e}");
         }
-        looked += 1;
+        checks += 1;
         if let Err(e) = service.withdraw().await {
-            log::warn!("what a removed client had reported is not taken back yet: {e}");
+            log::warn!("the reports of a removed client are not withdrawn yet: {e}");
         }
-        tokio::time::sleep(LOOK_AT_CLIENTS).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 
-/// Reads again what may change while the daemon runs. The configuration is read, too, so that it is known now and not at the next
-/// start whether it can be used.
+/// Reloads the parts that may change while the daemon runs. The whole configuration is read, too, so that an error is found now and not at the
+/// next start.
 async fn reloads(
     (path, started_with): (&Path, ServerFile),
     mut hangup: Signal,
@@ -275,7 +275,7 @@ async fn reloads(
     }
 }
 
-/// Whether the server could start with what its configuration says now. What was changed takes effect only then.
+/// Whether the server could start with its present configuration. Changes take effect only then.
 fn is_usable(path: &Path, started_with: &ServerFile) -> bool {
     match config::load_server(path) {
         Ok((file, _)) => {

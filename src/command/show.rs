@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How times, sizes and slices of a ledger are shown to people.
+//! Times, sizes and slices of a ledger as text.
 
 use bulkmark_ledger::{Counted, NextCapacity, SliceStatus};
 use bulkmark_types::writable_time;
@@ -7,10 +7,10 @@ use humantime_serde::re::humantime;
 use std::fmt;
 use std::time::Duration;
 
-/// The threshold of those who set none.
+/// The default threshold.
 pub(super) const THRESHOLD: u32 = 20;
 
-/// A slice, and the threshold of its estimate.
+/// A slice, and the threshold for its estimate.
 pub(super) struct Slice<'a>(pub(super) &'a SliceStatus, pub(super) u32);
 
 impl fmt::Display for Slice<'_> {
@@ -36,7 +36,7 @@ impl fmt::Display for Slice<'_> {
     }
 }
 
-/// A capacity that is not in force yet; none when it will be in force whenever something is counted.
+/// Describes a capacity that is not in force yet; none if it will be in force at the next count.
 pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<String> {
     let NextCapacity { capacity, present, from } = next.filter(|next| next.from > now)?;
     let from = time(from);
@@ -45,29 +45,29 @@ pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<Stri
     ))
 }
 
-/// What a daemon of this name is called in a sentence.
+/// Returns the name of a daemon in a sentence.
 pub(super) fn called(daemon: &str) -> &str {
     if daemon == "interfaces" { "interfaces daemon" } else { daemon }
 }
 
-/// A time, of seconds since 1970. Others may name any.
+/// Formats a time in seconds since 1970, which may be any number from outside.
 pub(super) fn time(seconds: u64) -> impl fmt::Display {
     humantime::format_rfc3339_seconds(writable_time(seconds))
 }
 
-/// A time span.
+/// Formats a time span.
 pub(super) fn ago(seconds: u64) -> impl fmt::Display {
     humantime::format_duration(Duration::from_secs(seconds))
 }
 
-/// So many messages, in words.
+/// Formats a number of messages.
 pub(super) fn messages(number: impl fmt::Display) -> String {
     let number = number.to_string();
     let kind = if number == "1" { "message" } else { "messages" };
     format!("{number} {kind}")
 }
 
-/// A size.
+/// Formats a size.
 pub(super) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),

@@ -17,22 +17,21 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Bytes of a file that are read: more than the largest message has.
+/// Size limit of a file in bytes: more than the largest message has.
 const MOST: u64 = 2 * MAX_BODY as u64;
 
 /// Print the signatures of messages.
 ///
-/// Prints a line for each: the file, the kind of the signature and 32 hexadecimal digits, separated by tabs. Kinds are "body", "near",
-/// "context" (of what the message quotes or encloses) and "payload". A message with too few
-/// words to be distinguished from others has the kind "none", and the reason in place of digits. Exit code 2: some message could not
-/// be read.
+/// Prints a line for each: the file, the kind of the signature and 32 hexadecimal digits, separated by tabs. Kinds are "body", "near", "context"
+/// (of quoted or enclosed text) and "payload". A message with too few words to be distinguished from others has the kind "none", and the reason
+/// instead of digits. Exit code 2: some message could not be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The configuration whose key and limits apply. Without it, the public key and the defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Also print the signatures by which the network of this client is counted for the body signature, and those of letters for the
-    /// first near signature: of all, of anybody's and of this network's.
+    /// Also print the signatures by which the network of this client is counted for the body signature, and the strays of the first near
+    /// signature: of all letters, of everybody's and of this network's.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
     /// Print one JSON object.
@@ -84,7 +83,7 @@ struct Line {
     signature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The client for whose network it is.
+    /// The client of the network, if it is one for a network.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<IpAddr>,
 }
@@ -101,18 +100,18 @@ impl Line {
     }
 }
 
-/// All signatures of a message, and those by which the network of `ip` is counted.
+/// Returns all signatures of a message, and those by which the network of `ip` is counted.
 fn lines(message: &RawMessage, key: &FederationKey, settings: &Settings, ip: Option<IpAddr>) -> Vec<Line> {
     let signatures = signatures(message, key, settings);
     let near = &signatures.near;
     let mut lines = Vec::new();
     match signatures.body {
-        Ok(of) => {
-            lines.push(Line::new(Kind::Body, of, None));
+        Ok(body) => {
+            lines.push(Line::new(Kind::Body, body, None));
             if let Some(ip) = ip {
                 let network = ClientNetwork::of(ip);
-                let bucket = source_bucket(key, of, network.bucket(key));
-                lines.push(Line::new(Kind::SourceCount, source_count(key, of, &network), Some(ip)));
+                let bucket = source_bucket(key, body, network.bucket(key));
+                lines.push(Line::new(Kind::SourceCount, source_count(key, body, &network), Some(ip)));
                 lines.push(Line::new(Kind::SourceBucket, bucket, Some(ip)));
             }
         }
@@ -122,13 +121,13 @@ fn lines(message: &RawMessage, key: &FederationKey, settings: &Settings, ip: Opt
         }
         Err(_) => (),
     }
-    lines.extend(near.reported().map(|of| Line::new(Kind::Near, of, None)));
-    lines.extend(near.reported_contexts().map(|of| Line::new("context", of, None)));
-    lines.extend(near.payload.map(|of| Line::new(Kind::Payload, of, None)));
-    if let Some((of, ip)) = near.reported().next().zip(ip) {
-        lines.push(Line::new(Kind::Stray, stray(key, of), Some(ip)));
+    lines.extend(near.reported().map(|signature| Line::new(Kind::Near, signature, None)));
+    lines.extend(near.reported_contexts().map(|signature| Line::new("context", signature, None)));
+    lines.extend(near.payload.map(|signature| Line::new(Kind::Payload, signature, None)));
+    if let Some((first, ip)) = near.reported().next().zip(ip) {
+        lines.push(Line::new(Kind::Stray, stray(key, first), Some(ip)));
         for whose in [Whose::Everybody, Whose::Network(ClientNetwork::of(ip))] {
-            lines.push(Line::new(Kind::StrayBy, stray_by(key, of, whose), Some(ip)));
+            lines.push(Line::new(Kind::StrayBy, stray_by(key, first, whose), Some(ip)));
         }
     }
     lines
@@ -140,7 +139,7 @@ pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
     let read = if path == Path::new("-") {
         io::stdin().lock().take(MOST).read_to_end(&mut raw)
     } else {
-        // A pipe that is named is waited for, as in `bulkmark explain <(...)`.
+        // A named pipe is waited for, as in `bulkmark explain <(...)`.
         std::fs::File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut raw))
     };
     read.with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`
 
+use super::daemon_args::DaemonArgs;
 use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
 use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
-use super::whose::Whose;
 use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus};
 use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
@@ -19,18 +19,18 @@ use std::process::ExitCode;
 
 /// Show the state of a running milter or server: counts, memory, false bulk, and its connections to other servers.
 ///
-/// Shows for how long it has been running; for each window its signatures, memory, share of used and full cells, and the chance that
-/// a new message shows the threshold; how far each origin is counted; waiting reports; for each upstream server or peer whether it
-/// is followed, by how many updates this machine is behind, when it last answered, bytes each way, and the last error; and the
-/// requests and refusals of each client of a server.
+/// Shows how long it has been running; for each window its signatures, memory, share of used and full cells, and the chance that a new message
+/// shows the threshold; the counted version of each origin; waiting reports; for each upstream server or peer whether it is followed, the number
+/// of updates by which this machine is behind, the time of its last answer, bytes each way, and the last error; and the requests and refusals of
+/// each client of a server.
 ///
-/// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs and
-/// nothing is wrong; 1: it runs, and cannot write its ledger, or a server that it needs does not
-/// answer as it should; 2: error; 75: it does not run, or does not answer.
+/// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs without problems;
+/// 1: it runs, but cannot write its ledger, or a server that it needs does not answer properly; 2: error; 75: it does not run, or does not
+/// answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    whose: Whose,
+    daemon: DaemonArgs,
     /// The threshold for which false bulk is estimated [default: the milter's; 20 for a server]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threshold: Option<u32>,
@@ -55,10 +55,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What the daemon answers, with the threshold; the inner error if it does not.
+/// Returns the daemon's answer, with the threshold; the inner error if it does not answer.
 fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
-    let path = args.whose.path();
-    let (daemon, socket, threshold) = match args.whose.kind(&path)? {
+    let path = args.daemon.path();
+    let (daemon, socket, threshold) = match args.daemon.kind(&path)? {
         Kind::Server => ("server", config::load_server(&path)?.0.control, THRESHOLD),
         Kind::Milter | Kind::Interfaces => {
             let file = config::load(&path)?.file;
@@ -71,7 +71,7 @@ fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
     Ok(asked.map(|status| (status, threshold)).map_err(|e| {
         let (daemon, socket) = (called(daemon), socket.display());
         match e.kind() {
-            // It runs, and says what is wrong.
+            // It runs, and its answer names the problem.
             io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
             _ => anyhow!(e).context(format!("no {daemon} answers at {socket}")),
         }
@@ -92,8 +92,8 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
         writeln!(out, "origin {origin}")?;
     }
     let slices = &status.ledger.slices;
-    let of_bulk = status.ledger.bulk.as_ref().map_or(0, |bulk| bulk.memory);
-    let memory = slices.iter().map(|slice| slice.memory).sum::<usize>() + of_bulk;
+    let bulk_memory = status.ledger.bulk.as_ref().map_or(0, |bulk| bulk.memory);
+    let memory = slices.iter().map(|slice| slice.memory).sum::<usize>() + bulk_memory;
     writeln!(out, "\nledger: {} of memory", bytes(memory as u64))?;
     for slice in slices {
         writeln!(out, "  {}", Slice(slice, threshold))?;
@@ -108,7 +108,7 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
         let (peers, held) = (status.ledger.unheard.join(" and "), status.ledger.held.unwrap_or(0));
         writeln!(
             out,
-            "  no word since the start from {peers}; {held} reports wait for it to be told to others"
+            "  no answer since the start from {peers}; {held} reports wait for it and are not sent yet"
         )?;
     }
     for (origin, version) in &status.versions {
@@ -141,7 +141,7 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
     Ok(())
 }
 
-/// What the administrator ordered.
+/// Prints the administrator's orders.
 fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
     if let Some(pause) = &status.pause {
         writeln!(out, "PAUSED: {}", sentence(pause))?;
@@ -153,12 +153,12 @@ fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
     }
 }
 
-/// What accounts sent to others.
+/// Prints the outbound mail of accounts.
 fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Result<()> {
     if !accounts.is_empty() {
         writeln!(out, "\naccounts that sent bulk lately:")?;
         for AccountStatus { account, bulk, recipients, over } in accounts {
-            // Whoever chose the name is not to write on this terminal.
+            // The chosen name must not control this terminal.
             let account = account.escape_debug();
             let over = if *over { ", OVER ITS LIMIT" } else { "" };
             writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
@@ -167,7 +167,7 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
     Ok(())
 }
 
-/// What is asked at interfaces beside the mail server's.
+/// Prints the requests at a milter's other interfaces.
 fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io::Result<()> {
     if !interfaces.is_empty() {
         writeln!(out, "\ninterfaces:")?;
@@ -178,7 +178,7 @@ fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io:
             continue;
         }
         let requests: Vec<_> = requests.iter().filter(|(_, count)| **count > 0).collect();
-        let requests: Vec<_> = requests.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let requests: Vec<_> = requests.iter().map(|(result, count)| format!("{count} {result}")).collect();
         let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
         writeln!(
             out,
@@ -188,7 +188,7 @@ fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io:
     Ok(())
 }
 
-/// What came to traps.
+/// Prints the mail to traps.
 fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
     let results: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
     if !results.is_empty() {
@@ -205,7 +205,7 @@ fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
     Ok(())
 }
 
-/// With whom counts are shared.
+/// Prints the servers and clients with which counts are shared.
 fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
     for LikelyRelay { client, percent } in &status.likely_relays {
         writeln!(out, "\n{percent} % of mail comes from the network of {client}: see bulkmark doctor")?;
@@ -265,12 +265,12 @@ struct LinkLine<'a>(&'a LinkStatus);
 impl fmt::Display for LinkLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = self.0;
-        let what = match (link.active, &link.error) {
+        let state = match (link.active, &link.error) {
             (true, _) => "followed",
             (false, None) => "in reserve",
             (false, Some(_)) => "not followed",
         };
-        writeln!(f, "{}: {what}", link.url)?;
+        writeln!(f, "{}: {state}", link.url)?;
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
             Some(updates) => writeln!(f, "  {updates} updates behind")?,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Tasks that a daemon needs for as long as it lives: one that ends, or fails by an error of the program, is started again.
+//! Tasks that a daemon needs permanently: one that ends, or fails by an error of the program, is restarted.
 
 use crate::activity::Tasks;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinHandle};
 
-/// How long it is waited before a task is started again; twice as long after each time, until it lasted for longer than that.
+/// The pause before a task is restarted, doubled each time until the task lasted longer than that.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -16,7 +16,7 @@ pub(super) struct Supervisor {
     running: Vec<Running>,
 }
 
-/// A task that ends with this.
+/// A task that ends when this is dropped.
 struct Running(JoinHandle<()>);
 
 impl Drop for Running {
@@ -26,12 +26,12 @@ impl Drop for Running {
 }
 
 impl Supervisor {
-    /// Without tasks. What is started again is counted in `counts`.
+    /// Creates a supervisor without tasks. Restarts are counted in `counts`.
     pub(super) fn new(counts: Arc<Tasks>) -> Self {
         Self { counts, running: Vec::new() }
     }
 
-    /// Begins a task that never ends by itself; `begin` is called again whenever it does. Several may have one name.
+    /// Begins a task that should never end; `begin` is called again if it does. Several tasks may have one name.
     pub(super) fn run<F>(&mut self, name: &'static str, begin: impl Fn() -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -61,7 +61,7 @@ impl Supervisor {
 }
 
 impl Running {
-    /// Waits for its end; it also ends when nobody waits any more.
+    /// Waits for its end; it also ends if this future is dropped.
     async fn finished(mut self) -> Result<(), JoinError> {
         (&mut self.0).await
     }
@@ -73,7 +73,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::sync::mpsc::unbounded_channel;
 
-    /// One that panics and one that ends are begun again until they last, and that is counted; with the supervisor they end.
+    /// Tasks that panic or end are restarted until they last, and counted; they end with the supervisor.
     #[tokio::test]
     async fn tasks_are_started_again() {
         let counts = Arc::new(Tasks::default());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From what is reported on the control socket to the milter that counts it.
+//! Connects the control socket's reports to the milter that counts them.
 
 use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
 use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
@@ -7,48 +7,49 @@ use bulkmark_counts::{Said, Side};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
 
-/// Who counts what users say.
+/// Returns a function that counts user reports.
 pub(super) fn reports(service: Arc<Service>) -> TakeReport {
     Box::new(move |report, message| {
         let service = Arc::clone(&service);
-        Box::pin(async move { told(take_report(&service, message, word(&report)).await) })
+        Box::pin(async move { reported(take_report(&service, message, submission(&report)).await) })
     })
 }
 
-/// Who knows users by their names.
+/// Returns a function that finds reporters by their names.
 pub(super) fn reporter(service: Arc<Service>) -> NameReporter {
     Box::new(move |name| ReporterId::of(&service.rules.load().key, name))
 }
 
-/// Who makes the signatures of a mailing that somebody allows. Others are told that it is no spam, as far as anybody called it that.
+/// Returns a function that makes the signatures of an allowed mailing, and reports to other servers that it is no spam, as far as anybody
+/// reported it as spam.
 pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
     Box::new(move |message, by| {
         let service = Arc::clone(&service);
         Box::pin(async move {
             let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
-            let word = Word { reporter, side: Side::NotSpam, force: true, only_back: false };
-            let taken = take_report(&service, message, word).await;
+            let submission = Word { reporter, side: Side::NotSpam, force: true, only_back: false };
+            let taken = take_report(&service, message, submission).await;
             let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
             Ok(KnownBy { signatures, shared })
         })
     })
 }
 
-fn word(report: &Report) -> Word {
+fn submission(report: &Report) -> Word {
     let side = if report.spam { Side::Spam } else { Side::NotSpam };
-    // A trap of the same name is somebody else.
+    // A trap of the same name is another reporter.
     let reporter = [ReporterKind::User.prefix().as_bytes(), &report.user].concat();
     Word { reporter, side, force: report.force, only_back: report.forget }
 }
 
-/// What the word weighs for a signature, on average of those for which it was counted.
+/// Returns the weight of the report for a signature, on average of those for which it was counted.
 fn weight(said: Said) -> f64 {
     let counted = said.counted + said.taken_back;
     if counted == 0 { 0.0 } else { f64::from(said.units) / f64::from(UNIT) / counted as f64 }
 }
 
-fn told(taken: Result<Taken, Refused>) -> Reported {
+fn reported(taken: Result<Taken, Refused>) -> Reported {
     match taken {
         Ok(Taken { said, signatures, is_shared }) => Reported {
             signatures,
@@ -66,7 +67,7 @@ fn told(taken: Result<Taken, Refused>) -> Reported {
         },
         Err(why) => {
             let too_many = matches!(why, Refused::TooMany);
-            // That is told once a day, and not of each message of thousands.
+            // This limit is logged once a day, not for each of thousands of messages.
             if !too_many {
                 log::info!("a report was refused: {why}");
             }

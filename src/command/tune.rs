@@ -17,16 +17,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Signatures that a filter of a replay holds at least before it grows.
+/// Signatures for which a filter of a replay has space before it grows.
 const LEAST_CAPACITY: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
 
 /// Judge the mail of an archive as the milter would have, and propose lines for a white list.
 ///
-/// Counts all messages in order of arrival, as the milter does, in a ledger that is deleted afterwards. An archive is an mbox, a
-/// maildir, a directory of messages or mboxes, or a message. For the thresholds 5, 10, 20, 50 and 100 it shows how many messages
-/// would have been bulk, from how many senders, and how many the white list wants; then the clusters that were seen most often, and
-/// lines for a white list. Check those that begin with "#" before you use them. Exit code 0: done, with a list of files that could
-/// not be read; 2: error, or no message was found.
+/// Counts all messages in order of arrival, as the milter does, in a ledger that is deleted afterwards. An archive is an mbox, a maildir, a
+/// directory of messages or mboxes, or a message. For the thresholds 5, 10, 20, 50 and 100 it shows how many messages would have been bulk, from
+/// how many senders, and how many are whitelisted; then the most frequent clusters, and lines for a white list. Check those that begin with "#"
+/// before you use them. Exit code 0: done, with a list of files that could not be read; 2: error, or no message was found.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The milter's configuration, for its thresholds, white list and ledger; without it, the defaults apply and there is
@@ -42,8 +41,8 @@ pub(super) struct Args {
     /// Start with the counts of the ledger in this directory, which no daemon may have open; it is copied, not changed.
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
-    /// The mail server that took the messages from outside, by its name in Received fields; its line has the client's network.
-    /// Without it, the first line whose client is neither on a private network nor in exempt-networks.
+    /// The mail server that took the messages from outside, by its name in Received fields; its line has the client's network. Without it, the
+    /// first line with a client outside private networks and exempt-networks is used.
     #[arg(long, value_name = "NAME")]
     border: Option<String>,
     /// The most clusters to print.
@@ -116,7 +115,7 @@ fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger, border: &Border) ->
     report.context("the ledger of the replay, in the directory for temporary files, cannot be written")
 }
 
-/// Is seen on a terminal only.
+/// Returns a progress bar, which only a terminal shows.
 fn bar(length: u64, template: &str) -> anyhow::Result<ProgressBar> {
     let style = ProgressStyle::with_template(template)?;
     let bar = ProgressBar::new(length).with_style(style);
@@ -124,7 +123,7 @@ fn bar(length: u64, template: &str) -> anyhow::Result<ProgressBar> {
     Ok(bar)
 }
 
-/// A ledger for the replay, of its own or a copy.
+/// Opens a ledger for the replay: a new one, or a copy.
 fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::Result<Ledger> {
     let directory = tempfile::Builder::new().prefix("bulkmark-tune-").tempdir();
     let directory = directory.context("cannot make a directory for temporary files")?;
@@ -139,7 +138,7 @@ fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::
             settings.capacity = needed.unwrap_or(settings.capacity).min(settings.capacity);
         }
     }
-    // From here on the file has no name: it is gone when this process is, whatever ends it.
+    // The directory is removed at the return, so the open file vanishes with this process, however it ends.
     Ok(Ledger::open(directory.path(), Role::Site, &settings, &checked.key)?)
 }
 

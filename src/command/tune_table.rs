@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `bulkmark tune` found, in 80 columns.
+//! The result of `bulkmark tune` as text, in 80 columns.
 
 use super::show::messages as in_words;
 use crate::tune::{
-    AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Proposal, Standing, Tuning, date, plain,
+    AtThreshold, ClusterRow, Configured, Contents, Labels, PolicyRow, Proposal, Standing, Tuning, date, plain,
 };
 use std::io::{self, Write};
 
@@ -22,27 +22,27 @@ pub(super) fn print_text(
     print_proposals(out, report)
 }
 
-fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
-    writeln!(out, "{}, {}", in_words(kept.messages), span(kept.first, kept.last))?;
-    let mut line = |number, what: &str| match number {
+fn print_archive(out: &mut impl Write, archive: &Contents) -> io::Result<()> {
+    writeln!(out, "{}, {}", in_words(archive.messages), span(archive.first, archive.last))?;
+    let mut line = |number, text: &str| match number {
         0 => Ok(()),
-        _ => writeln!(out, "{number:>9} {what}"),
+        _ => writeln!(out, "{number:>9} {text}"),
     };
-    line(kept.counted, "were counted")?;
-    line(kept.exempt, "say too little to be counted")?;
-    line(kept.by_policy, "are not judged, by the policy of their recipient")?;
-    line(kept.too_large, "are too large to be judged")?;
-    line(kept.unreadable, "files or messages could not be read")?;
-    line(kept.no_mail, "files are not mail")?;
-    if kept.labels.ham + kept.labels.spam > 0 {
-        writeln!(out, "  labels: {}", labels(kept.labels))?;
+    line(archive.counted, "were counted")?;
+    line(archive.exempt, "say too little to be counted")?;
+    line(archive.by_policy, "are not judged, by the policy of their recipient")?;
+    line(archive.too_large, "are too large to be judged")?;
+    line(archive.unreadable, "files or messages could not be read")?;
+    line(archive.no_mail, "files are not mail")?;
+    if archive.labels.ham + archive.labels.spam > 0 {
+        writeln!(out, "  labels: {}", labels(archive.labels))?;
     }
     Ok(())
 }
 
 fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) -> io::Result<()> {
-    let kept = &report.archive;
-    let is_labelled = kept.labels.ham + kept.labels.spam > 0;
+    let archive = &report.archive;
+    let is_labelled = archive.labels.ham + archive.labels.spam > 0;
     writeln!(out, "\nWould have been bulk, by threshold:\n")?;
     write!(
         out,
@@ -52,7 +52,7 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     writeln!(out, "{}", if is_labelled { format!("{:>9}{:>9}", "ham", "spam") } else { String::new() })?;
     for row in &report.thresholds {
         let AtThreshold { threshold, messages, body, near, senders, whitelisted, labels, .. } = row;
-        let share = *messages as f64 * 100.0 / kept.messages.max(1) as f64;
+        let share = *messages as f64 * 100.0 / archive.messages.max(1) as f64;
         write!(out, "{threshold:>9}{messages:>9}{share:>7.2}{body:>9}{near:>9}{senders:>9}{whitelisted:>9}")?;
         if is_labelled {
             write!(out, "{:>9}{:>9}", labels.ham, labels.spam)?;
@@ -61,10 +61,10 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     }
     writeln!(out, "\n  by near: by near alone. wanted: reached it, but the white list wants them.")?;
     let configured = &report.configured;
-    let whose = if is_configured { "this configuration" } else { "the defaults" };
+    let source = if is_configured { "this configuration" } else { "the defaults" };
     writeln!(
         out,
-        "\nWith {whose} (body {}, near {}): {} bulk, {} whitelisted",
+        "\nWith {source} (body {}, near {}): {} bulk, {} whitelisted",
         configured.body, configured.near, configured.bulk, configured.whitelisted
     )?;
     if is_labelled {
@@ -79,7 +79,7 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     print_sources(out, report)
 }
 
-/// What networks have to do with it.
+/// Prints the effect of networks.
 fn print_sources(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
     let Configured { min_sources, held, .. } = report.configured;
     if min_sources <= 1 {
@@ -128,12 +128,12 @@ fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -
 }
 
 fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
-    let of = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
-    if of(Standing::Wanted).next().is_some() {
+    let with = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
+    if with(Standing::Wanted).next().is_some() {
         writeln!(out, "\nWhite list for the bulk that looks wanted:\n")?;
         writeln!(out, "# Anybody can forge these fields; if you know the client, use \"host\" or \"ip\"")?;
         writeln!(out, "# is better: see bulkmark-whitelist(5).")?;
-        of(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
+        with(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
         writeln!(
             out,
             "\nWith these lines {} messages would have been bulk instead of {}.",
@@ -144,15 +144,15 @@ fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
         (Standing::Unsure, "These may or may not be wanted; remove the # from those that are:"),
         (Standing::Both, "Labelled both ham and spam:"),
     ] {
-        if of(standing).next().is_some() {
+        if with(standing).next().is_some() {
             writeln!(out, "\n# {title}")?;
-            of(standing).try_for_each(|proposal| print_proposal(out, proposal, "#"))?;
+            with(standing).try_for_each(|proposal| print_proposal(out, proposal, "#"))?;
         }
     }
     Ok(())
 }
 
-/// A line of a white list, behind `mark`, and a comment above it.
+/// Prints a line of a white list, behind `mark`, and a comment above it.
 fn print_proposal(out: &mut impl Write, proposal: &Proposal, mark: &str) -> io::Result<()> {
     let Proposal { line, bulk, messages, days, first, last, subject, .. } = proposal;
     let days = if *days == 1 { String::new() } else { format!(" on {days} days") };
@@ -168,7 +168,7 @@ fn labels(labels: Labels) -> String {
     some.collect::<Vec<_>>().join(", ")
 }
 
-/// One day, or the first and the last one.
+/// Formats one day, or the first and the last one.
 fn span(first: u64, last: u64) -> String {
     let day = |seconds| date(seconds)[..10].to_owned();
     let (first, last) = (day(first), day(last));

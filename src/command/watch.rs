@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Watches the thread that writes the ledger: a disk that hangs holds it, and nothing fails. The log tells of it, and the
-//! service manager hears no beat of a daemon that can do nothing.
+//! Watches the thread that writes the ledger: a disk that hangs blocks it without an error. This is logged, and the service manager gets no
+//! heartbeat from a blocked daemon.
 
 use super::supervisor::Supervisor;
 use crate::control::DISK_PATIENCE;
@@ -8,22 +8,22 @@ use bulkmark_ledger::Ledger;
 use sd_notify::NotifyState;
 use std::time::Duration;
 
-/// How often the writer is checked.
-const LOOK: Duration = Duration::from_secs(1);
+/// The time between two checks of the writer.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches for as long as the tasks live.
+/// Watches while the tasks run.
 pub(super) fn watch(ledger: &Ledger, tasks: &mut Supervisor) {
-    let of_log = ledger.clone();
-    tasks.run("disk", move || tell_of_disk(of_log.clone()));
+    let logged = ledger.clone();
+    tasks.run("disk", move || log_disk(logged.clone()));
     if let Some(limit) = sd_notify::watchdog_enabled() {
         let ledger = ledger.clone();
         tasks.run("watchdog", move || beat(ledger.clone(), limit));
     }
 }
 
-/// Tells the service manager that the daemon lives, unless its writer has been held for the whole `limit`.
+/// Sends heartbeats to the service manager, unless the writer has been blocked for the whole `limit`.
 async fn beat(ledger: Ledger, limit: Duration) {
-    // Twice in the time, as sd_watchdog_enabled(3) recommends.
+    // Twice within the limit, as sd_watchdog_enabled(3) recommends.
     let mut beat = tokio::time::interval((limit / 2).max(Duration::from_millis(1)));
     loop {
         beat.tick().await;
@@ -33,22 +33,24 @@ async fn beat(ledger: Ledger, limit: Duration) {
     }
 }
 
-/// What does not answer where it is the disk's fault.
+/// The subject of log lines if the disk is the cause.
 const DISK: &str = "the ledger's disk";
 
-/// Says in the log that the disk, or the ledger itself, does not answer, after a while and each time that this took twice as long, and when it does again.
-async fn tell_of_disk(ledger: Ledger) {
-    let (mut look, mut next, mut longest) = (tokio::time::interval(LOOK), DISK_PATIENCE, Duration::ZERO);
-    let mut whose = DISK;
+/// Logs that the disk, or the ledger itself, does not answer, after a while and each time that this took twice as long, and when it answers
+/// again.
+async fn log_disk(ledger: Ledger) {
+    let (mut tick, mut next, mut longest) =
+        (tokio::time::interval(CHECK_INTERVAL), DISK_PATIENCE, Duration::ZERO);
+    let mut subject = DISK;
     loop {
-        look.tick().await;
+        tick.tick().await;
         let busy = ledger.busy_for();
         if busy < longest {
-            log::warn!("{whose} answers again, after {} s", longest.as_secs());
+            log::warn!("{subject} answers again, after {} s", longest.as_secs());
             (next, longest) = (DISK_PATIENCE, Duration::ZERO);
         }
         if busy >= DISK_PATIENCE {
-            whose = if ledger.is_busy_with_disk() { DISK } else { "the ledger" };
+            subject = if ledger.is_busy_with_disk() { DISK } else { "the ledger" };
             longest = busy;
         }
         if busy >= next {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Errors of the configuration, for the person who has to correct them.
+//! Errors of the configuration, for the person who corrects them.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError {
     path: PathBuf,
-    /// Line, column (both from 1), and the line itself with the width of what is wrong in it.
+    /// Line, column (both from 1), and the line itself with the width of the error in it.
     place: Option<Spot>,
     /// The key, with its tables: `ledger.window`.
     key: Option<String>,
@@ -20,7 +20,7 @@ pub struct ConfigError {
 struct Spot {
     line: usize,
     column: usize,
-    /// None where it may have a password in it: an address with a name before its host.
+    /// None if it may contain a password: an address with a name before its host.
     text: Option<String>,
     width: usize,
 }
@@ -28,12 +28,12 @@ struct Spot {
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    /// An error of the whole file.
+    /// Creates an error about the whole file.
     pub(super) fn file(path: &Path, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), place: None, key: None, message: message.into() }
     }
 
-    /// An error at a place in the text of the file.
+    /// Creates an error at a place in the text of the file.
     pub(super) fn at(
         path: &Path,
         text: &str,
@@ -84,21 +84,18 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Says in our words what serde says of a value: `found ..., expected ...`, with the nearest name where one is unknown.
-/// Also tells the unknown key, if that is what is wrong.
-pub(super) fn in_words(message: &str) -> (String, Option<String>) {
+/// Rewords serde's message about a value: `found ..., expected ...`, with the most similar name for an unknown one. Also returns the unknown
+/// key, if that is the error.
+pub(super) fn reword(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some(rest) = message.strip_prefix(prefix) {
             let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "something else"));
-            return (
-                format!("found {}, expected {}", found_in_words(found), expected_in_words(expected)),
-                None,
-            );
+            return (format!("found {}, expected {}", reword_found(found), reword_expected(expected)), None);
         }
     }
-    let unknown = |what: &str| {
-        let rest = message.strip_prefix(what)?;
+    let unknown = |prefix: &str| {
+        let rest = message.strip_prefix(prefix)?;
         let mut names = rest.split('`').skip(1).step_by(2);
         Some((names.next()?.to_owned(), names.map(str::to_owned).collect::<Vec<_>>()))
     };
@@ -116,7 +113,7 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
     (message.to_owned(), None)
 }
 
-/// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
+/// Keys that are often written below a table by mistake, so that TOML reads them as keys of the table.
 const TOP_LEVEL: [&str; 18] = [
     "listen",
     "listen-mode",
@@ -138,7 +135,7 @@ const TOP_LEVEL: [&str; 18] = [
     "upstream",
 ];
 
-fn found_in_words(found: &str) -> String {
+fn reword_found(found: &str) -> String {
     let (kind, value) = found.split_once(' ').unwrap_or((found, ""));
     match (kind, value.trim_matches('`')) {
         ("map", _) => "a table".to_owned(),
@@ -149,7 +146,7 @@ fn found_in_words(found: &str) -> String {
     }
 }
 
-fn expected_in_words(expected: &str) -> &str {
+fn reword_expected(expected: &str) -> &str {
     match expected {
         "a nonzero usize" => "a whole number above 0",
         "a nonzero u32" => WHOLE_U32,

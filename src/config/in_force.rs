@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The configuration in force, for people: what the file says, and defaults for the rest.
+//! The configuration in force, for people: the values of the file, and defaults for the rest.
 
 use super::source::Source;
 use serde_json::{Map, Value};
@@ -8,11 +8,11 @@ use std::path::Path;
 /// The commented configuration of a milter; it has every key with its default.
 pub(super) const MILTER_EXAMPLE: &str = include_str!("../../conf/milter.toml");
 
-/// That of a server.
+/// The commented configuration of a server.
 pub const SERVER_EXAMPLE: &str = include_str!("../../conf/server.toml");
 
-/// What is in force once the file at `path` was read, on the defaults of `example`. Secrets are in files of their own; their
-/// paths are told, and passwords in addresses are not. Nothing when the file cannot be read any more.
+/// Returns the configuration in force after the file at `path` was read, on the defaults of `example`. Secrets are in separate files: their
+/// paths are shown, but passwords in addresses are not. Null if the file can no longer be read.
 #[must_use]
 pub fn in_force(path: &Path, example: &str) -> Value {
     let file = Source::read(path).and_then(|source| source.parse::<toml::Table>()).unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn in_force(path: &Path, example: &str) -> Value {
     serde_json::to_value(shown).unwrap_or_default()
 }
 
-/// Sets back to `old` what takes effect at the next start only; names as the log has them: `listen`, `[ledger]`, `log.target`.
+/// Resets to `old` all keys that take effect at the next start only; names as in the log: `listen`, `[ledger]`, `log.target`.
 pub fn keep(new: &mut Value, old: &Value, names: &[&str]) {
     for name in names {
         let mut path = name.trim_matches(['[', ']']).split('.').peekable();
@@ -51,7 +51,7 @@ fn overlay(defaults: &mut toml::Table, file: toml::Table) {
     }
 }
 
-/// Takes names and passwords out of addresses.
+/// Removes names and passwords from addresses.
 pub(super) fn redact(value: &mut toml::Value) {
     match value {
         toml::Value::String(text) => {
@@ -68,7 +68,7 @@ pub(super) fn redact(value: &mut toml::Value) {
     }
 }
 
-/// The same of the value of a key. The address of a webhook is a secret as a whole: anybody who knows it may post there.
+/// Does the same for the value of a key. The address of a webhook is a secret as a whole: anybody who knows it may post there.
 pub(super) fn redact_key(key: &str, value: &mut toml::Value) {
     match value {
         toml::Value::String(url) if key.ends_with("webhook") && !url.is_empty() => "***".clone_into(url),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `interfaces.toml`: a milter's configuration with `listen = "none"`, and with places of its own.
+//! `interfaces.toml`: a milter's configuration with `listen = "none"`, and with different paths.
 
 use super::error::ConfigError;
 use super::in_force::MILTER_EXAMPLE;
@@ -8,18 +8,18 @@ use crate::interfaces::Settings;
 use crate::milter::NONE;
 use std::sync::LazyLock;
 
-/// Where the file is unless the command is told otherwise.
+/// The default path of the file.
 pub const INTERFACES_PATH: &str = "/etc/bulkmark/interfaces.toml";
 
-/// Keys of the listeners on which a mail server asks.
-const OF_LISTENERS: [&str; 2] = ["max-connections", "idle-timeout"];
+/// Keys of a mail server's listeners.
+const LISTENER_KEYS: [&str; 2] = ["max-connections", "idle-timeout"];
 
-/// Where its ledger is by default, and its control socket.
+/// The default paths of its ledger and its control socket.
 pub(super) const STATE_DIR: &str = "/var/lib/bulkmark/interfaces";
 pub(super) const CONTROL: &str = "/run/bulkmark/interfaces.sock";
 
-/// The keys of these, which have another default than a milter's, and the key by which such a file is known.
-const PLACES: [(&str, &str); 3] = [("listen", NONE), ("state-dir", STATE_DIR), ("control", CONTROL)];
+/// Keys whose defaults differ from a milter's; `listen` is the key by which such a file is recognised.
+const OTHER_DEFAULTS: [(&str, &str); 3] = [("listen", NONE), ("state-dir", STATE_DIR), ("control", CONTROL)];
 
 /// Its keys with their defaults, in the order of the milter's.
 static KEYS: LazyLock<String> = LazyLock::new(|| {
@@ -28,10 +28,10 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
     let (mut text, mut is_first) = (String::new(), true);
     for line in MILTER_EXAMPLE.lines() {
         is_first &= !line.starts_with('[');
-        if is_first && OF_LISTENERS.contains(&&*key(line)) {
+        if is_first && LISTENER_KEYS.contains(&&*key(line)) {
             continue;
         }
-        match PLACES.iter().find(|(name, _)| is_first && *name == key(line)) {
+        match OTHER_DEFAULTS.iter().find(|(name, _)| is_first && *name == key(line)) {
             Some((name, value)) => text.extend([name, " = \"", value, "\"\n"]),
             None => text.extend([line, "\n"]),
         }
@@ -39,22 +39,22 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
     text
 });
 
-/// Every key with its default.
+/// Returns every key with its default.
 pub(super) fn example() -> &'static str {
     &KEYS
 }
 
-/// What is wrong with a file of interfaces alone that is valid for a milter with these interfaces.
+/// Checks a file of interfaces alone that is valid for a milter with these interfaces.
 pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
-    if let Some(key) = OF_LISTENERS.into_iter().find(|key| source.has(key)) {
-        let what = "found a key of the milter's listener, which `bulkmark interfaces` does not have; expected neither max-connections \
+    if let Some(key) = LISTENER_KEYS.into_iter().find(|key| source.has(key)) {
+        let message = "found a key of the milter's listener, which `bulkmark interfaces` does not have; expected neither max-connections \
                     nor idle-timeout before the first table";
-        return Err(source.error(key, what.to_owned()));
+        return Err(source.error(key, message.to_owned()));
     }
     if !settings.are_open() {
-        let what = "no interface is configured, so there is nothing to do; expected listen in [interfaces.http], [interfaces.dccifd], [interfaces.razor] or \
+        let message = "no interface is configured, so there is nothing to do; expected listen in [interfaces.http], [interfaces.dccifd], [interfaces.razor] or \
                     [interfaces.pyzor]";
-        return Err(source.error("interfaces", what.to_owned()));
+        return Err(source.error("interfaces", message.to_owned()));
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whose configuration a file is.
+//! The daemon to which a configuration file belongs.
 
 use super::error::ConfigError;
 use super::in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE};
@@ -29,15 +29,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Keys of the first level that only a server's file has, and has no default for.
+/// Keys of the first level that only a server has, and that have no default.
 const SERVER_ONLY: [&str; 1] = ["tls"];
 
 impl Kind {
-    /// Whose file this is, by its content: interfaces have listen = "none", and a server and a milter have keys that the other has not. Where
-    /// these do not say it, its name does.
+    /// Recognises the daemon by the content of its file: interfaces have listen = "none", and a server and a milter have keys that the other
+    /// lacks. If these do not decide, the file's name does.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not TOML.
+    /// If the file cannot be read, or is not TOML.
     pub fn of(path: &Path) -> Result<Self, ConfigError> {
         let table = Source::read(path)?.parse::<toml::Table>()?;
         if table.get("listen").and_then(toml::Value::as_str) == Some(NONE) {
@@ -45,9 +45,9 @@ impl Kind {
         }
         let keys = |example: &str| example.parse::<toml::Table>().unwrap_or_default();
         let (milter, server) = (keys(MILTER_EXAMPLE), keys(SERVER_EXAMPLE));
-        let of_server = |key: &&String| server.contains_key(*key) || SERVER_ONLY.contains(&&***key);
-        let only_server = table.keys().filter(of_server).filter(|key| !milter.contains_key(*key)).count();
-        let only_milter = table.keys().filter(|key| milter.contains_key(*key) && !of_server(key)).count();
+        let is_server_key = |key: &&String| server.contains_key(*key) || SERVER_ONLY.contains(&&***key);
+        let only_server = table.keys().filter(is_server_key).filter(|key| !milter.contains_key(*key)).count();
+        let only_milter = table.keys().filter(|key| milter.contains_key(*key) && !is_server_key(key)).count();
         let is_named = path.file_stem().unwrap_or_default().to_string_lossy().contains("server");
         Ok(match only_server.cmp(&only_milter) {
             Ordering::Greater => Self::Server,
@@ -56,7 +56,7 @@ impl Kind {
         })
     }
 
-    /// The name of its command.
+    /// Returns the name of its command.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Where its file is unless a command is told otherwise.
+    /// Returns the default path of its file.
     #[must_use]
     pub const fn default_path(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// A configuration that has every key with its default, or commented out where there is none.
+    /// Returns a configuration that has every key with its default, or commented out if there is none.
     #[must_use]
     pub fn example(self) -> &'static str {
         match self {
@@ -87,14 +87,14 @@ impl Kind {
     }
 }
 
-/// Reads and checks the file at `path` and the files that it names, for a daemon of this kind, which takes no file of the other one: a
-/// milter, or interfaces alone.
+/// Reads and checks the file at `path` and the files that it names, for a daemon of this kind: a milter, or interfaces alone. A file of the
+/// other kind is an error.
 ///
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
     let checked = load(path)?;
-    let what = match (kind, checked.file.has_milter()) {
+    let message = match (kind, checked.file.has_milter()) {
         (Kind::Interfaces, true) => {
             "expected listen = \"none\" before the first table, by which all commands know that no mail server asks this daemon"
         }
@@ -103,5 +103,5 @@ pub fn load_for(kind: Kind, path: &Path) -> Result<Checked, ConfigError> {
         }
         _ => return Ok(checked),
     };
-    Err(ConfigError::file(path, what.to_owned()))
+    Err(ConfigError::file(path, message.to_owned()))
 }

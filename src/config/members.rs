@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The file that `bulkmark fleet setup` is given: whom the log lets in.
+//! The file of `bulkmark fleet setup`: the members that the log admits.
 
 use super::error::ConfigError;
 use super::source::Source;
@@ -61,7 +61,8 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
     let file: File = source.parse()?;
     let mut members = Vec::new();
     for (i, client) in file.client.into_iter().enumerate() {
-        let at = |key: &str, what: &str| Err(source.error(&format!("client.{i}.{key}"), what.to_owned()));
+        let at =
+            |key: &str, message: &str| Err(source.error(&format!("client.{i}.{key}"), message.to_owned()));
         let limits = match client.kind {
             ClientKind::Own if client.influence.is_some() => return at("influence", OWN),
             ClientKind::Own if client.quota.is_some() => return at("quota", OWN),
@@ -84,16 +85,16 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
         add(&source, &format!("aggregator.{i}"), engine, member, &mut members)?;
     }
     if !members.iter().any(|member| member.duty == Duty::Aggregator) {
-        let what = "expected an [[aggregator]] at least: without one, nobody counts what is reported";
-        return Err(source.error("aggregator", what.to_owned()));
+        let message = "expected an [[aggregator]] at least: without one, no reports are counted";
+        return Err(source.error("aggregator", message.to_owned()));
     }
     Ok(members)
 }
 
 const OWN: &str = "is for kind = \"partner\": a mail server of your own has no limits";
 
-const NOT_APART: &str = "is for kind = \"partner\": what a mail server of your own reported is added to all other counts, and \
-                         cannot be told apart; it expires with its windows";
+const NOT_APART: &str = "is for kind = \"partner\": reports of your own mail server are added to all other counts, and \
+                         cannot be separated; they expire with their windows";
 
 fn add(
     source: &Source,
@@ -102,28 +103,28 @@ fn add(
     member: Member,
     members: &mut Vec<Member>,
 ) -> Result<(), ConfigError> {
-    let fault = |key: &str, what: String| Err(source.error(&format!("{entry}.{key}"), what));
-    if let Err(what) = check_name(&member.name) {
-        return fault("name", what);
+    let fault = |key: &str, message: String| Err(source.error(&format!("{entry}.{key}"), message));
+    if let Err(message) = check_name(&member.name) {
+        return fault("name", message);
     }
-    // PostgreSQL does not tell large letters from small ones in all that people write.
+    // PostgreSQL ignores the case of names that people write.
     if members.iter().any(|other| other.name.eq_ignore_ascii_case(&member.name)) {
         return fault("name", format!("found {:?} a second time, expected another name", member.name));
     }
     match (engine, &member.nkey, &member.password_file) {
         (_, Some(_), Some(_)) => {
-            return fault("nkey", "excludes password-file: one of them says who this is".to_owned());
+            return fault("nkey", "excludes password-file: only one of them authenticates".to_owned());
         }
         (Engine::Postgres, Some(_), None) => {
             return fault("nkey", "is NATS'; PostgreSQL takes password-file, or a certificate".to_owned());
         }
         (Engine::Nats, Some(key), None) if !is_nkey(key) => {
-            let what = "expected the public nkey of a user, U and 55 more letters and digits; its seed, SU and more, is secret";
-            return fault("nkey", what.to_owned());
+            let message = "expected the public nkey of a user, U and 55 more letters and digits; its seed, SU and more, is secret";
+            return fault("nkey", message.to_owned());
         }
         (Engine::Nats, None, None) => {
-            let what = "needs nkey, the public nkey of its user (nk -gen user -pubout), or password-file";
-            return fault("name", what.to_owned());
+            let message = "needs nkey, the public nkey of its user (nk -gen user -pubout), or password-file";
+            return fault("name", message.to_owned());
         }
         _ => (),
     }
@@ -131,7 +132,7 @@ fn add(
     Ok(())
 }
 
-/// Whether this is the public nkey of a user, as far as its letters say; a seed, which is secret, is none.
+/// Whether the letters are those of a user's public nkey; a seed, which is secret, is not one.
 fn is_nkey(text: &str) -> bool {
     text.len() == NKEY && text.starts_with('U') && text.bytes().all(|c| NKEY_LETTERS.contains(&c))
 }
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_its_place() {
+    fn an_error_names_its_place() {
         let key = format!("nkey = \"U{}\"", "A".repeat(55));
         let seed = format!("nkey = \"SU{}\"", "A".repeat(56));
         let of = |entries: &str| format!("{entries}\n{AGGREGATOR}");
@@ -180,9 +181,9 @@ mod tests {
             load(&of(&format!("[[client]]\nname = \"a\"\nkind = \"own\"\n{entry}")), Engine::Nats)
         };
         assert!(nats(&key).unwrap_err().contains("aggregator.0.name: needs nkey"));
-        let told = nats(&seed).unwrap_err();
-        assert!(told.starts_with("fleet.toml:4:8: client.0.nkey: expected the public"), "{told}");
-        assert!(!told.contains("SUA"), "{told}");
+        let error = nats(&seed).unwrap_err();
+        assert!(error.starts_with("fleet.toml:4:8: client.0.nkey: expected the public"), "{error}");
+        assert!(!error.contains("SUA"), "{error}");
         assert!(
             nats(&format!("{key}\npassword-file = \"/p\"")).unwrap_err().contains("excludes password-file")
         );
@@ -210,10 +211,10 @@ mod tests {
             ),
             ("[[client]]\nname = \"a\"\nkind = \"own\"\nnkey = \"U\"", "client.0.nkey: is NATS'"),
         ] {
-            let told = postgres(text);
-            assert!(told.contains(expected), "{text}: {told}");
+            let error = postgres(text);
+            assert!(error.contains(expected), "{text}: {error}");
         }
-        let told = load("[[client]]\nname = \"a\"\nkind = \"own\"", Engine::Postgres).unwrap_err();
-        assert!(told.contains("expected an [[aggregator]]"), "{told}");
+        let error = load("[[client]]\nname = \"a\"\nkind = \"own\"", Engine::Postgres).unwrap_err();
+        assert!(error.contains("expected an [[aggregator]]"), "{error}");
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How the values of several files become one: lists add up, and of other values the last one holds.
+//! Merges the values of several files: lists add up, and the last one of other values holds.
 
 use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-/// Lists that name a choice: they are replaced as a whole.
+/// Lists that name a choice and are replaced as a whole.
 const CHOICES: [&str; 3] = ["exempt", "act-despite", "authentication.methods"];
 
 /// The key of the listeners, which may be an address, a list, or tables `[listen.NAME]`.
@@ -17,7 +17,7 @@ const NAMES: [&str; 2] = ["url", "name"];
 /// A value that a later file replaced by another one.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    /// The key of the value, or of the list that it was an entry of, with its tables: `ledger.window`.
+    /// The key of the value, or of the list with the entry, with its tables: `ledger.window`.
     pub(super) key: String,
     pub(super) value: toml::Value,
     /// The place of its key.
@@ -32,7 +32,7 @@ pub(super) struct Merge<'i> {
 }
 
 impl<'i> Merge<'i> {
-    /// Puts a piece over the files before: tables key by key, lists behind what they have, and everything else instead.
+    /// Puts a file over those before: tables key by key, lists joined, all else replaced.
     pub(super) fn lay_over(&mut self, piece: DeTable<'i>) {
         lay_over(&mut self.table, piece, "", &mut self.replaced);
     }
@@ -69,17 +69,17 @@ fn lay_over<'i>(below: &mut DeTable<'i>, piece: DeTable<'i>, prefix: &str, repla
                 new
             }
         };
-        // The key, too, is now that of the piece.
+        // The key, too, is now that of the later file.
         below.insert(name, Spanned::new(span, joined));
     }
 }
 
 type Entry<'i> = Spanned<DeValue<'i>>;
 
-/// Is told of each entry that is replaced by another one, and of its place.
+/// Called with each replaced entry and its place.
 type Note<'a> = &'a mut dyn FnMut(toml::Value, usize);
 
-/// The entries of both lists. An entry that comes again, by its value or its name, stands where it came last.
+/// Joins the entries of both lists. An entry that is repeated, by its value or its name, is put at its last place.
 fn add_up<'i>(
     [old, new]: [Vec<Entry<'i>>; 2],
     name: fn(&toml::Value) -> Option<String>,
@@ -113,12 +113,12 @@ fn named(value: &toml::Value) -> Option<String> {
     NAMES.iter().find_map(|key| table.get(*key)?.as_str().map(str::to_owned))
 }
 
-/// The listeners of both files as one list, in which one has no name.
+/// Returns the listeners of both files as one list; in a list, one listener may lack a name.
 fn listeners<'i>(both: [Entry<'i>; 2], note: Note<'_>) -> DeValue<'i> {
     let name = |value: &toml::Value| if value.is_str() { Some(String::new()) } else { named(value) };
     match both.map(entries) {
         [Ok(old), Ok(new)] => DeValue::Array(add_up([old, new], name, note).into_iter().collect()),
-        // What is wrong with it is said where it is read.
+        // Its error is reported where it is read.
         [_, Err(wrong)] | [Err(wrong), Ok(_)] => wrong,
     }
 }
@@ -135,7 +135,7 @@ fn entries(value: Entry<'_>) -> Result<Vec<Entry<'_>>, DeValue<'_>> {
     }
 }
 
-/// `[listen.NAME]` as an entry of the list.
+/// Returns `[listen.NAME]` as an entry of the list.
 fn with_name<'i>(name: Spanned<std::borrow::Cow<'i, str>>, mut listener: Entry<'i>) -> Entry<'i> {
     let span = name.span();
     if let DeValue::Table(table) = listener.get_mut() {
@@ -145,7 +145,7 @@ fn with_name<'i>(name: Spanned<std::borrow::Cow<'i, str>>, mut listener: Entry<'
     listener
 }
 
-/// The value without its places.
+/// Returns the value without its places.
 fn plain(value: DeValue<'_>) -> Option<toml::Value> {
     toml::Value::deserialize(ValueDeserializer::from(Spanned::new(0..0, value))).ok()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `milter.toml`: every key, and what it becomes.
+//! `milter.toml`: every key, and the settings made of it.
 
 use super::error::ConfigError;
 use super::interfaces;
@@ -22,20 +22,20 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the file is unless a command is told otherwise.
+/// The default path of the file.
 pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 
-/// The longest time that a verdict may be given. MTAs wait five minutes for a milter, and then do what they are told to do without one.
+/// The upper bound for the time of a verdict. MTAs wait five minutes for a milter, and then follow their configuration for a failed one.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
 
-/// The longest time that DNS or a table may have.
+/// The upper bound for the time of DNS or a table.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(60);
 
 /// `[counting]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Counting {
-    /// What counts as one report.
+    /// The unit that counts as one report.
     pub per: Per,
     /// Characters that begin the extension of a recipient's address.
     pub recipient_delimiter: String,
@@ -47,7 +47,7 @@ impl Default for Counting {
     }
 }
 
-/// The file as it is written; every key has a default.
+/// The file; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
@@ -136,20 +136,20 @@ impl Default for MilterFile {
 }
 
 impl MilterFile {
-    /// Whether a mail server asks the daemon; else it has interfaces alone.
+    /// Whether a mail server asks the daemon; else it has only interfaces.
     #[must_use]
     pub const fn has_milter(&self) -> bool {
         !self.listen.0.is_empty()
     }
 
-    /// The name of the daemon whose it is.
+    /// Returns the name of the daemon to which the file belongs.
     #[must_use]
     pub const fn daemon(&self) -> &'static str {
         if self.has_milter() { "milter" } else { "interfaces" }
     }
 }
 
-/// A configuration that can be used, with all files that it names read.
+/// A valid configuration, with all files that it names.
 #[derive(Debug)]
 pub struct Checked {
     /// The keys.
@@ -158,15 +158,15 @@ pub struct Checked {
     pub key: FederationKey,
     /// The entries of all white lists.
     pub whitelist: WhiteList,
-    /// The mail that is counted here alone.
+    /// The mail that only this machine counts.
     pub private: WhiteList,
-    /// To whom only spam is sent.
+    /// Addresses that get only spam.
     pub traps: Traps,
-    /// Who gets something else than everybody.
+    /// Settings that differ for some mail.
     pub policies: Policies,
 }
 
-/// A file that is valid by itself, with what became of the files that it names.
+/// A file that is valid by itself, with the results of reading the files that it names.
 #[derive(Debug)]
 pub struct Parts {
     /// The keys.
@@ -175,11 +175,11 @@ pub struct Parts {
     pub key: Result<FederationKey, ConfigError>,
     /// The entries of all white lists.
     pub whitelist: Result<WhiteList, ConfigError>,
-    /// The mail that is counted here alone.
+    /// The mail that only this machine counts.
     pub private: Result<WhiteList, ConfigError>,
-    /// To whom only spam is sent.
+    /// Addresses that get only spam.
     pub traps: Result<Traps, ConfigError>,
-    /// Who gets something else than everybody.
+    /// Settings that differ for some mail.
     pub policies: Result<Policies, ConfigError>,
 }
 
@@ -208,15 +208,15 @@ fn check_user_reports(source: &Source, file: &MilterFile) -> Result<(), ConfigEr
     Ok(())
 }
 
-/// The same, each of the files that it names for itself.
+/// Reads and checks the file like `load`, with a separate result for each of the files that it names.
 ///
 /// # Errors
-/// When the file at `path` itself cannot be used.
+/// If the file at `path` itself cannot be used.
 pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
-    parts_of(&Source::read(path)?)
+    parts_from(&Source::read(path)?)
 }
 
-fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
+fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
     file.interfaces.share(file.listen_mode);
     if !file.has_milter() {
@@ -264,25 +264,26 @@ fn parts_of(source: &Source) -> Result<Parts, ConfigError> {
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
     file.ledger.federation.copy = file.sync.copy;
-    // As the clients of these have them.
+    // In the form of these servers' clients.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
     file.ledger.federation.fleet_client =
         file.fleet.as_ref().and_then(|fleet| fleet.reporter().map(str::to_owned));
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
-    let key = key_of(source, &file.ledger);
-    let whitelist = list_of(source, "whitelist.files", &file.whitelist.files);
-    let private = private_of(source, &file.sync.private);
-    let traps = Traps::load(&file.traps, &read_bounded).map_err(|e| of_list(source, "traps.recipients", e));
+    let key = load_key(source, &file.ledger);
+    let whitelist = load_list(source, "whitelist.files", &file.whitelist.files);
+    let private = load_private(source, &file.sync.private);
+    let traps =
+        Traps::load(&file.traps, &read_bounded).map_err(|e| list_error(source, "traps.recipients", e));
     let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
     let policies = policies::load(source, &file.policy, defaults);
-    check_hold(source, &file, &policies)?;
+    check_copy(source, &file, &policies)?;
     Ok(Parts { file, key, whitelist, private, traps, policies })
 }
 
-/// The list of mail that is counted here alone.
-fn private_of(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
+/// Reads the list of mail that only this machine counts.
+fn load_private(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
     const KEY: &str = "sync.private";
-    let list = list_of(source, KEY, files)?;
+    let list = load_list(source, KEY, files)?;
     match list.asks_elsewhere() {
         Some(entry) => Err(source.error(
             KEY,
@@ -292,42 +293,42 @@ fn private_of(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigErr
     }
 }
 
-/// A milter that holds bulk alone knows of it from half of the lowest threshold on, which must lie below what makes bulk. Only such a
-/// one asks others.
-fn check_hold(
+/// Checks `sync.copy`: a partial copy has bulk from half of the lowest threshold on, which must be below the count of bulk. Only a milter with a
+/// partial copy asks other servers.
+fn check_copy(
     source: &Source,
     file: &MilterFile,
     policies: &Result<Policies, ConfigError>,
 ) -> Result<(), ConfigError> {
     if file.sync.copy == bulkmark_counts::LocalCopy::Full {
         let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.aggregators.is_empty());
-        let what = "goes with [sync] copy = \"partial\": a milter that holds all counts asks nobody";
-        return if asks { Err(source.error("fleet.aggregators", what.to_owned())) } else { Ok(()) };
+        let message = "goes with [sync] copy = \"partial\": a milter that holds all counts asks nobody";
+        return if asks { Err(source.error("fleet.aggregators", message.to_owned())) } else { Ok(()) };
     }
     let Ok(policies) = policies else { return Ok(()) };
     let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);
     let lowest = all.flat_map(|thresholds| [thresholds.body.get(), thresholds.near.get()]).min();
-    match lowest.filter(|&lowest| lowest < LOWEST_HELD) {
+    match lowest.filter(|&lowest| lowest < LOWEST_PARTIAL) {
         None => Ok(()),
         Some(lowest) => Err(source.error(
             "sync.copy",
-            format!("found \"bulk\" and a threshold of {lowest}, expected \"all\", or thresholds of {LOWEST_HELD} and more"),
+            format!("found \"bulk\" and a threshold of {lowest}, expected \"all\", or thresholds of {LOWEST_PARTIAL} and more"),
         )),
     }
 }
 
-/// The lowest threshold of a milter that holds bulk alone: below it, bulk is most of all.
-const LOWEST_HELD: u32 = 4;
+/// The lowest threshold with a partial copy: below it, most signatures are bulk.
+const LOWEST_PARTIAL: u32 = 4;
 
-/// The list that these files of a key make.
-fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
-    WhiteList::load(files, &read_bounded).map_err(|e| of_list(source, key, e))
+/// Reads the list in these files of a key.
+fn load_list(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
+    WhiteList::load(files, &read_bounded).map_err(|e| list_error(source, key, e))
 }
 
-/// What is wrong with a list that a key names.
-fn of_list(source: &Source, key: &str, error: WhiteListError) -> ConfigError {
+/// Converts an error of a list that a key names.
+fn list_error(source: &Source, key: &str, error: WhiteListError) -> ConfigError {
     match error {
-        // A list that cannot be read may be misnamed here; one that can be has its own place to show.
+        // A list that cannot be read may be misnamed here; the other errors have a place in the list itself.
         WhiteListError::Read { .. } => source.error(key, error.to_string()),
         WhiteListError::Entry { path, line, what } => {
             ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
@@ -335,8 +336,8 @@ fn of_list(source: &Source, key: &str, error: WhiteListError) -> ConfigError {
     }
 }
 
-/// The key that a file names.
-pub(super) fn key_of(
+/// Reads the key that a file names.
+pub(super) fn load_key(
     source: &Source,
     ledger: &bulkmark_counts::Settings,
 ) -> Result<FederationKey, ConfigError> {
@@ -352,7 +353,7 @@ fn read_key(path: &Path) -> Result<FederationKey, String> {
 }
 
 impl Checked {
-    /// What messages are judged by.
+    /// Returns the rules for judging messages.
     #[must_use]
     pub fn into_rules(self) -> Rules {
         let file = self.file;

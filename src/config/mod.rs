@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The configuration files: TOML text to checked settings, or an error that names file, line, column and key.
 //!
-//! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
+//! Each room has its own settings struct; here they are combined, filled, and checked against one another.
 
 mod error;
 mod in_force;
@@ -28,5 +28,5 @@ pub use policies::read_bounded;
 pub use server::{
     SERVER_PATH, ServerAlerts, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts,
 };
-pub use settings::{Setting, Shown, Was, settings};
+pub use settings::{Overridden, Setting, Shown, settings};
 pub use warnings::{CertificatesError, Doubt, Tested, test_certificates, warnings};

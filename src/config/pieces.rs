@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The files that a configuration is written in: `milter.toml`, and over it the pieces in `milter.d`.
+//! The files of a configuration: `milter.toml`, and over it the pieces in `milter.d`.
 
 use super::error::ConfigError;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What the names of pieces end in, so that what editors and package managers leave beside them is none.
+/// The extension of pieces, by which files that editors and package managers leave beside them are ignored.
 const EXTENSION: &str = "toml";
 
-/// More files than anybody writes by hand; a directory with more of them is not one of pieces.
+/// More files than anybody writes by hand; a directory with more is not one of pieces.
 const MOST: usize = 200;
 
-/// The directory of the pieces that belong to the file at `path`: `/etc/bulkmark/milter.d` for `/etc/bulkmark/milter.toml`.
+/// Returns the directory of the pieces that belong to the file at `path`: `/etc/bulkmark/milter.d` for `/etc/bulkmark/milter.toml`.
 #[must_use]
 pub fn pieces_directory(path: &Path) -> PathBuf {
     path.with_extension("d")
 }
 
-/// The files of a configuration: that at `path`, and its pieces in their order.
+/// Returns the files of a configuration: the one at `path`, and its pieces in their order.
 ///
 /// # Errors
-/// When the directory of the pieces cannot be read.
+/// If the directory of the pieces cannot be read.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut all = vec![path.to_owned()];
     all.extend(find(path)?);
     Ok(all)
 }
 
-/// The pieces of the file at `path`, in the order of their names; none where there is no such directory.
+/// Returns the pieces of the file at `path` in the order of their names; none if there is no such directory.
 ///
 /// # Errors
-/// When the directory cannot be read, or has too many.
+/// If the directory cannot be read, or has too many files.
 pub(super) fn find(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let directory = pieces_directory(path);
     let failed = |e| ConfigError::file(&directory, format!("cannot read: {e}"));
@@ -57,7 +57,7 @@ pub(super) fn find(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(pieces)
 }
 
-/// The table with all its places moved, as if so much text stood before its own.
+/// Moves all places in the table, as if `by` bytes of text preceded it.
 pub(super) fn moved(table: DeTable<'_>, by: usize) -> DeTable<'_> {
     let key = |key: Spanned<_>| Spanned::new(key.span().start + by..key.span().end + by, key.into_inner());
     table.into_iter().map(|(name, value)| (key(name), moved_value(value, by))).collect()

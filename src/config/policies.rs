@@ -14,7 +14,7 @@ use std::path::Path;
 /// Bytes of a white list or table, which is kept in memory: some million entries.
 const LARGEST_LIST: u64 = 256 << 20;
 
-/// Whether names are there once, and listeners are those that there are.
+/// Checks that names are unique, and that named listeners exist.
 pub(super) fn check(
     source: &Source,
     listeners: &Listeners,
@@ -29,7 +29,7 @@ pub(super) fn check(
         let name = policy.name.as_str();
         let is_taken = policies[..i].iter().any(|other| other.name == policy.name);
         if is_taken || name == DEFAULT {
-            let why = if is_taken { "twice" } else { "which stands for what no policy says" };
+            let why = if is_taken { "twice" } else { "which is the name for mail without a policy" };
             let message = format!("found \"{name}\" {why}, expected a name of its own");
             return Err(source.error(&format!("policy.{i}.name"), message));
         }
@@ -39,7 +39,7 @@ pub(super) fn check(
     outbound.check().map_err(|(key, message)| source.error(&format!("outbound.{key}"), message))
 }
 
-/// A listener that there is not would never match.
+/// Checks that listeners exist, since an unknown one would never match.
 fn check_listeners(
     source: &Source,
     listeners: &Listeners,
@@ -57,7 +57,7 @@ fn check_listeners(
     Err(source.error(key, format!("found \"{}\", {expected}", unknown.as_str())))
 }
 
-/// All policies, with the files that they name.
+/// Reads all policies, with the files that they name.
 pub(super) fn load(
     source: &Source,
     policies: &[PolicySettings],
@@ -74,10 +74,10 @@ pub(super) fn load(
     policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
 }
 
-/// The content of a file of a white list, if that is no larger than any sensible one.
+/// Reads a file of a white list, up to a size bound.
 ///
 /// # Errors
-/// When it cannot be read, or is larger.
+/// If it cannot be read, or is larger.
 pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `server.toml`: every key, and what it becomes.
+//! `server.toml`: every key, and the settings made of it.
 
 use super::error::ConfigError;
-use super::milter::key_of;
+use super::milter::load_key;
 use super::source::Source;
 use crate::net::{Endpoint, Listen, TlsFiles};
 use crate::server::{Limits, Registration};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the file is unless a command is told otherwise.
+/// The default path of the file.
 pub const SERVER_PATH: &str = "/etc/bulkmark/server.toml";
 
 /// `[sync]` of a server.
@@ -36,13 +36,13 @@ impl Default for ServerSync {
     }
 }
 
-/// `[status]` of a server. It sees no subjects, and has a port of its own, so that it can be on one machine with a milter.
+/// `[status]` of a server. It has no subjects, and a different default port, so that a milter can run on the same machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ServerStatus {
-    /// Where the page is.
+    /// The address of the page.
     pub listen: Listen,
-    /// Names by which browsers may ask for it. With one, other machines may.
+    /// Names by which browsers may ask for it. With a name, other machines may ask.
     pub hosts: Vec<String>,
 }
 
@@ -56,11 +56,11 @@ impl Default for ServerStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ServerAlerts {
-    /// Where problems are posted.
+    /// The address to which problems are posted.
     pub webhook: String,
 }
 
-/// The file as it is written; every key has a default.
+/// The file; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/server.toml and bulkmark.toml(5) describe the keys")]
@@ -115,10 +115,10 @@ pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigErr
     Ok((file, key?))
 }
 
-/// The same, with what became of the key.
+/// Reads and checks the file like `load_server`, with a separate result for the key.
 ///
 /// # Errors
-/// When the file at `path` itself cannot be used.
+/// If the file at `path` itself cannot be used.
 pub fn load_server_parts(
     path: &Path,
 ) -> Result<(ServerFile, Result<FederationKey, ConfigError>), ConfigError> {
@@ -144,12 +144,12 @@ pub fn load_server_parts(
     }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     file.alerts().url().map_err(|message| source.error("alerts.webhook", message))?;
-    let key = key_of(&source, &file.ledger);
+    let key = load_key(&source, &file.ledger);
     Ok((file, key))
 }
 
 impl ServerFile {
-    /// What the server's own room is told, where it listens at `address`.
+    /// Returns the settings of the server, which listens at `address`.
     #[must_use]
     pub fn settings(&self, address: String) -> server::Settings {
         server::Settings {
@@ -161,13 +161,13 @@ impl ServerFile {
         }
     }
 
-    /// Where its problems are told.
+    /// Returns the settings of its alerts.
     #[must_use]
     pub fn alerts(&self) -> alerts::Settings {
         alerts::Settings { webhook: self.alerts.webhook.clone(), ..alerts::Settings::default() }
     }
 
-    /// What its page is told.
+    /// Returns the settings of its page.
     #[must_use]
     pub fn page(&self) -> page::Settings {
         let ServerStatus { listen, hosts } = self.status.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Every key with its value, and where that comes from: for `bulkmark config show`.
+//! Every key with its value and the file that sets it, for `bulkmark config show`.
 
 use super::error::ConfigError;
 use super::in_force::redact_key;
@@ -13,32 +13,32 @@ use toml::de::{DeTable, DeValue};
 /// One key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
-    /// With its tables: `ledger.window`.
+    /// The key with its tables: `ledger.window`.
     pub key: String,
-    /// None where the key has no default and is not set.
+    /// The value; none if the key has no default and is not set.
     pub value: Option<toml::Value>,
-    /// The file that sets it; none where the default holds because no file does.
+    /// The file that sets it; none if no file does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The line there, from 1.
+    /// The line in the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What files before it say, where that is another value and not the default.
+    /// Values of earlier files that differ from this one and from the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub replaces: Vec<Was>,
+    pub replaces: Vec<Overridden>,
     /// Whether the value is the default, set or not.
     #[serde(rename = "default")]
     pub is_default: bool,
 }
 
-/// A value that is not in force, since a later file has another one.
+/// A value that a later file replaced.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Was {
+pub struct Overridden {
     /// The value, or an entry of a list.
     pub value: toml::Value,
-    /// The file that has it.
+    /// The file.
     pub file: PathBuf,
-    /// The line there, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
 }
 
@@ -51,10 +51,10 @@ pub struct Shown {
     pub settings: Vec<Setting>,
 }
 
-/// What the file at `path` and its pieces make of all keys. Whether they are valid is not looked at here.
+/// Returns all keys of the file at `path` and its pieces. Does not check whether they are valid.
 ///
 /// # Errors
-/// When a file cannot be read, or is not TOML.
+/// If a file cannot be read, or is not TOML.
 pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
     let source = Source::read(path)?;
     let defaults = leaves(&kind.example().parse().unwrap_or_default());
@@ -63,11 +63,11 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
     places_of(&source.merged()?, "", &mut places);
     let replaced = source.replaced(kind.example())?;
     let replaces = |key: &str| {
-        let of_key = replaced.iter().filter(|was| was.key == key);
-        let was = of_key.map(|was| {
+        let overridden = replaced.iter().filter(|was| was.key == key);
+        let was = overridden.map(|was| {
             let ((file, line), mut value) = (source.line(was.at), was.value.clone());
             redact_key(key, &mut value);
-            Was { value, file: file.to_owned(), line }
+            Overridden { value, file: file.to_owned(), line }
         });
         was.collect()
     };
@@ -93,7 +93,7 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
     })
 }
 
-/// What is no table, by its key.
+/// Returns all values except tables, by their keys.
 fn leaves(table: &toml::Table) -> BTreeMap<String, toml::Value> {
     fn add(table: &toml::Table, prefix: &str, leaves: &mut BTreeMap<String, toml::Value>) {
         for (name, value) in table {
@@ -109,7 +109,7 @@ fn leaves(table: &toml::Table) -> BTreeMap<String, toml::Value> {
     found
 }
 
-/// Where the names of these keys stand.
+/// Collects the places of these keys' names.
 fn places_of(table: &DeTable<'_>, prefix: &str, places: &mut BTreeMap<String, usize>) {
     for (name, value) in table {
         let key = format!("{prefix}{}", name.get_ref());
@@ -120,8 +120,7 @@ fn places_of(table: &DeTable<'_>, prefix: &str, places: &mut BTreeMap<String, us
     }
 }
 
-/// The keys of an example, in its order. One without a default is commented out, without a blank: `#key = value`, and so may
-/// its table be.
+/// Returns the keys of an example, in its order. A key without a default is commented out, without a blank: `#key = value`; so may its table be.
 fn known_keys(example: &str) -> Vec<String> {
     let mut text = String::new();
     for line in example.lines() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The text of a configuration, and the places of keys in it.
 
-use super::error::{ConfigError, in_words};
+use super::error::{ConfigError, reword};
 use super::merge::{Merge, Replaced};
 use super::pieces::{files, moved};
 use bulkmark_sync::{Upstream, log};
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Lists of other servers, and what stands in them.
+/// Lists of other servers, and the form of their entries.
 const SERVERS: [&str; 3] = ["upstream", "peer", "fleet.aggregators"];
 const A_SERVER: &str = "a list of servers, as in [{ url = \"https://counts.example.org:8721\", token-file = \"/etc/bulkmark/token\" }]";
 
-/// A configuration that was read: the file itself, and its pieces in the order in which each comes over those before.
+/// A configuration that was read: the file itself, and its pieces, each over those before.
 pub(super) struct Source {
     files: Vec<File>,
 }
 
-/// One file. Places in it are counted on from the end of the file before, so that each place is in one file only.
+/// One file. Its places begin at the end of the file before, so that each place is in one file only.
 struct File {
     path: PathBuf,
     text: String,
@@ -34,7 +34,7 @@ impl File {
         Ok(Self { path: path.to_owned(), text, begin })
     }
 
-    /// Where the next file begins. One place is left, since an error may be at the end of a text.
+    /// Returns the beginning of the next file. One place is left between, since an error may be at the end of a text.
     const fn next(&self) -> usize {
         self.begin + self.text.len() + 1
     }
@@ -53,18 +53,18 @@ impl Source {
         Ok(Self { files: read })
     }
 
-    /// The file itself, and its pieces.
+    /// Returns the file itself, and its pieces.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| &*file.path)
     }
 
-    /// All of it as one table, in which a value has the place of the last file that gives it.
+    /// Merges the files into one table, in which a value has the place of the last file that sets it.
     pub(super) fn merged(&self) -> Result<DeTable<'_>, ConfigError> {
         Ok(self.merge()?.table)
     }
 
-    /// What the files say that later ones replace by another value. A value that `example` has as the default does not count where it is in
-    /// the file itself: pieces are there to change it.
+    /// Returns the values that later files replace. A value in the file itself that equals the default in `example` does not count: pieces are
+    /// made to change it.
     pub(super) fn replaced(&self, example: &str) -> Result<Vec<Replaced>, ConfigError> {
         let defaults: toml::Table = example.parse().unwrap_or_default();
         let default = |key: &str| {
@@ -88,12 +88,12 @@ impl Source {
         Ok(all)
     }
 
-    /// All of it as `T`, whose fields refuse what they do not know.
+    /// Parses the merged files as `T`, whose fields refuse unknown keys.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let end = self.files.last().map_or(0, File::next);
         let deserializer = toml::Deserializer::from(Spanned::new(0..end, self.merged()?));
         serde_path_to_error::deserialize(deserializer).map_err(|e| {
-            let (mut message, unknown) = in_words(e.inner().message());
+            let (mut message, unknown) = reword(e.inner().message());
             let mut path = e.path().to_string();
             if SERVERS.contains(&path.split('[').next().unwrap_or_default())
                 && !path.contains("].")
@@ -110,13 +110,13 @@ impl Source {
         })
     }
 
-    /// An error of the value of `key` (tables and numbers of entries before it, joined by dots). Where the key is in no file, its
-    /// default does not go with something else, and the error names no place.
+    /// Returns an error of the value of `key` (tables and numbers of entries before it, joined by dots). If the key is in no file, its default
+    /// conflicts with another key, and the error names no place.
     pub(super) fn error(&self, key: &str, message: String) -> ConfigError {
         self.at(self.span(key), Some(key.to_owned()), message)
     }
 
-    /// An error at this place.
+    /// Returns an error at this place.
     pub(super) fn at(&self, span: Option<Range<usize>>, key: Option<String>, message: String) -> ConfigError {
         let (file, span) = self.file_at(span);
         file.error(span, key, message)
@@ -127,23 +127,23 @@ impl Source {
         self.span(key).is_some()
     }
 
-    /// File and line of a place.
+    /// Returns file and line of a place.
     pub(super) fn line(&self, at: usize) -> (&Path, usize) {
         let (file, span) = self.file_at(Some(at..at));
         let before = span.and_then(|span| file.text.get(..span.start)).unwrap_or_default();
         (&file.path, before.matches('\n').count() + 1)
     }
 
-    /// The file that this place is in, and the place in its own text.
+    /// Returns the file of this place, and the place in the file's text.
     fn file_at(&self, span: Option<Range<usize>>) -> (&File, Option<Range<usize>>) {
         let start = span.as_ref().map_or(0, |span| span.start);
         let last = self.files.partition_point(|file| file.begin <= start).saturating_sub(1);
-        // There is one at least, which begins at 0.
+        // There is at least one, which begins at 0.
         let file = &self.files[last];
         (file, span.map(|span| start - file.begin..span.end.saturating_sub(file.begin)))
     }
 
-    /// Checks the addresses of other servers, which the list `key` has.
+    /// Checks the addresses of other servers in the list `key`.
     pub(super) fn check_servers(&self, key: &str, servers: &[Upstream]) -> Result<(), ConfigError> {
         for (i, server) in servers.iter().enumerate() {
             server.check().map_err(|message| self.error(&format!("{key}.{i}.url"), message))?;
@@ -151,7 +151,7 @@ impl Source {
         Ok(())
     }
 
-    /// Checks `[fleet]`, which has the place of the servers of a list. `reports` is whether this machine reports.
+    /// Checks `[fleet]`, which excludes a list of servers. `reports` is whether this machine reports.
     pub(super) fn check_fleet(
         &self,
         fleet: Option<&log::Settings>,
@@ -160,12 +160,12 @@ impl Source {
     ) -> Result<(), ConfigError> {
         let Some(fleet) = fleet else { return Ok(()) };
         if !servers.is_empty() {
-            let what = format!(
+            let message = format!(
                 "{key} and [fleet] exclude each other: counts come from servers, or from a fleet's log"
             );
-            return Err(self.error(key, what));
+            return Err(self.error(key, message));
         }
-        fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))?;
+        fleet.check(reports).map_err(|(key, message)| self.error(&format!("fleet.{key}"), message))?;
         self.check_servers("fleet.aggregators", &fleet.aggregators)
     }
 
@@ -189,7 +189,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fs;
 
-    /// A configuration in a directory of its own, with these pieces.
+    /// Writes a configuration into a temporary directory, with these pieces.
     fn source(text: &str, pieces: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("milter.toml");
@@ -232,9 +232,9 @@ mod tests {
         assert_eq!(places.map(|(key, at)| (key, at)), expected.map(|(key, at)| (key, at.to_owned())));
     }
 
-    /// Guides write lists and listeners into pieces of their own; what one of them says of a key that another one sets is told.
+    /// Guides write lists and listeners into separate pieces; a value of one piece that another one replaces is reported.
     #[test]
-    fn pieces_add_up_or_are_told() {
+    fn pieces_add_up_or_are_reported() {
         let (_directory, source) = source(
             "listen = \"inet:127.0.0.1:8720\"\nfiles = [\"a\"]\nbody = 20\nmethods = [\"dkim\"]\nact-despite = [\"stale\"]\n",
             &[
@@ -259,11 +259,11 @@ mod tests {
         assert_eq!(all, expected.parse().unwrap());
         let example =
             "listen = \"inet:127.0.0.1:8720\"\nbody = 20\nupstream = []\nact-despite = [\"stale\"]\n";
-        let told = |was: &Replaced| {
+        let shown = |was: &Replaced| {
             let (path, line) = source.line(was.at);
             format!("{} {} {}:{line}", was.key, was.value, path.file_name().unwrap().display())
         };
-        let replaced: Vec<_> = source.replaced(example).unwrap().iter().map(told).collect();
+        let replaced: Vec<_> = source.replaced(example).unwrap().iter().map(shown).collect();
         let expected = [
             "body 30 10.toml:3",
             "listen { at = \"systemd\", name = \"out\" } 30.toml:2",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is valid in a configuration and still cannot work, or not for long: found by looking at the files and addresses that it
-//! names, which a daemon does not do before it needs them.
+//! Valid parts of a configuration that cannot work, or not for long: found by examining the files and addresses that it names, which a daemon
+//! does not do before it needs them.
 
 use super::error::ConfigError;
 use super::in_force::redact;
@@ -51,20 +51,20 @@ struct Text<'a> {
     span: Range<usize>,
 }
 
-/// What both files may have.
+/// The keys of milters and servers.
 #[derive(serde::Deserialize)]
 struct Fleet {
     fleet: Option<log::Settings>,
 }
 
-/// What only a milter's has.
+/// The keys of milters only.
 #[derive(serde::Deserialize)]
 struct Interfaces {
     #[serde(default)]
     interfaces: interfaces::Settings,
 }
 
-/// What it has of user reports.
+/// The keys about user reports.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct UserReports {
@@ -73,13 +73,13 @@ struct UserReports {
     outbound: OutboundSettings,
 }
 
-/// A newcomer's weight by which a site says that it believes strangers.
-const BELIEVED: f64 = 0.75;
+/// A newcomer's weight with which a site trusts unknown users.
+const TRUSTING_WEIGHT: f64 = 0.75;
 
-/// What is doubtful in a configuration that is valid, read by this user at this time.
+/// Returns the doubtful parts of a valid configuration, read by this user at this time.
 ///
 /// # Errors
-/// When a file of the configuration itself cannot be read any more, or a server's certificate and key cannot be used.
+/// If a file of the configuration itself can no longer be read, or a server's certificate and key cannot be used.
 pub fn warnings(
     path: &Path,
     kind: Kind,
@@ -89,66 +89,67 @@ pub fn warnings(
     let source = Source::read(path)?;
     let table = source.merged()?;
     let mut texts = Vec::new();
-    texts_of(&table, "", &mut texts);
+    texts_in(&table, "", &mut texts);
     texts.sort_by_key(|text| text.span.start);
     let mut found = Vec::new();
     let pieces = pieces_directory(path);
     if pieces.is_dir() {
-        found.extend(obstacle(&pieces, user, READ | ENTER).map(|what| ConfigError::file(&pieces, what)));
+        found
+            .extend(obstacle(&pieces, user, READ | ENTER).map(|message| ConfigError::file(&pieces, message)));
     }
     for path in source.paths() {
-        found.extend(unreadable(path, user).map(|what| ConfigError::file(path, what)));
+        found.extend(unreadable(path, user).map(|message| ConfigError::file(path, message)));
     }
     for was in source.replaced(kind.example())? {
         let (file, line) = source.line(was.at);
         let mut value = was.value;
         redact(&mut value);
-        let what = format!("this replaces {value}, which {}:{line} says", file.display());
-        found.push(source.error(&was.key, what));
+        let message = format!("this replaces {value}, which {}:{line} says", file.display());
+        found.push(source.error(&was.key, message));
     }
     for text in &texts {
-        let told = of_text(text, user, now);
-        let at = |what| source.at(Some(text.span.clone()), Some(text.key.clone()), what);
-        found.extend(told.into_iter().map(at));
+        let warnings = text_warnings(text, user, now);
+        let at = |message| source.at(Some(text.span.clone()), Some(text.key.clone()), message);
+        found.extend(warnings.into_iter().map(at));
         if LISTS.contains(&&*text.name) {
-            found.extend(of_list(text.value.into(), user));
+            found.extend(list_warnings(text.value.into(), user));
         }
     }
     let fleet = source.parse::<Fleet>()?.fleet;
     if fleet.is_some_and(|fleet| fleet.is_exposed()) {
-        let what = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
-        found.push(source.error("fleet.tls", what.to_owned()));
+        let message = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
+        found.push(source.error("fleet.tls", message.to_owned()));
     }
     if kind == Kind::Milter {
-        found.extend(of_pyzor(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
-        found.extend(of_user_reports(&source, &source.parse()?));
+        found.extend(pyzor_warnings(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
+        found.extend(user_report_warnings(&source, &source.parse()?));
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;
         if let Some(tls) = &file.tls {
             let tested = test_certificates(tls, &file.listen, now)
                 .map_err(|e| source.error("tls.cert", e.to_string()))?;
-            found.extend(tested.doubts.into_iter().map(|doubt| source.error("tls.cert", doubt.what)));
+            found.extend(tested.doubts.into_iter().map(|doubt| source.error("tls.cert", doubt.problem)));
         }
     }
     Ok(found)
 }
 
-/// Whether a server's certificate and key can be used, and what is doubtful in them.
+/// The certificates of a server that can be used, and their problems.
 #[derive(Debug)]
 pub struct Tested {
-    /// The server's, and those between it and its authority; there is one at least.
+    /// The server's own certificate, and those between it and its authority; at least one.
     pub certificates: Vec<Certificate>,
-    /// Why others will not take it, or not for long.
+    /// Why clients will reject them, or soon.
     pub doubts: Vec<Doubt>,
 }
 
-/// Why clients will not take a certificate, or not for long.
+/// Why clients will reject a certificate, or soon.
 #[derive(Debug)]
 pub struct Doubt {
-    /// What is wrong with it.
-    pub what: String,
-    /// Whether no client takes it now.
+    /// The problem.
+    pub problem: String,
+    /// Whether all clients reject it now.
     pub is_fatal: bool,
 }
 
@@ -158,15 +159,15 @@ pub enum CertificatesError {
     /// The certificates cannot be read.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The key cannot be read, or is another one's.
+    /// The key cannot be read, or does not match the certificate.
     #[error(transparent)]
     Pair(#[from] TlsError),
 }
 
-/// Tests the certificate and key of a server that listens there.
+/// Tests the certificate and key of a server that listens at this address.
 ///
 /// # Errors
-/// When the server cannot use them.
+/// If the server cannot use them.
 pub fn test_certificates(
     files: &TlsFiles,
     listen: &Endpoint,
@@ -174,35 +175,36 @@ pub fn test_certificates(
 ) -> Result<Tested, CertificatesError> {
     let certificates = Certificate::read(&files.cert)?;
     TlsKeys::load(files.clone())?;
-    let doubts = of_certificates(&certificates, listen, now);
+    let doubts = certificate_problems(&certificates, listen, now);
     Ok(Tested { certificates, doubts })
 }
 
-/// What is doubtful in the certificates that a server shows: its own, and those between it and its authority.
-fn of_certificates(certificates: &[Certificate], listen: &Endpoint, now: SystemTime) -> Vec<Doubt> {
+/// Returns the problems of the certificates that a server shows: its own, and those between it and its authority.
+fn certificate_problems(certificates: &[Certificate], listen: &Endpoint, now: SystemTime) -> Vec<Doubt> {
     let name = match listen {
         Endpoint::At(Address::Tcp(address)) => Some(host_of(address)),
         Endpoint::At(Address::Unix(_)) | Endpoint::Systemd => None,
     };
-    // By what name others know an address cannot be seen here.
+    // The name that belongs to an IP address cannot be found here.
     let name = name.filter(|name| name.parse::<IpAddr>().is_err() && *name != "localhost");
     let mut found = Vec::new();
     for (i, certificate) in certificates.iter().enumerate() {
         let which = if i == 0 { String::new() } else { format!("{} of its file ", i + 1) };
         let unfit = if i == 0 { certificate.unfit(name) } else { None };
-        // By another name than that of `listen` clients may reach it.
+        // Clients may use another name than that of `listen`.
         let is_unfit = i == 0 && certificate.unfit(None).is_some();
-        let of_time = certificate.out_of_time(now).map(|what| (what, !certificate.is_in_time(now)));
-        let told = of_time.into_iter().chain(unfit.map(|what| (what, is_unfit)));
-        found.extend(
-            told.map(|(what, is_fatal)| Doubt { what: format!("the certificate {which}{what}"), is_fatal }),
-        );
+        let expiry = certificate.out_of_time(now).map(|message| (message, !certificate.is_in_time(now)));
+        let problems = expiry.into_iter().chain(unfit.map(|message| (message, is_unfit)));
+        found.extend(problems.map(|(message, is_fatal)| Doubt {
+            problem: format!("the certificate {which}{message}"),
+            is_fatal,
+        }));
     }
     found
 }
 
-/// All texts of a table.
-fn texts_of<'a>(table: &'a DeTable<'_>, prefix: &str, texts: &mut Vec<Text<'a>>) {
+/// Returns all texts of a table.
+fn texts_in<'a>(table: &'a DeTable<'_>, prefix: &str, texts: &mut Vec<Text<'a>>) {
     fn add<'a>(value: &'a toml::Spanned<DeValue<'_>>, key: String, name: &str, texts: &mut Vec<Text<'a>>) {
         match value.get_ref() {
             DeValue::String(text) => {
@@ -213,7 +215,7 @@ fn texts_of<'a>(table: &'a DeTable<'_>, prefix: &str, texts: &mut Vec<Text<'a>>)
                     add(entry, format!("{key}[{i}]"), name, texts);
                 }
             }
-            DeValue::Table(inner) => texts_of(inner, &format!("{key}."), texts),
+            DeValue::Table(inner) => texts_in(inner, &format!("{key}."), texts),
             _ => (),
         }
     }
@@ -222,7 +224,7 @@ fn texts_of<'a>(table: &'a DeTable<'_>, prefix: &str, texts: &mut Vec<Text<'a>>)
     }
 }
 
-fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
+fn text_warnings(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
     let path = Path::new(text.value);
     if let Some(meant) = host_bits(text.value) {
         return vec![format!("{} has bits of a host, and is taken as {meant}", text.value)];
@@ -230,7 +232,7 @@ fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
     if text.name == "url" {
         return plain(text.value).into_iter().collect();
     }
-    // Recipients stand beside files of such.
+    // This key has recipients beside paths of files with recipients.
     let is_file = FILES.contains(&&*text.name) || text.name == "recipients" && path.is_absolute();
     if !is_file {
         return Vec::new();
@@ -241,19 +243,19 @@ fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
             "{shown} is looked for below the directory that the daemon is started in; write all of its path"
         )];
     }
-    if let Some(what) = unreadable(path, user) {
-        return vec![what];
+    if let Some(message) = unreadable(path, user) {
+        return vec![message];
     }
     match &*text.name {
         "token-file" => {
             let empty = fs::read_to_string(path).is_ok_and(|token| token.trim().is_empty());
-            let what = "is empty, expected the token that bulkmark client add printed";
-            if empty { vec![format!("{} {what}", path.display())] } else { Vec::new() }
+            let message = "is empty, expected the token that bulkmark client add printed";
+            if empty { vec![format!("{} {message}", path.display())] } else { Vec::new() }
         }
         "ca-file" => match Certificate::read(path) {
             Ok(all) => {
-                let told = all.iter().filter_map(|authority| authority.out_of_time(now));
-                told.map(|what| format!("a certificate in {} {what}", path.display())).collect()
+                let problems = all.iter().filter_map(|authority| authority.out_of_time(now));
+                problems.map(|message| format!("a certificate in {} {message}", path.display())).collect()
             }
             Err(e) => vec![e.to_string()],
         },
@@ -261,13 +263,13 @@ fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
     }
 }
 
-/// Why a daemon of this user cannot read a file.
+/// Returns why a daemon of this user cannot read a file.
 fn unreadable(path: &Path, user: &User) -> Option<String> {
     let is_directory = || path.is_dir().then(|| format!("{} is a directory", path.display()));
     obstacle(path, user, READ).or_else(is_directory)
 }
 
-/// Why it cannot do this with a file or directory.
+/// Returns why this user cannot use a file or directory with these permissions.
 fn obstacle(path: &Path, user: &User, wanted: u32) -> Option<String> {
     let shown = path.display();
     match user.reach(path, wanted) {
@@ -283,15 +285,15 @@ fn obstacle(path: &Path, user: &User, wanted: u32) -> Option<String> {
     }
 }
 
-/// What is to be said of a list, and of those that it includes.
-fn of_list(path: PathBuf, user: &User) -> Vec<ConfigError> {
+/// Returns the problems of a list, and of the lists that it includes.
+fn list_warnings(path: PathBuf, user: &User) -> Vec<ConfigError> {
     let found = std::cell::RefCell::new(Vec::new());
     let first = path.clone();
     let read = |path: &Path| {
-        // The list itself was looked at where it is named.
+        // The list itself was checked where it is named.
         if path != first {
-            let what = unreadable(path, user);
-            found.borrow_mut().extend(what.map(|what| ConfigError::file(path, what)));
+            let message = unreadable(path, user);
+            found.borrow_mut().extend(message.map(|message| ConfigError::file(path, message)));
         }
         fs::read_to_string(path)
     };
@@ -303,16 +305,16 @@ fn of_list(path: PathBuf, user: &User) -> Vec<ConfigError> {
     found
 }
 
-/// What is to be said of the accounts of Pyzor's users, and of what they may do. That a file cannot be read was said before.
-fn of_pyzor(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<ConfigError> {
+/// Returns the problems of Pyzor's accounts and their permissions. An unreadable file was reported before.
+fn pyzor_warnings(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<ConfigError> {
     let interfaces::PyzorSettings { accounts_file, access_file, .. } = settings;
     let examined = interfaces::pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
     let Ok((faults, has_keys)) = examined else { return Vec::new() };
     let mut found = Vec::new();
     let is_everybodys = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o004 != 0);
     if let Some(path) = accounts_file.as_ref().filter(|path| has_keys && is_everybodys(path)) {
-        let what = format!("everybody on this machine can read the keys in {}", path.display());
-        found.push(source.error("interfaces.pyzor.accounts-file", what));
+        let message = format!("everybody on this machine can read the keys in {}", path.display());
+        found.push(source.error("interfaces.pyzor.accounts-file", message));
     }
     let faults = faults.into_iter().map(|interfaces::pyzor::Fault { path, line, what }| {
         ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
@@ -321,28 +323,28 @@ fn of_pyzor(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<Config
     found
 }
 
-/// What is to be said of who may call what spam.
-fn of_user_reports(source: &Source, said: &UserReports) -> Vec<ConfigError> {
-    let UserReports { user_reports, thresholds, outbound } = said;
+/// Returns the problems of the rules for user reports.
+fn user_report_warnings(source: &Source, settings: &UserReports) -> Vec<ConfigError> {
+    let UserReports { user_reports, thresholds, outbound } = settings;
     let mut found = Vec::new();
     if user_reports.own_domains.is_empty() && !outbound.matches.is_empty() {
-        let what = "empty, though [outbound] says what mail is your own: whoever nominates it as spam is heard; name the domains whose mail is signed";
-        found.push(source.error("user-reports.own-domains", what.to_owned()));
+        let message = "empty, though [outbound] says what mail is your own: nominations of it as spam count; list your domains with signed mail";
+        found.push(source.error("user-reports.own-domains", message.to_owned()));
     }
     let (new, all) =
         (user_reports.trust.new_reporter.in_persons(), user_reports.trust.max_newcomers.in_persons());
     let threshold = f64::from(thresholds.spam.get());
-    if new >= BELIEVED && all < threshold {
-        let what = format!(
+    if new >= TRUSTING_WEIGHT && all < threshold {
+        let message = format!(
             "max-newcomers is {all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of \
              them {new}, and make nothing spam; if all accounts belong to your own people, write trust = \"own\""
         );
-        found.push(source.error("user-reports.trust", what));
+        found.push(source.error("user-reports.trust", message));
     }
     found
 }
 
-/// What is to be said of a server's address.
+/// Returns the problem of a server's address.
 fn plain(url: &str) -> Option<String> {
     let rest = url.strip_prefix("http://")?;
     let host = host_of(rest.split('/').next().unwrap_or_default());
@@ -352,7 +354,7 @@ fn plain(url: &str) -> Option<String> {
     })
 }
 
-/// The host of `HOST` or `HOST:PORT`.
+/// Returns the host of `HOST` or `HOST:PORT`.
 fn host_of(address: &str) -> &str {
     let host = match address.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !host.ends_with(':') => host,

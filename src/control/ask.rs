@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asking a daemon over its control socket.
+//! The client of the control socket.
 
 use super::backup::MAX_FRAME;
 use super::ordered::{Given, Ordered};
 use super::question::{Answer, Question};
 use super::report::exchange;
-use super::reports::{ReportsAsked, Whose};
+use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
 use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
 use bulkmark_types::Signature;
@@ -15,18 +15,17 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::UnixStream;
 
-/// How long a daemon may take for one answer: it asks its upstream servers for some.
+/// Time limit of one answer: for some, the daemon asks its upstream servers.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer at most.
+/// Size limit of an answer in bytes.
 const MAX_ANSWER: u64 = 64 << 20;
 
-/// Asks the daemon behind the control socket `path` for the counts of `signatures`. With `may_ask` it may ask others for what it does not
-/// hold.
+/// Asks the daemon behind the control socket `path` for the counts of `signatures`. With `may_ask` it may ask other servers for counts that it
+/// does not hold.
 ///
 /// # Errors
-/// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the daemon has
-/// no counts to tell.
+/// If nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the daemon cannot answer.
 pub async fn counts(path: &Path, signatures: &[Signature], may_ask: bool) -> io::Result<Vec<Shares>> {
     let signatures_told = signatures.iter().map(ToString::to_string).collect();
     let question = if may_ask { Question::Counts(signatures_told) } else { Question::Held(signatures_told) };
@@ -36,7 +35,7 @@ pub async fn counts(path: &Path, signatures: &[Signature], may_ask: bool) -> io:
     }
 }
 
-/// Asks the daemon behind the control socket `path` for what it can say of itself.
+/// Asks the daemon behind the control socket `path` for its status.
 ///
 /// # Errors
 /// As [`counts`].
@@ -47,7 +46,7 @@ pub async fn status(path: &Path, threshold: u32) -> io::Result<DaemonStatus> {
     }
 }
 
-/// Asks the milter behind the control socket `path` which of these pairs of a user and somebody the user wrote to there are.
+/// Asks the milter behind the control socket `path` which of these pairs of a user and a correspondent exist.
 ///
 /// # Errors
 /// As [`counts`].
@@ -58,10 +57,10 @@ pub async fn correspondents(path: &Path, pairs: &[u64]) -> io::Result<Vec<bool>>
     }
 }
 
-/// Asks the milter behind the control socket `path` what its users and traps said.
+/// Asks the milter behind the control socket `path` for the reports of its users and traps.
 ///
 /// # Errors
-/// As [`counts`]; [`io::ErrorKind::InvalidInput`] when nobody is meant, or several are.
+/// As [`counts`]; [`io::ErrorKind::InvalidInput`] if the reporter is unknown or ambiguous.
 pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
     match ask(path, &Question::Reports(asked)).await? {
         Answer::Reports(overview) => Ok(*overview),
@@ -69,50 +68,50 @@ pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
     }
 }
 
-/// Asks the milter behind the control socket `path` who spoke of the mailing whose name begins so.
+/// Asks the milter behind the control socket `path` for the reporters of the mailing whose name has this prefix.
 ///
 /// # Errors
 /// As [`reports`].
-pub async fn spoken_of(path: &Path, mailing: String) -> io::Result<SpokenOf> {
+pub async fn mailing_reports(path: &Path, mailing: String) -> io::Result<SpokenOf> {
     match ask(path, &Question::Mailing(mailing)).await? {
-        Answer::Spoken(spoken) => Ok(*spoken),
+        Answer::Mailing(mailing) => Ok(*mailing),
         _ => Err(unexpected()),
     }
 }
 
-/// Has the milter behind the control socket `path` take all back that somebody said.
+/// Has the milter behind the control socket `path` withdraw all reports of one reporter.
 ///
 /// # Errors
-/// As [`reports`]. Some of it may be taken back then.
-pub async fn forget_reports(path: &Path, whose: Whose) -> io::Result<TakenBack> {
-    match ask(path, &Question::Forget(whose)).await? {
+/// As [`reports`]; some of the reports may be withdrawn then.
+pub async fn forget_reports(path: &Path, reporter: ReporterRef) -> io::Result<TakenBack> {
+    match ask(path, &Question::Forget(reporter)).await? {
         Answer::Forgotten(taken_back) => Ok(taken_back),
         _ => Err(unexpected()),
     }
 }
 
-/// Has the milter behind the control socket `path` trust a user in full. False if there is no place for more reporters.
+/// Has the milter behind the control socket `path` trust a user fully. False if there is no place for more reporters.
 ///
 /// # Errors
-/// As [`reports`]; when the reporter is no user.
-pub async fn vouch(path: &Path, whose: Whose) -> io::Result<bool> {
-    match ask(path, &Question::Vouch(whose)).await? {
+/// As [`reports`], and if the reporter is not a user.
+pub async fn vouch(path: &Path, reporter: ReporterRef) -> io::Result<bool> {
+    match ask(path, &Question::Vouch(reporter)).await? {
         Answer::Vouched(has_place) => Ok(has_place),
         _ => Err(unexpected()),
     }
 }
 
-/// Has the daemon behind the control socket `path` give all of its ledger, piece by piece.
+/// Has the daemon behind the control socket `path` send its whole ledger, piece by piece.
 ///
 /// # Errors
-/// As [`counts`]; when it breaks off; or what `take` says.
+/// As [`counts`]; if the transfer breaks off; any error of `take`.
 pub async fn backup<E: From<io::Error>>(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let (answer, mut reader) = begin(path, &Question::Backup).await?;
     let Answer::Backup = answer else { return Err(unexpected().into()) };
-    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon says nothing more");
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon stopped sending");
     let read = async |reader: &mut Take<BufReader<UnixStream>>, bytes: &mut [u8]| {
         reader.set_limit(bytes.len() as u64);
         tokio::time::timeout(TIMEOUT, reader.read_exact(bytes)).await.map_err(slow)?.map(drop)
@@ -133,10 +132,10 @@ pub async fn backup<E: From<io::Error>>(
     }
 }
 
-/// Has the milter behind the control socket `path` carry out an order of the administrator, about this message if it is about one.
+/// Has the milter behind the control socket `path` carry out an order of the administrator, with the message if the order needs one.
 ///
 /// # Errors
-/// As [`counts`]; [`io::ErrorKind::InvalidInput`] when it cannot be carried out as it is.
+/// As [`counts`]; [`io::ErrorKind::InvalidInput`] if the order is invalid.
 pub async fn order(path: &Path, given: &Given, message: &[u8]) -> io::Result<Ordered> {
     match exchange(path, &Question::Order(given.clone()), message).await? {
         Answer::Ordered(ordered) => Ok(*ordered),
@@ -154,7 +153,7 @@ async fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
     Ok(begin(path, question).await?.0)
 }
 
-/// The answer, and what comes behind it.
+/// Sends a question; returns the answer and a reader of the bytes behind it.
 async fn begin(path: &Path, question: &Question) -> io::Result<(Answer, Take<BufReader<UnixStream>>)> {
     let mut stream = UnixStream::connect(path).await?;
     let mut question = serde_json::to_vec(question)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A whole ledger, sent to whoever makes a backup: an answer of one line, then frames of a length (u32, little-endian) and as many
-//! bytes, and one of length 0 when all of it was sent.
+//! Sends a whole ledger for a backup: an answer of one line, then frames of a length (u32, little-endian) and as many bytes, and one of length 0
+//! at the end.
 
 use super::question::Answer;
 use super::status::Daemon;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-/// Bytes of a frame at most: a piece, and the largest row, which is an update.
+/// Size limit of a frame in bytes: a piece, and the largest row, which is an update.
 pub(super) const MAX_FRAME: u32 = 64 << 20;
 
-/// Pieces that wait for whoever makes the backup.
+/// Pieces that wait for the client.
 const WAITING: usize = 4;
 
-/// How long it may take for one piece. Meanwhile the ledger's file grows.
+/// Time limit of one piece. Meanwhile the ledger's file grows.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sends all of the ledger. When it breaks off there is no last frame.
+/// Sends the whole ledger. A transfer that breaks off has no last frame.
 pub(super) async fn send(writer: &mut (impl AsyncWrite + Unpin), daemon: &Daemon) -> io::Result<()> {
     let reader: Reader = match daemon.ledger.reader() {
         Ok(reader) => reader,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was decided about messages, for Prometheus: why they were only marked, and by which policy.
+//! Decisions about messages, for Prometheus: why they were only marked, and by which policy.
 
 use super::exposition::Text;
 use crate::activity::Activity;
 
-/// Both.
+/// Writes both.
 pub(super) fn decision_metrics(activity: &Activity, text: &mut Text) {
     marked_metrics(activity, text);
     policy_metrics(activity, text);
 }
 
-/// Bulk and spam that was only marked, though the actions ask for more.
+/// Bulk and spam that was only marked, although the configured action is stricter.
 fn marked_metrics(activity: &Activity, text: &mut Text) {
     text.one(
         "bulkmark_messages_held_total",
@@ -38,7 +38,7 @@ fn marked_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
-/// What became of messages by the policy that decided.
+/// Messages by the policy that decided.
 fn policy_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_policy_messages_total",

@@ -7,14 +7,14 @@ use std::fmt::{self, Display, Write};
 /// The media type of the text.
 pub const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// One metric family after the other.
+/// A text of metric families, one after the other.
 #[derive(Default)]
 pub(super) struct Text(String);
 
 /// Labels with their values.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// A label's value, with what Prometheus wants escaped.
+/// A label's value, escaped for Prometheus.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -29,7 +29,7 @@ impl Display for Escaped<'_> {
 }
 
 impl Text {
-    /// A family with all its values; nothing when there are none.
+    /// Writes a family with all its values, or nothing if there are none.
     pub(super) fn family<V: Display>(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ impl Text {
         if values.peek().is_none() {
             return;
         }
-        // A String takes everything.
+        // Writing to a String does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in values {
             let labels: Vec<_> =
@@ -51,12 +51,12 @@ impl Text {
         }
     }
 
-    /// A family of one value without labels.
+    /// Writes a family of one value without labels.
     pub(super) fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
         self.family(name, kind, help, [(vec![], value)]);
     }
 
-    /// A family that is a histogram.
+    /// Writes a family that is a histogram.
     pub(super) fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} histogram");
         let mut count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a machine of a fleet says of that to Prometheus.
+//! Metrics of a fleet's member.
 
 use super::exposition::Text;
 use bulkmark_sync::fleet::{FleetStatus, MemberRole, MemberState, MemberStatus};
@@ -9,14 +9,14 @@ pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
     text.one(
         "bulkmark_fleet_in_step",
         "gauge",
-        "1 while what is counted here is where the log's chain of steps ends.",
+        "1 while the counts include the last step of the log's chain.",
         u8::from(fleet.in_step),
     );
     text.one("bulkmark_fleet_version", "gauge", "The step up to which the fleet is counted.", fleet.version);
     text.one(
         "bulkmark_fleet_epoch",
         "gauge",
-        "How often the log was found to be another one, or to have lost its end.",
+        "Number of times that the log was replaced or had lost its end.",
         fleet.epoch,
     );
     text.family(
@@ -40,7 +40,7 @@ pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
     counters(fleet, text);
 }
 
-/// Each kind of member in each state. Of other kinds than these two only those that there are.
+/// Each kind of member in each state. Other kinds than these two are listed only if they exist.
 fn members(fleet: &FleetStatus) -> Vec<(Vec<(&'static str, String)>, usize)> {
     let roles: [(&str, &[MemberRole]); 3] = [
         ("milter", &[MemberRole::Milter, MemberRole::PartialMilter]),
@@ -67,7 +67,7 @@ fn counters(fleet: &FleetStatus, text: &mut Text) {
     text.family(
         "bulkmark_fleet_junk_total",
         "counter",
-        "What was in the log and cannot be used, and was passed over.",
+        "Invalid entries of the log that were skipped.",
         junk.map(|(stream, count)| (vec![("stream", stream.to_owned())], count)),
     );
     text.one(
@@ -80,33 +80,33 @@ fn counters(fleet: &FleetStatus, text: &mut Text) {
         text.family(
             "bulkmark_fleet_members",
             "gauge",
-            "Members that told in the last hour how they are, and those in the log's lists, by what they do and how they are.",
+            "Members that sent their state in the last hour, and those in the log's lists, by role and state.",
             members(fleet),
         );
         text.one(
             "bulkmark_fleet_reporters_too_fast",
             "gauge",
-            "Partners that reported more in the last ten minutes than their rate allows, in a log that does not see to that.",
+            "Partners that exceeded their rate in the last ten minutes, in a log that does not enforce it.",
             fleet.reporters.iter().filter(|reporter| reporter.too_fast).count(),
         );
         text.one(
             "bulkmark_fleet_member_silence_seconds",
             "gauge",
-            "How long ago the member told something that has been silent for longest; 0 while there is none.",
+            "Time since the last state of the member that has been silent for longest; 0 without members.",
             fleet.members.iter().map(|member| member.heard_seconds_ago).max().unwrap_or_default(),
         );
         let drafts = [("won", fleet.steps_won), ("lost", fleet.steps_lost)];
         text.family(
             "bulkmark_fleet_drafts_total",
             "counter",
-            "Steps that were made here, and became one of the chain, or another was first.",
+            "Steps made here: won ones are part of the chain, lost ones came after another aggregator's.",
             drafts.map(|(result, count)| (vec![("result", result.to_owned())], count)),
         );
     } else {
         text.one(
             "bulkmark_fleet_batches_repeated_total",
             "counter",
-            "Own batches that were appended again, since the log had lost them or nobody had counted them.",
+            "Own batches that were appended again, because the log had lost them or no aggregator had counted them.",
             fleet.batches_again,
         );
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter says of the interfaces beside its own.
+//! Metrics of a milter's other interfaces.
 
 use super::exposition::Text;
 use crate::activity::{Activity, Done, Interface};
@@ -20,7 +20,7 @@ pub(super) fn interface_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_interface_connections",
         "gauge",
-        "Open connections of other programs that ask, by interface.",
+        "Open connections of other programs, by interface.",
         Interface::BESIDE
             .into_iter()
             .map(|interface| (vec![name(interface)], interfaces.connections(interface).open())),
@@ -30,7 +30,7 @@ pub(super) fn interface_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_interface_requests_total",
         "counter",
-        "Requests of other programs, by interface and by what became of them.",
+        "Requests of other programs, by interface and result.",
         all.map(|(interface, request)| {
             let labels = vec![name(interface), ("result", request.as_str().to_owned())];
             (labels, interfaces.requests(interface, request))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
+//! The metrics of a daemon; docs/metrics.md lists all of them.
 
 use super::decision_metrics::decision_metrics;
 use super::exposition::Text;
@@ -15,8 +15,8 @@ use bulkmark_types::writable_time;
 use humantime_serde::re::humantime;
 
 impl Daemon {
-    /// The metrics, with estimates of false bulk at this threshold. While the ledger is not available they tell that, and what
-    /// is known without it.
+    /// Returns the metrics, with estimates of false bulk at this threshold. If the ledger is not available, they show that, and all values that
+    /// do not need it.
     pub async fn metrics(&self, threshold: u32) -> String {
         let mut text = Text::default();
         text.family(
@@ -87,7 +87,7 @@ impl Daemon {
             text.one("bulkmark_allowed_mailings", "gauge", help, orders.allowed.len());
         }
         let Some(correspondents) = &self.correspondents else { return };
-        let help = "Pairs of a user and somebody that user wrote to.";
+        let help = "Pairs of a user and a correspondent of that user.";
         text.one("bulkmark_correspondents", "gauge", help, correspondents.len());
     }
 
@@ -112,7 +112,7 @@ impl Daemon {
         text.one(
             "bulkmark_disk_available_bytes",
             "gauge",
-            "What is left of it for the daemon.",
+            "Space on it that the daemon may still use.",
             disk.available,
         );
         text.one("bulkmark_ledger_file_bytes", "gauge", "The ledger's file.", disk.ledger);
@@ -126,8 +126,9 @@ impl Daemon {
         text.family(
             "bulkmark_user_report_rows",
             "gauge",
-            "Words of which it is remembered who said them, by user, trap or client of another protocol, and signature.",
-            [("users", users), ("traps", traps), ("interfaces", interfaces)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
+            "Stored user reports with their reporters, by kind of reporter; one for each signature.",
+            [("users", users), ("traps", traps), ("interfaces", interfaces)]
+                .map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
         );
         text.one(
             "bulkmark_spool_reports",
@@ -158,7 +159,7 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_milter_protocol_errors_total",
         "counter",
-        "Errors in the milter protocol: those that ended a connection, and packets that were mended or left out.",
+        "Errors in the milter protocol: those that ended a connection, and packets that were corrected or ignored.",
         errors.map(|(effect, count)| (vec![("effect", effect.to_owned())], count)),
     );
     let reloads = [("success", true), ("failure", false)];
@@ -182,7 +183,7 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
-/// The beginning of a window, for people: its date, and its time where that is not midnight.
+/// The beginning of a window: its date, and its time unless that is midnight.
 fn date(window: u64) -> String {
     let text = humantime::format_rfc3339_seconds(writable_time(window)).to_string();
     match text.strip_suffix(":00Z") {
@@ -202,12 +203,12 @@ fn stream_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
-/// What traps and people say.
+/// Reports of traps and users.
 fn user_report_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_traps_messages_total",
         "counter",
-        "Messages to traps, by what was made of them.",
+        "Messages to traps, by result.",
         activity
             .trap_messages()
             .into_iter()
@@ -216,7 +217,7 @@ fn user_report_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_user_reports_total",
         "counter",
-        "What users and traps said of messages, by what became of it.",
+        "Reports of users and traps, by result.",
         activity.words.all().into_iter().map(|(side, result, count)| {
             (vec![("side", side.to_owned()), ("result", result.to_owned())], count)
         }),
@@ -230,7 +231,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Messages.",
         activity.messages().into_iter().map(|MessageCount { verdict, action, reason, count }| {
             let mut labels = vec![("verdict", verdict.to_string()), ("action", action.to_string())];
-            // A label without a value is none.
+            // A label without a value means no label.
             labels.extend((!reason.is_empty()).then(|| ("reason", reason.to_owned())));
             (labels, count)
         }),
@@ -238,7 +239,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     text.one(
         "bulkmark_canaries_total",
         "counter",
-        "Canaries, by which somebody tests the mail system; they are no messages.",
+        "Canaries, test messages that are not counted as mail.",
         activity.canaries(),
     );
     decision_metrics(activity, text);
@@ -254,13 +255,13 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     text.one(
         "bulkmark_outbound_accounts_over",
         "gauge",
-        "Those of them that are over their limit; bulkmark status names them.",
+        "Accounts over their limit; bulkmark status names them.",
         over,
     );
     text.one(
         "bulkmark_outbound_alerts_total",
         "counter",
-        "How often the log told of an account that is over its limit.",
+        "Log lines about an account over its limit.",
         activity.account_alerts(),
     );
     text.histogram(
@@ -279,7 +280,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
 impl DaemonStatus {
     fn bulk_metrics(&self, text: &mut Text) {
         let Some(bulk) = &self.ledger.bulk else { return };
-        let help = "Signatures that are told apart of bulk, each once for each window.";
+        let help = "Signatures known as bulk, each once for each window.";
         text.one("bulkmark_bulk_signatures", "gauge", help, bulk.signatures);
         text.one("bulkmark_bulk_memory_bytes", "gauge", "Memory for these.", bulk.memory);
         let help = "Signatures of bulk for which there was no room.";
@@ -299,7 +300,7 @@ impl DaemonStatus {
                 ("slice", slice.slice.to_string()),
                 ("counted", counted.to_owned()),
             ];
-            // A window of mail may begin on the same day.
+            // A window of messages may begin on the same day.
             labels.extend(slice.user_reports.then(|| ("of", "user-reports".to_owned())));
             labels
         };
@@ -313,7 +314,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_ledger_capacity_signatures",
             "gauge",
-            "Signatures that a slice is made for.",
+            "Signatures for which a slice has space.",
             slices().map(|(i, slice)| (labels(i), slice.capacity)),
         );
         text.family(
@@ -337,7 +338,7 @@ impl DaemonStatus {
         text.one(
             "bulkmark_ledger_origins",
             "gauge",
-            "Origins that are known, gone ones included; at 65,536 no new one is counted.",
+            "Known origins, including inactive ones; beyond 65,536 no new one is counted.",
             self.ledger.origins,
         );
         text.family(
@@ -359,7 +360,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_staleness_seconds",
             "gauge",
-            "Time since an update of another server was applied, or one was seen to know nothing new, or since the start.",
+            "Time since another server sent an update or confirmed that there is none, or since the start.",
             self.staleness_seconds.map(|age| (vec![], age)),
         );
         text.family(
@@ -371,13 +372,13 @@ impl DaemonStatus {
         text.family(
             "bulkmark_link_behind_updates",
             "gauge",
-            "Updates that another server knows and this one does not.",
+            "Updates that another server has and this one lacks.",
             links().filter_map(|link| Some((url(link), link.behind?))),
         );
         text.family(
             "bulkmark_link_silence_seconds",
             "gauge",
-            "Time since another server said anything.",
+            "Time since another server last answered.",
             links().filter_map(|link| Some((url(link), link.heard_seconds_ago?))),
         );
         text.family(
@@ -417,7 +418,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_client_made_up",
             "gauge",
-            "1 while nothing is taken of a client, since its signatures are made up.",
+            "1 while a client's reports are ignored, because its signatures are made up.",
             clients().map(|(labels, client)| (labels, u8::from(client.made_up))),
         );
         let limited =
@@ -425,13 +426,13 @@ impl DaemonStatus {
         text.family(
             "bulkmark_client_window_signatures",
             "gauge",
-            "Different signatures that a client with limits brought in the newest window.",
+            "Different signatures that a client with limits reported in the newest window.",
             limited().map(|(labels, client)| (labels, client.signatures)),
         );
         text.family(
             "bulkmark_client_odd",
             "gauge",
-            "Whether the signatures that a client with limits brought are made up, by the cells that they take.",
+            "Whether a client with limits reported made-up signatures, judged by the cells that they take.",
             limited().map(|(labels, client)| (labels, u64::from(client.odd.is_some()))),
         );
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
+//! The control socket, a Unix socket at which commands ask a running daemon, and the daemon's status.
 //!
-//! `serve` answers on the socket what `ask` asks, in the words of `question`; `backup` sends a whole ledger. `status` is what
-//! `bulkmark status` shows, and `metrics` the same for Prometheus, in the form of `exposition`, with what `process` finds of itself.
+//! `serve` answers the questions of `ask`, both in the form of `question`; `backup` sends a whole ledger. `status` has the data of `bulkmark
+//! status`, and `metrics` the same for Prometheus, in the form of `exposition`, with data of the process from `process`.
 
 mod ask;
 mod backup;
@@ -21,11 +21,13 @@ mod reports;
 mod serve;
 mod status;
 
-pub use ask::{backup, correspondents, counts, forget_reports, order, reports, spoken_of, status, vouch};
+pub use ask::{
+    backup, correspondents, counts, forget_reports, mailing_reports, order, reports, status, vouch,
+};
 pub use exposition::METRICS_TYPE;
 pub use ordered::{Allow, Given, KnowMailing, KnownBy, Order, Ordered};
 pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
-pub use reports::{NameReporter, ReportsAsked, Whose};
+pub use reports::{NameReporter, ReporterRef, ReportsAsked};
 pub use serve::Control;
 pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Disk, Parts, RefusedStatus};

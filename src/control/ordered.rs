@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Orders of the administrator on the control socket, and what became of them: the words of the question and of its answer.
+//! Orders of the administrator on the control socket, and their results.
 
 use crate::orders::{All, Allowance};
 use bulkmark_types::Signature;
@@ -11,50 +11,50 @@ use std::pin::Pin;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// None: only what is in force is asked for.
+    /// No order: asks for the orders in force.
     List,
-    /// Nothing is refused for so many seconds, or until it is ended.
+    /// Nothing is refused for so many seconds, or until `Resume`.
     Pause(Option<u64>),
     /// The pause ends.
     Resume,
     /// A mailing is never refused.
     Allow(Allow),
-    /// The mailing whose name begins so is allowed no more.
+    /// The mailing whose name has this prefix is no longer allowed.
     Remove(String),
-    /// The counts of a mailing start over; it is known by signatures.
+    /// The counts of a mailing start over.
     Forget(Allow),
-    /// The mailing whose name begins so counts with its earlier counts again.
+    /// The mailing whose name has this prefix counts with its earlier counts again.
     Remember(String),
-    /// All correspondents of a user are forgotten, by the number of any pair of that user.
+    /// All correspondents of a user are forgotten; the number is the user's part of a pair.
     ForgetUser(u64),
 }
 
-/// Which mailing, and for how long.
+/// A mailing, and the duration of an order about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Allow {
-    /// By these signatures, the first of which names it; none: by those of the message that follows.
+    /// Its signatures, the first of which names it; if empty, those of the message that follows.
     pub signatures: Vec<String>,
     /// Bytes of that message.
     pub length: u64,
-    /// For so many seconds; none: until it is removed.
+    /// The duration in seconds; none: until the order is removed.
     pub seconds: Option<u64>,
 }
 
-/// An order, with who gives it and why.
+/// An order, its author and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Given {
-    /// What.
+    /// The order.
     pub order: Order,
-    /// Who.
+    /// The user who gives it.
     pub by: String,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     pub reason: String,
 }
 
 impl Given {
-    /// Bytes of the message behind it.
+    /// Returns the length of the message behind it, in bytes.
     pub(super) const fn length(&self) -> u64 {
         match &self.order {
             Order::Allow(allow) => allow.length,
@@ -69,36 +69,36 @@ impl Given {
     }
 }
 
-/// What became of it.
+/// The result of an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Ordered {
     /// All orders in force now.
     pub orders: All,
-    /// The mailing that was allowed, or is no more.
+    /// The mailing that is now allowed, or no longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailing: Option<Allowance>,
-    /// Whether other servers were told that it is no spam.
+    /// Whether other servers received that it is no spam.
     #[serde(default)]
     pub shared: bool,
     /// The number of correspondents that were forgotten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forgotten: Option<usize>,
-    /// Why it ends with the next restart, if it does.
+    /// Why the order ends with the next restart, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// A mailing, as it is known by a message of it.
+/// A mailing, recognised by one of its messages.
 #[derive(Debug, Clone, Default)]
 pub struct KnownBy {
     /// Its signatures, the first names it.
     pub signatures: Vec<Signature>,
-    /// Whether other servers were told that it is no spam.
+    /// Whether other servers received that it is no spam.
     pub shared: bool,
 }
 
-/// Makes the signatures of a message whose mailing is allowed by somebody, and says to others that it is no spam.
+/// Makes the signatures of a message whose mailing somebody allows, and reports to other servers that it is no spam.
 pub type KnowMailing = Box<
     dyn Fn(Vec<u8>, String) -> Pin<Box<dyn Future<Output = Result<KnownBy, String>> + Send>> + Send + Sync,
 >;

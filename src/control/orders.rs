@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out orders of the administrator: pauses, and mailings that are never refused.
+//! Executes orders of the administrator: pauses, and mailings that are never refused.
 
 use super::ordered::{Allow, Given, KnownBy, Order, Ordered};
 use super::question::Answer;
@@ -18,10 +18,10 @@ use tokio::io::AsyncRead;
 /// Signatures of a mailing at most; a message has fewer.
 const MOST: usize = 100;
 
-/// What a server says that is asked for orders.
+/// The answer of a server to an order.
 const NONE_HERE: &str = "a signature server refuses no mail, ask a milter";
 
-/// Carries out an order, whose message follows, if it has one.
+/// Executes an order, whose message follows if it has one.
 pub(super) async fn answer(
     reader: &mut (impl AsyncRead + Unpin),
     given: Given,
@@ -32,7 +32,7 @@ pub(super) async fn answer(
         return Ok(Answer::Error(why));
     }
     let message = tokio::time::timeout(PATIENCE, read_message(reader, given.length()));
-    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message does not come");
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message did not arrive in time");
     let message = message.await.map_err(slow)??;
     let Some(orders) = &daemon.orders else { return Ok(Answer::Error(NONE_HERE.to_owned())) };
     let known = match &given.order {
@@ -58,7 +58,7 @@ pub(super) async fn answer(
             Err(e) => return Ok(Answer::Error(e.to_string())),
         }
     }
-    // It waits for the disk.
+    // The disk may block.
     let (orders, pairs) = (Arc::clone(orders), daemon.correspondents.clone());
     let done =
         tokio::task::spawn_blocking(move || carry_out(&orders, pairs.as_deref(), given, (&known, &before)))
@@ -79,39 +79,39 @@ fn carry_out(
     let now = now();
     let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
     let mut done = Ordered { shared: known.shared, ..Ordered::default() };
-    let who = format!("by={} reason=\"{}\"", told(&by), told(&reason));
+    let author = format!("by={} reason=\"{}\"", told(&by), told(&reason));
     let kept = match order {
         Order::List => Ok(()),
         Order::ForgetUser(number) => {
             done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
-            correspondents.inspect(|pairs| pairs.keep());
+            correspondents.inspect(|pairs| pairs.flush());
             log::info!(
-                "{} correspondents of a user are forgotten, {who}",
+                "{} correspondents of a user are forgotten, {author}",
                 done.forgotten.unwrap_or_default()
             );
             Ok(())
         }
         Order::Pause(seconds) => {
-            let seconds_told = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-            log::warn!("paused{seconds_told}: nothing is refused, {who}");
+            let duration = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+            log::warn!("paused{duration}: nothing is refused, {author}");
             orders.pause(Pause { since: now, until: until(seconds), by, reason })
         }
         Order::Resume => {
-            log::warn!("resumed, {who}");
+            log::warn!("resumed, {author}");
             orders.resume(now).map(drop)
         }
         Order::Remove(prefix) => orders.remove(&prefix, now).map(|removed| {
-            log::info!("mailing {} is allowed no more, {who}", removed.name());
+            log::info!("mailing {} is no longer allowed, {author}", removed.name());
             done.mailing = Some(removed);
         }),
         Order::Remember(prefix) => orders.remember(&prefix, now).map(|removed| {
-            log::info!("the counts of mailing {} are no longer forgotten, {who}", removed.name());
+            log::info!("the counts of mailing {} are no longer forgotten, {author}", removed.name());
             done.mailing = Some(removed);
         }),
         Order::Forget(Allow { seconds, .. }) => {
             let signatures = known.signatures.iter().map(ToString::to_string).collect();
             let mailing = Allowance { signatures, since: now, until: until(seconds), by, reason };
-            log::warn!("the counts of mailing {} start over, {who}", mailing.name());
+            log::warn!("the counts of mailing {} start over, {author}", mailing.name());
             done.mailing = Some(mailing.clone());
             let most = before.iter().copied().max().unwrap_or_default();
             let body = before.first().copied().unwrap_or_default();
@@ -123,7 +123,7 @@ fn carry_out(
             done.mailing = Some(allowance.clone());
             let allowed = orders.allow(allowance);
             if let (Ok(()) | Err(Failure::NotKept { .. }), Some(mailing)) = (&allowed, &done.mailing) {
-                log::info!("mailing {} is allowed, {who}", mailing.name());
+                log::info!("mailing {} is allowed, {author}", mailing.name());
             }
             allowed
         }

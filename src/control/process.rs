@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What every process tells Prometheus, by the names that its own libraries use; from /proc.
+//! Metrics that every process has, under the names of Prometheus' own libraries; from /proc.
 
 use super::exposition::Text;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::sync::LazyLock;
 
-/// What the kernel says of this process; what it does not say is left out.
+/// Writes the kernel's data about this process; missing data are omitted.
 pub(super) fn process_metrics(text: &mut Text) {
     let memory = |text: &mut Text, name: &str, help: &str, bytes: Option<u64>| {
         if let Some(bytes) = bytes {
@@ -37,17 +37,17 @@ pub(super) fn process_metrics(text: &mut Text) {
         );
     }
     let open = fs::read_dir("/proc/self/fd").map(|files| files.count() as u64).ok();
-    // One of them is that of the directory itself.
+    // One of them is the directory itself.
     memory(text, "process_open_fds", "Open files.", open.map(|open| open.saturating_sub(1)));
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     memory(text, "process_max_fds", "Files that may be open.", most);
 }
 
-/// What proc(5) says in `stat`.
+/// Fields of proc(5)'s `stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     cpu_ticks: u64,
-    /// Since the machine was started.
+    /// Ticks since the machine was started.
     start_ticks: u64,
     virtual_bytes: u64,
     resident_pages: u64,
@@ -55,7 +55,7 @@ struct Stat {
 
 impl Stat {
     fn read(text: &str) -> Option<Self> {
-        // The name of the program stands in brackets, and may have any letter.
+        // The name of the program is in brackets, and may contain any letter.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         // The state is field 3 of proc(5).
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
@@ -68,8 +68,8 @@ impl Stat {
     }
 }
 
-/// When the machine was started, in seconds since 1970, as it seems when it is first asked for. By clocks, since systemd's hardening hides
-/// all of /proc but what is of processes.
+/// The start of the machine, in seconds since 1970, computed at the first use. By clocks, since systemd's hardening hides all of /proc but the
+/// processes.
 static BOOT: LazyLock<f64> = LazyLock::new(|| {
     let seconds = |clock| {
         let time = clock_gettime(clock);

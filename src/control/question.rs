@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is asked on the control socket, and what is answered.
+//! Questions on the control socket, and their answers.
 
 use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
-use super::reports::{ReportsAsked, Whose};
+use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
 use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
 use serde::{Deserialize, Serialize};
@@ -14,25 +14,25 @@ use std::io;
 pub(super) enum Question {
     /// The counts of these signatures.
     Counts(Vec<String>),
-    /// The same as far as the daemon has them, without asking others.
+    /// The same without asking other servers.
     Held(Vec<String>),
-    /// What the daemon can say of itself, with estimates of false bulk at this threshold.
+    /// The daemon's status, with estimates of false bulk at this threshold.
     Status(u32),
-    /// All of the ledger, in frames behind the answer.
+    /// The whole ledger, in frames behind the answer.
     Backup,
-    /// Which of these pairs of a user and somebody the user wrote to there are.
+    /// Which of these pairs of a user and a correspondent exist.
     Correspondents(Vec<u64>),
-    /// What somebody says of the message that follows.
+    /// A user's report on the message that follows.
     Report(Report),
-    /// What was said.
+    /// The user reports.
     Reports(ReportsAsked),
-    /// Who spoke of the mailing whose name begins so.
+    /// The reporters of the mailing whose name has this prefix.
     Mailing(String),
-    /// All that somebody said is to be taken back.
-    Forget(Whose),
-    /// A user is to be trusted in full.
-    Vouch(Whose),
-    /// An order of the administrator, with a message behind it where it is about one.
+    /// Withdraw all reports of a reporter.
+    Forget(ReporterRef),
+    /// Trust a user fully.
+    Vouch(ReporterRef),
+    /// An order of the administrator, with a message behind it if the order needs one.
     Order(Given),
 }
 
@@ -45,17 +45,18 @@ pub(super) enum Answer {
     Reported(Reported),
     Correspondents(Vec<bool>),
     Reports(Box<Overview>),
-    Spoken(Box<SpokenOf>),
+    #[serde(rename = "spoken")]
+    Mailing(Box<SpokenOf>),
     Forgotten(TakenBack),
     Vouched(bool),
     Ordered(Box<Ordered>),
-    /// It cannot be told who or what is meant.
+    /// The reporter or mailing is unknown or ambiguous.
     Unclear(String),
     Error(String),
 }
 
 impl Answer {
-    /// As it travels.
+    /// Returns the answer as one line of JSON.
     pub(super) fn line(&self) -> io::Result<Vec<u8>> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

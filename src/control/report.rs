@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody says of a message: a question of one line, then the message, then an answer of one line.
+//! A user's report on a message: a question of one line, then the message, then an answer of one line.
 
 use super::question::{Answer, Question};
 use super::reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-/// Bytes of an answer at most.
+/// Size limit of an answer in bytes.
 const MAX_ANSWER: u64 = 8 << 20;
 
-/// How long a message may take to come, and to be counted.
+/// Time limit for receiving a message, and for counting it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Reads the message of a report, and has it counted.
@@ -26,7 +26,7 @@ pub(super) async fn answer(
             format!("expected a message of {MAX_REPORTED} bytes at most, from a name of {MAX_REPORTER}");
         return Ok(Answer::Error(why));
     }
-    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message does not come");
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the message did not arrive in time");
     let bytes = tokio::time::timeout(PATIENCE, read_message(reader, report.length)).await.map_err(slow)??;
     let Some(take) = take else {
         return Ok(Answer::Error("a signature server has no users, ask a milter".to_owned()));
@@ -34,7 +34,7 @@ pub(super) async fn answer(
     Ok(Answer::Reported(take(report, bytes).await))
 }
 
-/// Reads a message of so many bytes, which are within a bound.
+/// Reads a message of `length` bytes; the caller has checked the bound.
 pub(super) async fn read_message(reader: &mut (impl AsyncRead + Unpin), length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(length).read_to_end(&mut bytes).await?;
@@ -44,11 +44,11 @@ pub(super) async fn read_message(reader: &mut (impl AsyncRead + Unpin), length: 
     Ok(bytes)
 }
 
-/// Tells the daemon behind the control socket `path` what somebody says of a message.
+/// Sends a user's report on a message to the daemon behind the control socket `path`.
 ///
 /// # Errors
-/// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or there is no answer. Then it may
-/// have been counted, and can be said again.
+/// If nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or there is no answer. In the latter case the
+/// report may have been counted, and can be sent again.
 pub async fn report(path: &Path, report: &Report, message: &[u8]) -> io::Result<Reported> {
     match exchange(path, &Question::Report(report.clone()), message).await? {
         Answer::Reported(reported) => Ok(reported),
@@ -57,7 +57,7 @@ pub async fn report(path: &Path, report: &Report, message: &[u8]) -> io::Result<
     }
 }
 
-/// Asks a question with a message behind it.
+/// Sends a question with a message behind it; returns the answer.
 pub(super) async fn exchange(path: &Path, question: &Question, message: &[u8]) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(path).await?;
     let mut question = serde_json::to_vec(question)?;
@@ -65,7 +65,7 @@ pub(super) async fn exchange(path: &Path, question: &Question, message: &[u8]) -
     stream.write_all(&question).await?;
     let mut line = Vec::new();
     let exchange = async {
-        // Who refuses it by its first line reads no further; what it says is there all the same.
+        // A daemon that refuses the first line stops reading, but its answer can still be read.
         let written = stream.write_all(message).await;
         let mut reader = BufReader::new(&mut stream).take(MAX_ANSWER);
         let read = reader.read_until(b'\n', &mut line).await;

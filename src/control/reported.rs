@@ -1,67 +1,67 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody says of a message, and what became of it: the words of the question and of its answer.
+//! A user's report on a message, and its result, as the control socket has them.
 
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 
-/// Bytes of a message that is reported: the longest body that is read of one, 32 MiB, and its header.
+/// Size limit of a reported message: the longest body that is read, 32 MiB, and its header.
 pub const MAX_REPORTED: u64 = 36 << 20;
 
-/// Bytes of a reporter's name at most.
+/// Length limit of a reporter's name, in bytes.
 pub const MAX_REPORTER: usize = 1024;
 
-/// Who says what of the message that follows.
+/// A report on the message that follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Report {
     /// The user's name: any bytes.
     pub user: Vec<u8>,
-    /// Whether it is spam; else it is none.
+    /// Whether the message is reported as spam; else as not spam.
     pub spam: bool,
-    /// Whether mail of one's own may be meant.
+    /// Whether your own mail may be reported.
     pub force: bool,
-    /// Whether only what this user said before is taken back.
+    /// Whether only earlier reports of this user are withdrawn.
     pub forget: bool,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub length: u64,
 }
 
-/// What became of it. The numbers are of signatures; it is on disk.
+/// The result of a report, which is on disk. The numbers count signatures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reported {
-    /// Of the message.
+    /// Signatures of the message.
     pub signatures: usize,
-    /// For which the word was counted.
+    /// Signatures for which the report was counted.
     pub counted: usize,
-    /// For which what the user said before was taken back.
+    /// Signatures for which an earlier report of the user was withdrawn.
     pub taken_back: usize,
-    /// For which the user had said so before.
+    /// Signatures that the user had already reported.
     pub known: usize,
-    /// For which the user changed their mind too often.
+    /// Signatures for which the user changed the report too often.
     pub too_often: usize,
-    /// For which there is no room.
+    /// Signatures for which there is no room.
     pub no_room: usize,
-    /// For which the word weighs nothing.
+    /// Signatures for which the weight of the report is zero.
     #[serde(default)]
     pub weightless: usize,
-    /// What the word weighs, of a whole one.
+    /// The weight of the report; 1 is a whole one.
     #[serde(default)]
     pub weight: f64,
-    /// Whether other servers are told.
+    /// Whether the report is sent to other servers.
     pub shared: bool,
-    /// Why nothing was counted, if nothing was.
+    /// Why nothing was counted, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Whether the same may be counted later, since it is for no fault of the message.
+    /// Whether the same report may be counted later, since the failure is not due to the message.
     #[serde(default)]
     pub later: bool,
-    /// Whether that is tomorrow, since the user said enough today.
+    /// Whether that is tomorrow, since the user sent too many reports today.
     #[serde(default)]
     pub too_many: bool,
 }
 
-/// Counts what somebody says of a message.
+/// Counts a user's report on a message.
 pub type TakeReport =
     Box<dyn Fn(Report, Vec<u8>) -> Pin<Box<dyn Future<Output = Reported> + Send>> + Send + Sync>;

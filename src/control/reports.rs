@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the administrator asks of what was said, and has taken back.
+//! The administrator's questions about user reports, and their withdrawal.
 
 use bulkmark_counts::{Asked, Overview, SpokenOf, TakenBack, Unclear};
 use bulkmark_ledger::{Ledger, LedgerError, now};
@@ -8,61 +8,62 @@ use serde::{Deserialize, Serialize};
 
 const DAY: u64 = 86_400;
 
-/// Whose reports are meant.
+/// The reporter of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Whose {
-    /// Those of whoever has this name, behind what kind of reporter it is, such as `user:`.
+pub enum ReporterRef {
+    /// The reporter's name, after the kind of reporter, such as `user:`.
     Name(Vec<u8>),
-    /// Those of the one whose hash begins so.
+    /// The beginning of the reporter's hash.
     Hash(String),
 }
 
-/// What is asked for.
+/// A question for user reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReportsAsked {
-    /// Only of this reporter.
-    pub whose: Option<Whose>,
-    /// Of so many days.
+    /// Only those of this reporter.
+    #[serde(rename = "whose")]
+    pub reporter: Option<ReporterRef>,
+    /// Only those of so many days.
     pub days: u32,
 }
 
-/// By which number the ledger knows the reporter with this name.
+/// Returns the ledger's number of the reporter with this name.
 pub type NameReporter = Box<dyn Fn(&[u8]) -> ReporterId + Send + Sync>;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// It cannot be told who or what is meant.
+    /// The reporter or mailing is unknown or ambiguous.
     #[error("{0}")]
     Unclear(#[from] Unclear),
-    /// The ledger does not tell.
+    /// The ledger does not answer.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
-    /// Trust is earned by users alone.
+    /// Only users can be trusted.
     #[error("this reporter is a {0}; only users can be vouched for")]
     NoUser(ReporterKind),
-    /// It did not take all of it back.
-    #[error("{0}; what is not taken back yet can be, by the same command")]
+    /// Some reports are not withdrawn.
+    #[error("{0}; repeat the command to withdraw the remaining reports")]
     Forgetting(LedgerError),
 }
 
-async fn find(ledger: &Ledger, name: &NameReporter, whose: Whose) -> Result<ReporterId, Failure> {
-    match whose {
-        Whose::Name(of) => Ok(name(&of)),
-        Whose::Hash(prefix) => Ok(ledger.reporter_of(prefix).await??),
+async fn find(ledger: &Ledger, name: &NameReporter, reporter: ReporterRef) -> Result<ReporterId, Failure> {
+    match reporter {
+        ReporterRef::Name(text) => Ok(name(&text)),
+        ReporterRef::Hash(prefix) => Ok(ledger.reporter_of(prefix).await??),
     }
 }
 
-/// What was said.
+/// Returns the user reports.
 pub(super) async fn overview(
     ledger: &Ledger,
     name: &NameReporter,
     asked: ReportsAsked,
 ) -> Result<Overview, Failure> {
-    let reporter = match asked.whose {
-        Some(whose) => Some(find(ledger, name, whose).await?),
+    let reporter = match asked.reporter {
+        Some(reporter) => Some(find(ledger, name, reporter).await?),
         None => None,
     };
     let now = now();
@@ -70,22 +71,30 @@ pub(super) async fn overview(
     Ok(ledger.overview(Asked { since, reporter, now }).await?)
 }
 
-/// Who spoke of the mailing whose name begins so.
-pub(super) async fn spoken_of(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
-    Ok(ledger.spoken_of(prefix, now()).await??)
+/// Returns the reporters of the mailing whose name has this prefix.
+pub(super) async fn mailing_reports(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
+    Ok(ledger.mailing_reports(prefix, now()).await??)
 }
 
-/// Trusts a user in full. False if there is no place for more reporters.
-pub(super) async fn vouch(ledger: &Ledger, name: &NameReporter, whose: Whose) -> Result<bool, Failure> {
-    let reporter = find(ledger, name, whose).await?;
+/// Trusts a user fully. False if there is no place for more reporters.
+pub(super) async fn vouch(
+    ledger: &Ledger,
+    name: &NameReporter,
+    reporter: ReporterRef,
+) -> Result<bool, Failure> {
+    let reporter = find(ledger, name, reporter).await?;
     if reporter.kind() != ReporterKind::User {
         return Err(Failure::NoUser(reporter.kind()));
     }
     Ok(ledger.vouch(reporter, now()).await?)
 }
 
-/// Takes all back that somebody said.
-pub(super) async fn forget(ledger: &Ledger, name: &NameReporter, whose: Whose) -> Result<TakenBack, Failure> {
-    let reporter = find(ledger, name, whose).await?;
+/// Withdraws all reports of a reporter.
+pub(super) async fn forget(
+    ledger: &Ledger,
+    name: &NameReporter,
+    reporter: ReporterRef,
+) -> Result<TakenBack, Failure> {
+    let reporter = find(ledger, name, reporter).await?;
     ledger.forget(reporter, now()).await.map_err(Failure::Forgetting)
 }

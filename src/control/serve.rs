@@ -17,35 +17,35 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 
-/// Bytes of one question; that for all signatures of a message is about 1,000.
+/// Length limit of a question in bytes; one for all signatures of a message has about 1,000.
 const MAX_LINE: u64 = 16 << 10;
 
-/// Askers at a time.
+/// Clients at a time.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Backups at a time: each has the file grow by what is written meanwhile.
+/// Backups at a time: during each the file grows by all that is written.
 const BACKUPS: usize = 1;
 
-/// Messages that are reported at a time: each is in memory, all of it.
+/// Reported messages at a time: each is in memory as a whole.
 const REPORTS: usize = 4;
 
-/// How long an asker may take for one question.
+/// Time limit for reading one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a server says that is asked of users.
+/// The answer of a server to a question about users.
 const NO_USERS: &str = "a signature server has no users, ask a milter";
 
-/// Owner and group may ask.
+/// Owner and group may connect.
 const MODE: u32 = 0o660;
 
-/// A bound control socket; the file goes when it is dropped.
+/// A bound control socket; its file is removed when it is dropped.
 #[derive(Debug)]
 pub struct Control {
     socket: Arc<Socket>,
     turns: Arc<Turns>,
 }
 
-/// How many of what takes much may be done at a time.
+/// Bounds of expensive requests.
 #[derive(Debug)]
 struct Turns {
     backups: Semaphore,
@@ -53,10 +53,10 @@ struct Turns {
 }
 
 impl Control {
-    /// Binds the socket. Its directory is made when it is missing and that above it is not.
+    /// Binds the socket. A missing directory is created if its parent exists.
     ///
     /// # Errors
-    /// When the path cannot be used or somebody listens there.
+    /// If the path cannot be used or somebody listens there.
     pub async fn bind(path: &Path) -> io::Result<Self> {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
@@ -65,16 +65,16 @@ impl Control {
         Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?), turns: Arc::new(turns) })
     }
 
-    /// Answers questions for ever.
+    /// Answers questions. Never returns.
     pub async fn serve(&self, daemon: Arc<Daemon>) {
         let serve = |accepted: Accepted, member: Member| {
             let (daemon, turns) = (Arc::clone(&daemon), Arc::clone(&self.turns));
             async move {
-                // An asker that goes away is nobody's fault.
+                // A client that goes away is no error.
                 let _ = answer_all(accepted.stream, &member, &daemon, &turns).await;
             }
         };
-        // Whoever connects and asks nothing makes room for others.
+        // Connections without requests make room for new ones.
         let bounds = Bounds { all: MAX_CONNECTIONS, address: usize::MAX, known: usize::MAX };
         serve_seated(Arc::clone(&self.socket), Crowd::new(bounds), std::future::pending(), serve).await;
     }
@@ -97,7 +97,7 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
                 Err(_) => Answer::Error("another backup is being made".to_owned()),
             },
             Ok(Question::Report(question)) => {
-                // A socket is closed once nobody asks any more; who waits for a turn is not slow.
+                // A connection is closed once its client is gone; waiting for a permit does not count as slow.
                 let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
                 report::answer(&mut reader, question, daemon.reports.as_ref()).await?
             }
@@ -108,20 +108,22 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
-        // Whoever does not take the answer makes room, too.
+        // Clients that do not read the answer make room, too.
         drop(busy);
         writer.write_all(&answer.line()?).await?;
     }
 }
 
-/// The answer to a question of what was said, and by whom.
-async fn said(question: Question, ledger: &Ledger, name: &NameReporter) -> Result<Answer, Failure> {
+/// Answers a question about user reports and reporters.
+async fn user_reports(question: Question, ledger: &Ledger, name: &NameReporter) -> Result<Answer, Failure> {
     Ok(match question {
         Question::Reports(asked) => Answer::Reports(Box::new(reports::overview(ledger, name, asked).await?)),
-        Question::Mailing(prefix) => Answer::Spoken(Box::new(reports::spoken_of(ledger, prefix).await?)),
-        Question::Forget(whose) => Answer::Forgotten(reports::forget(ledger, name, whose).await?),
-        Question::Vouch(whose) => Answer::Vouched(reports::vouch(ledger, name, whose).await?),
-        _ => Answer::Error("the question is another one".to_owned()),
+        Question::Mailing(prefix) => {
+            Answer::Mailing(Box::new(reports::mailing_reports(ledger, prefix).await?))
+        }
+        Question::Forget(reporter) => Answer::Forgotten(reports::forget(ledger, name, reporter).await?),
+        Question::Vouch(reporter) => Answer::Vouched(reports::vouch(ledger, name, reporter).await?),
+        _ => Answer::Error("unexpected question".to_owned()),
     })
 }
 
@@ -145,20 +147,22 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Err(e) => error(e.to_string()),
         },
         Question::Correspondents(pairs) => match &daemon.correspondents {
-            Some(correspondents) => Answer::Correspondents(correspondents.know(&pairs, now())),
+            Some(correspondents) => Answer::Correspondents(correspondents.contains(&pairs, now())),
             None => error(NO_USERS.to_owned()),
         },
         Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) | Question::Vouch(_) => {
             match &daemon.reporter {
-                Some(name) => said(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
-                    e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
-                    e => error(e.to_string()),
-                }),
+                Some(name) => {
+                    user_reports(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
+                        e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
+                        e => error(e.to_string()),
+                    })
+                }
                 None => error(NO_USERS.to_owned()),
             }
         }
         Question::Report(_) | Question::Order(_) => error("a report has a message behind it".to_owned()),
-        // It is no answer of one line.
-        Question::Backup => error("a backup is asked for by itself".to_owned()),
+        // A backup has more than one line of answer.
+        Question::Backup => error("a backup needs a separate connection".to_owned()),
     }
 }

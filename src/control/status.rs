@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a daemon can say of itself.
+//! The status of a daemon.
 
 use super::ordered::KnowMailing;
 use super::reported::TakeReport;
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a disk may take for something before it is said to hang.
+/// Time after which a disk is reported to hang.
 pub const DISK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the ledger may take to tell of itself.
+/// Time limit for the ledger's status.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a server may take to say how far it is.
+/// Time limit for another server's versions.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is said of a ledger that cannot be written.
+/// The ailment of a ledger that cannot be written.
 const DISK_FAILED: &str = "the ledger's disk failed";
 
 /// Accounts that are listed.
@@ -40,22 +40,22 @@ const MOST_ACCOUNTS: usize = 20;
 pub struct ClientStatus {
     /// Its name.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: String,
     /// The limits of a partner.
     pub limits: Option<String>,
-    /// Batches that were counted, or had been before.
+    /// Batches that were counted now or earlier.
     pub batches: u64,
     /// Signatures in them.
     pub signatures: u64,
     /// Requests that were refused.
     pub refused: u64,
-    /// Why the last of them was.
+    /// The reason of the last refusal.
     pub last_refusal: Option<String>,
-    /// Whether nothing is taken of it, since its signatures are made up.
+    /// Whether its reports are ignored, because its signatures are made up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made_up: bool,
-    /// Seconds since it asked for anything.
+    /// Seconds since its last request.
     pub heard_seconds_ago: Option<u64>,
 }
 
@@ -63,12 +63,12 @@ pub struct ClientStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RefusedStatus {
-    /// How many, by the codes of docs/protocol.md.
+    /// Their number, by the codes of docs/protocol.md.
     pub requests: BTreeMap<String, u64>,
-    /// The address that tried a token last that nobody has; "unix" of a Unix socket.
+    /// The address that last tried an unknown token; "unix" for a Unix socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_invalid_token_from: Option<String>,
-    /// How long ago that was.
+    /// Seconds since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_invalid_token_seconds_ago: Option<u64>,
 }
@@ -79,103 +79,103 @@ pub struct RefusedStatus {
 pub struct DaemonStatus {
     /// "milter", "interfaces" or "server".
     pub role: String,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
     /// Seconds since it was started.
     pub uptime_seconds: u64,
-    /// Why it counts nothing; none while it counts.
+    /// Why it does not count; none while it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ailment: Option<String>,
-    /// Where it listens, as the system has it.
+    /// The address on which it listens, from the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listens: Option<String>,
-    /// What all who share counts agree in.
+    /// The parameters on which all members of a federation agree.
     pub parameters: String,
-    /// How far each origin is counted.
+    /// The counted version of each origin.
     pub versions: BTreeMap<String, u64>,
     /// The counts.
     pub ledger: bulkmark_ledger::Status,
-    /// Upstream servers of a milter, peers of a server.
+    /// The upstream servers of a milter, peers of a server.
     pub links: Vec<LinkStatus>,
-    /// Of a machine of a fleet; `links` has the connection to its log.
+    /// The fleet of this machine; `links` has the connection to its log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetStatus>,
-    /// Seconds since any of them said anything, or since the start; none without them.
+    /// Seconds since any server answered, or since the start; none without servers.
     #[serde(default)]
     pub staleness_seconds: Option<u64>,
     /// Clients of a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientStatus>,
-    /// What a server refused.
+    /// Requests that a server refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedStatus>,
-    /// Accounts that sent bulk to others lately, those over their limit first.
+    /// Accounts that sent bulk to other domains lately, those over their limit first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountStatus>,
-    /// Pairs of a user and somebody the user wrote to.
+    /// The number of pairs of a user and a correspondent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correspondents: Option<usize>,
-    /// What traps made of mail.
+    /// Results of messages to traps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traps: Option<TrapStatus>,
-    /// Clients that may be mail servers of one's own in front of this one, and are not in `relays`.
+    /// Clients that may be your own mail servers in front of this one, and are missing in `relays`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub likely_relays: Vec<LikelyRelay>,
     /// Interfaces of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceStatus>,
-    /// Whether nothing is refused for a while.
+    /// The pause, if nothing is refused for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// Mailings that are never refused.
+    /// The number of mailings that are never refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<usize>,
 }
 
-/// What a daemon is made of, as far as it can tell of it.
+/// The parts of a daemon that its status is about.
 pub struct Parts {
     /// The name of its command: "milter", "interfaces" or "server".
     pub name: &'static str,
-    /// What its ledger is for.
+    /// The role of its ledger.
     pub role: Role,
-    /// Where it listens, as the system has it.
+    /// The address on which it listens, from the system.
     pub address: String,
-    /// What all who share counts agree in.
+    /// The parameters on which all members of a federation agree.
     pub parameters: Parameters,
     /// The counts.
     pub ledger: Ledger,
-    /// The directory of their file.
+    /// The directory of the ledger's file.
     pub state_dir: PathBuf,
     /// Connections to other servers.
     pub links: Arc<Links>,
     /// Those servers, in the same order.
     pub servers: Vec<Arc<Remote>>,
-    /// A fleet that it is one of, whose log is the first of `links`.
+    /// Its fleet, whose log is the first of `links`.
     pub fleet: Option<Arc<Fleet>>,
-    /// Who is asked for counts that are not held here.
+    /// Asks other servers for counts that are not held here.
     pub asks: Option<Arc<Asks>>,
-    /// The clients of a server; a milter has none.
+    /// Returns the clients of a server; empty on a milter.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
-    /// What a server refused; none of a milter.
+    /// Returns the requests that a server refused; none on a milter.
     pub refused: Box<dyn Fn() -> Option<RefusedStatus> + Send + Sync>,
-    /// Whom the users of a milter wrote to.
+    /// The correspondents of a milter's users.
     pub correspondents: Option<Arc<Correspondents>>,
-    /// Who counts what users say; a server has none.
+    /// Counts user reports; none on a server.
     pub reports: Option<TakeReport>,
-    /// Who knows by which number the ledger has them; a server does not.
+    /// Returns the ledger's number of a reporter; none on a server.
     pub reporter: Option<NameReporter>,
-    /// What the administrator ordered; a server refuses nothing.
+    /// The administrator's orders; none on a server, which refuses nothing.
     pub orders: Option<Arc<Orders>>,
-    /// Who makes the signatures of a message whose mailing is allowed.
+    /// Makes the signatures of a message whose mailing is allowed.
     pub know_mailing: Option<KnowMailing>,
-    /// What it did.
+    /// The activity since the start.
     pub activity: Arc<Activity>,
 }
 
-/// What a daemon knows of itself.
+/// A running daemon.
 pub struct Daemon {
     started: Instant,
-    /// The same, in seconds since 1970.
+    /// The start in seconds since 1970.
     pub(super) started_at: u64,
     parts: Parts,
 }
@@ -189,40 +189,40 @@ impl Deref for Daemon {
 }
 
 impl Daemon {
-    /// One that begins now.
+    /// Creates a daemon that starts now.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self { started: Instant::now(), started_at: bulkmark_ledger::now(), parts }
     }
 
-    /// Whether it is a server; else it is a milter, or has interfaces alone.
+    /// Whether it is a server; else it is a milter, or has only interfaces.
     #[must_use]
     pub fn is_server(&self) -> bool {
         self.role == Role::Server
     }
 
-    /// The orders in force.
+    /// Returns the orders in force.
     #[must_use]
     pub fn in_force(&self) -> All {
         self.orders.as_ref().map(|orders| orders.all(bulkmark_ledger::now())).unwrap_or_default()
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     #[must_use]
     pub fn uptime(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
-    /// What is known of its disk.
+    /// Returns the state of its disk.
     #[must_use]
     pub fn disk(&self) -> Option<Disk> {
         Disk::of(&self.state_dir)
     }
 
-    /// All of it; estimates of false bulk for a `threshold` only. Asks the other servers how far they are.
+    /// Returns the whole status, with estimates of false bulk for a `threshold` only. Asks the other servers for their versions.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<DaemonStatus, LedgerError> {
         let ledger = self.ask_ledger(threshold).await?;
         let mut links = self.links.status();
@@ -236,7 +236,7 @@ impl Daemon {
         }
         let orders = self.in_force();
         Ok(DaemonStatus {
-            ailment: self.ailment().map(|what| self.ledger.fault().unwrap_or_else(|| what.to_owned())),
+            ailment: self.ailment().map(|ailment| self.ledger.fault().unwrap_or_else(|| ailment.to_owned())),
             listens: Some(self.address.clone()).filter(|address| !address.is_empty()),
             links,
             fleet,
@@ -254,26 +254,26 @@ impl Daemon {
         })
     }
 
-    /// Of what the counts of these signatures are made up. What is not held here is asked, if others may be told of them.
+    /// Returns the shares of these signatures' counts. With `ask`, other servers are asked for counts that are not held here.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn shares(&self, signatures: Vec<Signature>, ask: bool) -> Result<Vec<Shares>, LedgerError> {
         let asks = self.asks.as_deref().filter(|_| ask);
         bulkmark_sync::shares(&self.ledger, asks, signatures, Instant::now() + PATIENCE).await
     }
 
-    /// What everybody may know who may read: nothing of addresses, links and clients.
+    /// Returns the public part of the status, without addresses, links and clients.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn public_status(&self) -> Result<DaemonStatus, LedgerError> {
         let mut ledger = self.ask_ledger(None).await?;
         ledger.limited.clear();
         Ok(self.outline(ledger))
     }
 
-    /// What the ledger tells of itself. One whose disk hangs would never answer.
+    /// Asks the ledger for its status. A ledger whose disk hangs would never answer.
     async fn ask_ledger(&self, threshold: Option<u32>) -> Result<bulkmark_ledger::Status, LedgerError> {
         match tokio::time::timeout(LEDGER_PATIENCE, self.ledger.status(threshold)).await {
             Ok(status) => status,
@@ -289,7 +289,7 @@ impl Daemon {
         }
     }
 
-    /// What keeps it from counting; none while it can.
+    /// Returns why it cannot count; none while it can.
     #[must_use]
     pub fn ailment(&self) -> Option<&'static str> {
         if !self.ledger.is_available() {
@@ -333,7 +333,7 @@ async fn ask(server: Arc<Remote>) -> Option<BTreeMap<String, u64>> {
     BTreeMap::deserialize(versions).ok()
 }
 
-/// How many updates are known there and not here.
+/// Returns how many updates `theirs` has beyond `ours`.
 fn behind(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> u64 {
     let missing = |(origin, &version): (&String, &u64)| {
         version.saturating_sub(ours.get(origin).copied().unwrap_or_default())
@@ -341,7 +341,7 @@ fn behind(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> u64 {
     theirs.iter().map(missing).fold(0, u64::saturating_add)
 }
 
-/// What a disk has, and what the ledger takes of it.
+/// The space of a disk, and of the ledger on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Disk {
@@ -354,7 +354,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Of the ledger in this directory; none where the system does not tell.
+    /// Reads the disk of the ledger in this directory; none if the system does not answer.
     fn of(directory: &Path) -> Option<Self> {
         let system = rustix::fs::statvfs(directory).ok()?;
         let ledger = directory.join(FILE_NAME).metadata().ok()?.len();
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behind_is_what_is_missing_here() {
+    fn behind_counts_the_missing_updates() {
         let versions = |list: &[(&str, u64)]| list.iter().map(|&(o, v)| (o.to_owned(), v)).collect();
         assert_eq!(behind(&versions(&[("a", 5), ("b", 2)]), &versions(&[("a", 7), ("b", 1), ("c", 3)])), 5);
         assert_eq!(behind(&versions(&[]), &versions(&[])), 0);

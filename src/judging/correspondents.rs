@@ -34,10 +34,10 @@ pub(super) async fn remember(
     let Some(sender) = envelope.sender.as_deref().filter(|sender| sender.contains('@')) else { return };
     let user = rules.mailboxes.mailbox(sender);
     let others: Vec<String> = recipients.iter().map(|to| rules.mailboxes.mailbox(to)).collect();
-    let is_new = service.correspondents.write(&user, others.iter().map(|to| &**to), bulkmark_ledger::now());
+    let is_new = service.correspondents.record(&user, others.iter().map(|to| &**to), bulkmark_ledger::now());
     if is_new {
         let correspondents = Arc::clone(&service.correspondents);
-        let keep = tokio::task::spawn_blocking(move || correspondents.keep());
+        let keep = tokio::task::spawn_blocking(move || correspondents.flush());
         if timeout_at(deadline, keep).await.is_err() {
             log::warn!("{}: to whom it was written is not on disk yet, which does not answer", envelope.id());
         }
@@ -153,7 +153,7 @@ pub(super) async fn forget(service: &Service, pairs: &[u64]) {
     if service.correspondents.forget(pairs) {
         let correspondents = Arc::clone(&service.correspondents);
         // A panic there has told of itself.
-        let _ = tokio::task::spawn_blocking(move || correspondents.keep()).await;
+        let _ = tokio::task::spawn_blocking(move || correspondents.flush()).await;
     }
 }
 
@@ -169,6 +169,6 @@ pub(super) fn correspondences(
     }
     let all = content.possible_correspondences(envelope);
     let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = correspondents.know(&pairs, bulkmark_ledger::now());
+    let known = correspondents.contains(&pairs, bulkmark_ledger::now());
     all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
 }

@@ -90,7 +90,7 @@ pub(super) async fn say(
     let nominations =
         vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
     let saying = Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
-    let said = service.ledger.say(saying).await;
+    let said = service.ledger.submit(saying).await;
     service.activity.words.add(side == Side::Spam, became(said.as_ref().ok()));
     said
 }

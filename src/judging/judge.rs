@@ -233,7 +233,7 @@ impl Case<'_> {
                 if rules.on_failure == OnFailure::Tempfail && !is_asked {
                     // The report may still be counted, and the message comes again. The ledger takes one after the other.
                     let ledger = ledger.clone();
-                    tokio::spawn(async move { ledger.refused(keys, now).await });
+                    tokio::spawn(async move { ledger.record_refused(keys, now).await });
                 }
                 return (self.timeout("the ledger's answer"), reported);
             }
@@ -422,7 +422,7 @@ impl Case<'_> {
 
     /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.
     async fn remember_refused(&self, keys: Vec<RetryKey>, ledger: Ledger) {
-        let why = match timeout_at(self.deadline, ledger.refused(keys, self.now)).await {
+        let why = match timeout_at(self.deadline, ledger.record_refused(keys, self.now)).await {
             Ok(Ok(())) => return,
             Ok(Err(e)) => e.to_string(),
             Err(_) => "the ledger did not answer in time".to_owned(),

@@ -203,7 +203,7 @@ async fn say(
     let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
     let nothing_new = !is_heard;
     let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
-    let said = service.ledger.say(said).await?;
+    let said = service.ledger.submit(said).await?;
     if said.left_out > 0 && said.taken_back == 0 {
         return Err(Refused::TooMany);
     }

@@ -15,46 +15,46 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file in the state directory.
+/// The name of the file in the state directory.
 const FILE: &str = "orders.json";
 
-/// Where one that cannot be read is kept.
+/// The name for a file that cannot be read.
 const DAMAGED: &str = "orders.json.damaged";
 
-/// For the daemon and its group, whose commands ask when no daemon runs.
+/// Readable by the daemon and its group, whose commands read it when no daemon runs.
 const MODE: u32 = 0o640;
 
-/// Mailings at most.
+/// Mailings at most, in each list.
 const MOST: usize = 1000;
 
-/// Why an order is not in force, or not for long.
+/// Why an order is not in force, or ends with the next restart.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// There are too many.
+    /// There are too many orders.
     #[error(
         "{MOST} mailings are allowed or forgotten already, which is the most; remove one (bulkmark allow or bulkmark ledger forget: --list, --remove)"
     )]
     Full,
-    /// It has nothing to know a message by.
+    /// The order has no signature by which to recognise a message.
     #[error("it has no signature by which its mailing is known")]
     NoSignature,
-    /// No mailing has that name.
+    /// No mailing has this name.
     #[error("no such mailing begins with {0}; --list shows all")]
     Unknown(String),
     /// Several mailings have it.
     #[error("several such mailings begin with {0}; give more of it")]
     Unclear(String),
-    /// It holds, but not over a restart.
+    /// The order is in force, but could not be written to its file.
     #[error("it is in force, but ends with the next restart: cannot write {path}: {error}")]
     NotKept {
         /// The file.
         path: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }
 
-/// What messages are held against.
+/// Orders in the form in which messages are compared with them.
 #[derive(Debug, Default)]
 struct InForce {
     all: All,
@@ -65,23 +65,23 @@ struct InForce {
 impl InForce {
     fn new(all: All) -> Self {
         let allowed = Mailings::new(all.allowed.iter());
-        let forgotten = Mailings::new(all.forgotten.iter().map(|of| &of.mailing));
+        let forgotten = Mailings::new(all.forgotten.iter().map(|forgotten| &forgotten.mailing));
         Self { all, allowed, forgotten }
     }
 }
 
-/// Mailings, to be found by their signatures.
+/// Mailings, indexed by their signatures.
 #[derive(Debug, Default)]
 struct Mailings {
-    /// In the order in which they are kept.
+    /// The signatures of each mailing, in the order of the list.
     all: Vec<HashSet<Signature>>,
-    /// Which of them have a signature.
+    /// The indexes of the mailings with a signature.
     by_signature: HashMap<Signature, Vec<usize>>,
 }
 
 impl Mailings {
-    fn new<'a>(of: impl Iterator<Item = &'a Allowance>) -> Self {
-        let all: Vec<HashSet<_>> = of.map(|of| of.parsed().collect()).collect();
+    fn new<'a>(orders: impl Iterator<Item = &'a Allowance>) -> Self {
+        let all: Vec<HashSet<_>> = orders.map(|order| order.parsed().collect()).collect();
         let mut by_signature: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, signatures) in all.iter().enumerate() {
             signatures.iter().for_each(|&signature| by_signature.entry(signature).or_default().push(i));
@@ -89,13 +89,13 @@ impl Mailings {
         Self { all, by_signature }
     }
 
-    /// The numbers of those that a message is of, with these signatures that were seen so often. Costs a look for each signature, and more
-    /// only for mailings that have one of them.
+    /// Returns the indexes of the mailings of a message with these signatures and counts. Costs one lookup for each signature, and more only for
+    /// mailings with one of them.
     fn find(&self, signatures: &Signatures, counted: Option<&Seen>) -> Vec<usize> {
         if self.all.is_empty() {
             return Vec::new();
         }
-        let near = signatures.near.reported().chain(signatures.near.asked());
+        let near = signatures.near.reported().chain(signatures.near.looked_up());
         let all = signatures.body.ok().into_iter().chain(near);
         let candidates: HashSet<usize> =
             all.filter_map(|signature| self.by_signature.get(&signature)).flatten().copied().collect();
@@ -108,12 +108,12 @@ impl Mailings {
 pub struct Orders {
     state_dir: PathBuf,
     in_force: ArcSwap<InForce>,
-    /// Held while one is changed and written.
+    /// Held while the orders are changed and written.
     changing: Mutex<()>,
 }
 
 impl Orders {
-    /// Those in this state directory. If they cannot be read there are none, and the log says so.
+    /// Reads the orders in this state directory. If they cannot be read there are none, and this is logged.
     #[must_use]
     pub fn open(state_dir: &Path) -> Self {
         let all = Self::stored(state_dir).unwrap_or_else(|e| {
@@ -132,10 +132,10 @@ impl Orders {
         }
     }
 
-    /// Those that are kept in this state directory.
+    /// Returns the orders stored in this state directory.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If they cannot be read.
     pub fn stored(state_dir: &Path) -> io::Result<All> {
         match StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE)) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(All::default()),
@@ -144,28 +144,28 @@ impl Orders {
         }
     }
 
-    /// Those that are told by the daemon, for a command.
+    /// Wraps orders that a command received from the daemon.
     #[must_use]
     pub fn of(all: All) -> Self {
         let in_force = ArcSwap::from_pointee(InForce::new(all));
         Self { state_dir: PathBuf::new(), in_force, changing: Mutex::new(()) }
     }
 
-    /// Those that hold at this time, in seconds since 1970.
+    /// Returns the orders in force at this time, in seconds since 1970.
     #[must_use]
     pub fn all(&self, now: u64) -> All {
         self.in_force.load().all.clone().at(now)
     }
 
-    /// Whether nothing is refused at this time.
+    /// Whether there is a pause at this time.
     #[must_use]
     pub fn is_paused(&self, now: u64) -> bool {
         let in_force = self.in_force.load();
         in_force.all.pause.as_ref().is_some_and(|pause| pause.until.is_none_or(|until| until > now))
     }
 
-    /// Whether a message with these signatures, seen so often, is never refused at this time. Costs a look for each signature, and more
-    /// only for mailings that have one of them.
+    /// Whether a message with these signatures and counts is never refused at this time. Costs one lookup for each signature, and more only for
+    /// mailings with one of them.
     #[must_use]
     pub fn allow_message(&self, signatures: &Signatures, counted: Option<&Seen>, now: u64) -> bool {
         let in_force = self.in_force.load();
@@ -173,7 +173,7 @@ impl Orders {
         in_force.allowed.find(signatures, counted).into_iter().any(holds)
     }
 
-    /// The counts of a message with these signatures, without those that its mailing had when it was forgotten.
+    /// Returns the counts of a message with these signatures, minus the counts that its mailing had when it was forgotten.
     #[must_use]
     pub fn without_forgotten(
         &self,
@@ -188,22 +188,22 @@ impl Orders {
             let Forgotten { mailing, body, near } = &in_force.all.forgotten[i];
             if mailing.until.is_none_or(|until| until > now) {
                 left.body = left.body.map(|count| count.saturating_sub(*body));
-                // One that has such signatures is like itself at least.
+                // A message with such signatures counts itself at least.
                 left.near = left.near.map(|count| count.saturating_sub(*near).max(1.min(count)));
             }
         }
         left
     }
 
-    /// Has the counts of a mailing start over, in the place of an earlier such order.
+    /// Starts the counts of a mailing over, and replaces an earlier such order.
     ///
     /// # Errors
-    /// [`Failure::NoSignature`] and [`Failure::Full`]; [`Failure::NotKept`], and it is in force all the same.
+    /// [`Failure::NoSignature`] and [`Failure::Full`]; [`Failure::NotKept`] if the order is in force but not stored.
     pub fn forget(&self, forgotten: Forgotten) -> Result<(), Failure> {
         self.change(forgotten.mailing.since, |all| put(&mut all.forgotten, forgotten))
     }
 
-    /// Counts the mailing again whose name begins so, and all that was counted before.
+    /// Ends the order to forget for the mailing whose name has this prefix: its earlier counts are included again.
     ///
     /// # Errors
     /// As [`remove`](Self::remove).
@@ -211,10 +211,10 @@ impl Orders {
         self.change(now, |all| take(&mut all.forgotten, prefix)).map(|forgotten| forgotten.mailing)
     }
 
-    /// Begins a pause, in the place of one that there is.
+    /// Begins a pause, and replaces an earlier one.
     ///
     /// # Errors
-    /// [`Failure::NotKept`]: it is in force all the same.
+    /// [`Failure::NotKept`] if the pause is in force but not stored.
     pub fn pause(&self, pause: Pause) -> Result<(), Failure> {
         let now = pause.since;
         self.change(now, |all| {
@@ -223,7 +223,7 @@ impl Orders {
         })
     }
 
-    /// Ends the pause, and tells of it if there was one.
+    /// Ends the pause, and returns it if there was one.
     ///
     /// # Errors
     /// As [`pause`](Self::pause).
@@ -231,23 +231,23 @@ impl Orders {
         self.change(now, |all| Ok(all.pause.take()))
     }
 
-    /// Allows a mailing, in the place of one of the same name.
+    /// Allows a mailing, and replaces an order for one of the same name.
     ///
     /// # Errors
-    /// [`Failure::Full`] and [`Failure::NoSignature`]; [`Failure::NotKept`], and it is in force all the same.
+    /// [`Failure::Full`] and [`Failure::NoSignature`]; [`Failure::NotKept`] if the order is in force but not stored.
     pub fn allow(&self, allowance: Allowance) -> Result<(), Failure> {
         self.change(allowance.since, |all| put(&mut all.allowed, allowance))
     }
 
-    /// Allows the mailing no more whose name begins so, and tells of it.
+    /// Ends the permission of the mailing whose name has this prefix, and returns it.
     ///
     /// # Errors
-    /// [`Failure::Unknown`] and [`Failure::Unclear`]; [`Failure::NotKept`], and it is removed all the same.
+    /// [`Failure::Unknown`] and [`Failure::Unclear`]; [`Failure::NotKept`] if it is removed but not from the file.
     pub fn remove(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
         self.change(now, |all| take(&mut all.allowed, prefix))
     }
 
-    /// Changes the orders, here and in their file; what `change` refuses is not changed.
+    /// Changes the orders in memory and in their file; an error of `change` leaves them unchanged.
     fn change<T>(&self, now: u64, change: impl FnOnce(&mut All) -> Result<T, Failure>) -> Result<T, Failure> {
         let _turn = self.changing.lock();
         let mut all = self.all(now);
@@ -261,7 +261,7 @@ impl Orders {
     }
 }
 
-/// Puts an order for a mailing into its list, in the place of one for the same mailing.
+/// Puts an order for a mailing into its list, and replaces one for the same mailing.
 fn put<T: AsRef<Allowance>>(list: &mut Vec<T>, order: T) -> Result<(), Failure> {
     let mailing = order.as_ref();
     if mailing.parsed().next().is_none() {
@@ -275,7 +275,7 @@ fn put<T: AsRef<Allowance>>(list: &mut Vec<T>, order: T) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Takes out the order for the one mailing whose name begins so.
+/// Removes the order for the one mailing whose name has this prefix.
 fn take<T: AsRef<Allowance>>(list: &mut Vec<T>, prefix: &str) -> Result<T, Failure> {
     let mut found = (0..list.len()).filter(|&i| list[i].as_ref().name().starts_with(prefix));
     match (found.next(), found.next()) {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_holds_all_the_same() {
+    fn an_order_that_cannot_be_written_is_in_force() {
         let directory = tempfile::tempdir().unwrap();
         let orders = Orders::open(&directory.path().join("gone"));
         let failed = orders.pause(Pause { since: 1, until: None, by: String::new(), reason: String::new() });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the administrator ordered by a command, in force at once and kept over restarts: a pause, mailings that are never refused, and mailings whose counts start over.
+//! The administrator's orders, in force at once and kept over restarts: a pause, mailings that are never refused, and mailings whose counts
+//! start over.
 //!
-//! `order` has the words, and `book` those in force with their file in the state directory.
+//! `order` has their form, and `book` the orders in force with their file in the state directory.
 
 mod book;
 mod order;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The orders as they are kept, told and listed.
+//! The orders as they are stored, sent and listed.
 
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a reason or a name at most.
+/// Length limit of a reason or a name, in bytes.
 pub const MAX_TEXT: usize = 500;
 
-/// Nothing is refused for a while.
+/// A pause, during which nothing is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Pause {
     /// Its beginning, in seconds since 1970.
     pub since: u64,
-    /// Its end; none: until it is ended.
+    /// Its end; none: until `bulkmark resume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Who ordered it.
+    /// The user who ordered it.
     pub by: String,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -29,14 +29,14 @@ pub struct Pause {
 pub struct Allowance {
     /// Its signatures as text; the first names it.
     pub signatures: Vec<String>,
-    /// From when on, in seconds since 1970.
+    /// Its beginning, in seconds since 1970.
     pub since: u64,
-    /// Until when; none: until it is removed.
+    /// Its end; none: until it is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Who ordered it.
+    /// The user who ordered it.
     pub by: String,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -48,7 +48,7 @@ impl Allowance {
         self.signatures.first().map_or("", |first| first)
     }
 
-    /// Those of its signatures that are such.
+    /// Returns its valid signatures.
     pub fn parsed(&self) -> impl Iterator<Item = Signature> + '_ {
         self.signatures.iter().filter_map(|text| text.parse().ok())
     }
@@ -61,7 +61,7 @@ pub struct Forgotten {
     /// The mailing.
     #[serde(flatten)]
     pub mailing: Allowance,
-    /// Its counts at that time, which are taken off from now on: of its first signature, and the highest of all.
+    /// Its counts at that time, which are subtracted from now on: `body` of its first signature, `near` the highest of all.
     pub body: u32,
     /// See [`Self::body`].
     pub near: u32,
@@ -94,7 +94,7 @@ pub struct All {
 }
 
 impl All {
-    /// Without what has ended by then.
+    /// Removes the orders that have ended by then.
     #[must_use]
     pub fn at(mut self, now: u64) -> Self {
         let holds = |until: Option<u64>| until.is_none_or(|until| until > now);

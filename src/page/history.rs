@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the charts show, kept over a restart: counts of the last day by minutes and of the last month by hours, in one small file.
+//! The counts behind the charts, kept over a restart: of the last day by minutes and of the last month by hours, in one small file.
 //!
-//! It has nothing of messages. Losing it loses pictures, so it is written rarely, and what is damaged is left behind.
+//! It contains nothing of messages. Its loss only empties the charts, so it is written rarely, and a damaged file is ignored.
 
 use crate::activity::{Activity, SpanCount};
 use bulkmark_counts::{seal, unseal};
@@ -15,22 +15,22 @@ use std::time::Duration;
 /// The file in the state directory.
 const FILE: &str = "history";
 
-/// For the daemon and its group.
+/// Readable by the daemon and its group.
 const MODE: u32 = 0o640;
 
-/// How often it is written. A crash costs the charts so much.
+/// The time between two writes, and the most that a crash loses.
 const INTERVAL: Duration = Duration::from_secs(600);
 
-/// What it begins with: the number grows with its form.
+/// The first bytes of the file, with the version of its format.
 const MAGIC: &[u8; 8] = b"BMHIST\0\x01";
 
 /// Bytes of an entry: ring, kind, number of the span, count.
 const ENTRY: usize = 10;
 
-/// Bytes at most: all spans of all kinds take a fifth.
+/// Size limit in bytes: all spans of all kinds take a fifth of it.
 const MOST: u64 = 1 << 20;
 
-/// The file is not what this program writes.
+/// The file has not the form that this program writes.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is damaged, or of another version")]
 struct Damaged;
@@ -43,7 +43,7 @@ pub struct History {
 }
 
 impl History {
-    /// That in this state directory, taken over if there is any.
+    /// Opens the history in this state directory, and restores its counts.
     #[must_use]
     pub fn open(activity: Arc<Activity>, directory: PathBuf) -> Self {
         let history = Self { activity, directory };
@@ -73,17 +73,17 @@ impl History {
         Ok(())
     }
 
-    /// Writes it, from time to time, for ever.
+    /// Writes the file periodically. Never returns.
     pub async fn keep(self) {
         loop {
             tokio::time::sleep(INTERVAL).await;
             let history = self.clone();
-            // A disk that hangs must hold nobody up.
+            // A disk that hangs must not block the runtime.
             let _ = tokio::task::spawn_blocking(move || history.save()).await;
         }
     }
 
-    /// Writes it.
+    /// Writes the file.
     pub fn save(&self) {
         let rings = [self.activity.minutes.kept(), self.activity.hours.kept()];
         let written = StateDirectory::open(&self.directory)
@@ -94,7 +94,7 @@ impl History {
     }
 }
 
-/// Little-endian; a checksum (CRC-32) at the end.
+/// Encodes the counts, little-endian, with a checksum (CRC-32) at the end.
 fn encode(rings: &[Vec<SpanCount>; 2]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for (ring, kept) in (0u8..).zip(rings) {
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_damage_is_noticed() {
+    fn written_counts_are_read_and_damage_is_noticed() {
         let span = |kind, number, count| SpanCount { kind, number, count };
         let rings = [vec![span(0, 30_000_000, 7), span(4, 30_000_001, u32::MAX)], vec![span(1, 500_000, 3)]];
         let bytes = encode(&rings);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What people and Prometheus see of a running daemon, over HTTP on this machine.
+//! The status page and metrics of a running daemon, over HTTP on this machine.
 //!
-//! `settings` is `[status]` of the configuration, and `serve` answers: `/metrics`, `/healthz`,
-//! and the page, whose files are in `static`. Its values are a `snapshot`, which `/status.json` has once and `/events` as it
-//! changes; `history` keeps what the charts show over a restart.
+//! `settings` is `[status]` of the configuration. `serve` answers requests for `/metrics`, `/healthz` and the page, whose files are in `static`.
+//! A `snapshot` has the page's values: `/status.json` sends them once, and `/events` whenever they change. `history` keeps the data of the
+//! charts over a restart.
 
 mod history;
 mod serve;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The listener, and what is asked of it.
+//! The listener, and the requests that it answers.
 
 use super::settings::Settings;
 use super::snapshot::{Snapshots, events};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Connections at a time; each open page keeps one.
 const MAX_CONNECTIONS: usize = 64;
 
-/// What the page is made of: path, media type, content.
+/// The files of the page: path, media type, content.
 const FILES: [(&str, &str, &str); 5] = [
     ("/", "text/html; charset=utf-8", include_str!("static/index.html")),
     ("/page.css", "text/css", include_str!("static/page.css")),
@@ -28,12 +28,12 @@ const FILES: [(&str, &str, &str); 5] = [
     ("/uplot.js", "text/javascript", include_str!("static/uplot.js")),
 ];
 
-/// Nothing from elsewhere, nothing inline, no text that becomes a script or markup.
+/// Content security policy: nothing from elsewhere, nothing inline, no text that becomes a script or markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
-/// What every answer has beside its content.
+/// Header fields of every response.
 const FIELDS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -42,7 +42,7 @@ const FIELDS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// The page cannot be had.
+/// Why the page cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// The address cannot be used.
@@ -50,15 +50,15 @@ pub enum PageError {
     Bind {
         /// As the configuration has it.
         address: String,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// The address leads out of this machine.
+    /// The address can be reached from other machines.
     #[error(
         "{address} (status.listen) can be reached from other machines, and there is no password; hosts = [\"NAME\"], the name by which they ask, allows it"
     )]
     Remote {
-        /// As it was bound.
+        /// The bound address.
         address: String,
     },
 }
@@ -70,12 +70,12 @@ pub struct Page {
     snapshots: Arc<Snapshots>,
 }
 
-/// Names of ours; none where nobody can have come by another.
+/// The names of this machine; none if no client can have used another name.
 type Hosts = Option<Arc<[String]>>;
 
 impl Page {
-    /// Binds the page of this daemon; none where the configuration wants none. False bulk is estimated at `threshold`; `config` is
-    /// what is in force.
+    /// Binds the page of this daemon, or returns none if the configuration wants no page. False bulk is estimated at `threshold`; `config` is
+    /// the configuration in force.
     ///
     /// # Errors
     /// [`PageError`]
@@ -97,14 +97,14 @@ impl Page {
         Ok(Some(Self { bound, hosts, snapshots }))
     }
 
-    /// Where it is, as a browser wants it.
+    /// Returns its address for a browser.
     #[must_use]
     pub fn url(&self) -> String {
         let address = self.bound.address();
         if address.starts_with("unix:") { address } else { format!("http://{address}/") }
     }
 
-    /// Answers for ever.
+    /// Answers requests. Never returns.
     pub async fn serve(&self) {
         let mut router = Router::new()
             .route("/metrics", get(metrics))

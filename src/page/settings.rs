@@ -17,19 +17,19 @@ pub enum Show {
     Recipients,
 }
 
-/// What the configuration says of the page.
+/// The keys of `[status]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where it is.
+    /// The address of the page.
     pub listen: Listen,
-    /// Names by which browsers may ask for it, beside addresses and localhost. With one, other machines may.
+    /// Names by which browsers may ask for it, beside addresses and localhost. With a name, other machines may ask.
     pub hosts: Vec<String>,
     /// The personal data that it shows.
     pub show: Vec<Show>,
 }
 
-/// Those of a milter.
+/// The defaults of a milter.
 impl Default for Settings {
     fn default() -> Self {
         Self { listen: Listen::here(8722), hosts: Vec::new(), show: Vec::new() }
@@ -37,27 +37,27 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether there is to be a page at all.
+    /// Whether there is a page.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.listen.address().is_some()
     }
 
-    /// What is to be kept of messages for the page.
+    /// Returns which data of messages are kept for the page.
     #[must_use]
     pub fn record(&self) -> Record {
         if !self.is_wanted() {
             return Record::default();
         }
-        let has = |what| self.show.contains(&what);
+        let has = |item| self.show.contains(&item);
         let (subjects, clients) = (has(Show::Subjects), has(Show::Clients));
         Record { verdicts: true, subjects, clients, recipients: has(Show::Recipients) }
     }
 
-    /// Whether they agree with one another.
+    /// Whether the keys agree with one another.
     ///
     /// # Errors
-    /// What is to be said of `listen`.
+    /// An error about `listen`.
     pub fn check(&self) -> Result<(), String> {
         if self.listen.is_outside() && self.hosts.is_empty() {
             return Err(format!(
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_can_see_must_be_allowed() {
+    fn a_page_that_others_can_see_must_be_allowed() {
         let settings = |listen: &str, is_allowed: bool| Settings {
             listen: Listen::try_from(listen.to_owned()).unwrap(),
             hosts: is_allowed.then(|| "mx.example.org".to_owned()).into_iter().collect(),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the page shows, in sections of JSON that change at times of their own: all of them once, or those that changed as server-sent
-//! events.
+//! The page's values, in sections of JSON that change at different times: all of them once, or the changed ones as server-sent events.
 
 use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
@@ -16,33 +15,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify};
 
-/// How old what the ledger and other servers say may be: each time costs the ledger some milliseconds, and other servers a question.
+/// Greatest age of data from the ledger and other servers: each query costs the ledger some milliseconds, and the other servers a request.
 const STATUS_AGE: Duration = Duration::from_secs(5);
 
-/// Pages that follow at a time: a half of all connections, so that the other half is for what is asked once.
+/// Pages that follow at a time: half of all connections, so that the other half remains for single requests.
 const FOLLOWERS: usize = 32;
 
-/// The part of the ledger's time that may go into telling user reports, which it looks for among all their words.
+/// One part in so many of the ledger's time may be spent on user reports, for which it searches through all votes.
 const SHARE: u32 = 100;
 
-/// Of user reports in so many seconds the last mailings are shown.
-const SAID_WITHIN: u64 = 7 * 86_400;
+/// Only mailings reported within so many seconds are shown.
+const REPORTED_WITHIN: u64 = 7 * 86_400;
 
-/// Mailings that are shown; the page itself shows the first of them, and all when it is asked.
+/// Mailings in the JSON; the page shows the first of them, and all on request.
 const TOP: usize = 50;
 
-/// The time between two looks.
+/// The time between two checks for changes.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Where the page gets its values from.
+/// The source of the page's values.
 pub(super) struct Snapshots {
     pub(super) daemon: Arc<Daemon>,
     pub(super) threshold: Box<dyn Fn() -> u32 + Send + Sync>,
     pub(super) config: Arc<ArcSwap<Value>>,
     status: Mutex<Option<(Instant, Option<DaemonStatus>)>>,
-    /// What people said, and from when on it is asked for again.
+    /// The user reports, and the time of the next query for them.
     user_reports: Mutex<Option<(Instant, Value)>>,
-    /// Those who follow, the oldest first.
+    /// The following pages, the oldest first.
     followers: parking_lot::Mutex<VecDeque<Arc<Notify>>>,
 }
 
@@ -63,8 +62,8 @@ impl Snapshots {
         }
     }
 
-    /// One more who follows; what tells it that it should end. Of too many the oldest one ends: whoever opens as many as he can takes
-    /// neither the page nor metrics from others, and a browser comes back by itself.
+    /// Adds a following page and returns a notice for it to end. Beyond the limit the oldest one ends: nobody who opens as many as possible can
+    /// keep the page or metrics from others, and a browser comes back by itself.
     fn follow(&self) -> Arc<Notify> {
         let (end, mut followers) = (Arc::new(Notify::new()), self.followers.lock());
         followers.push_back(Arc::clone(&end));
@@ -84,7 +83,7 @@ impl Snapshots {
         &self.daemon.activity
     }
 
-    /// All sections by name. The present minute is apart from those before it, which change once a minute.
+    /// Returns all sections by name. The present minute is apart from the minutes before, which change once a minute.
     pub(super) async fn sections(&self) -> [(&'static str, Value); 11] {
         let now = now();
         [
@@ -102,7 +101,7 @@ impl Snapshots {
         ]
     }
 
-    /// What changes with every message.
+    /// Returns the values that change with every message.
     fn overview(&self) -> Value {
         let activity = self.activity();
         let classes = activity.judging.cumulative();
@@ -126,7 +125,7 @@ impl Snapshots {
         })
     }
 
-    /// What this machine is called: by the configuration, or by the system.
+    /// Returns the name of this machine from the configuration, or else from the system.
     fn host(&self) -> String {
         let config = self.config.load();
         let configured = config["hostname"].as_str().unwrap_or_default();
@@ -134,7 +133,7 @@ impl Snapshots {
         name.trim().to_owned()
     }
 
-    /// What `bulkmark status` tells, and the disk; null while the ledger is not available.
+    /// Returns the data of `bulkmark status`, and of the disk; null while the ledger is not available.
     async fn status(&self) -> Value {
         let mut known = self.status.lock().await;
         if known.as_ref().is_none_or(|(at, _)| at.elapsed() >= STATUS_AGE) {
@@ -145,26 +144,27 @@ impl Snapshots {
         json!({ "threshold": (self.threshold)(), "disk": self.daemon.disk(), "daemon": status })
     }
 
-    /// What users and traps here said of mail, what was spoken of last first; never who. Nothing while the ledger is not available.
+    /// Returns the reports of users and traps here without their reporters, the most recently reported mailing first. Null while the ledger is
+    /// not available.
     async fn user_reports(&self, now: u64) -> Value {
         let ledger = &self.daemon.ledger;
         if self.daemon.is_server() || !ledger.has_user_reports() {
             return json!([]);
         }
         let mut known = self.user_reports.lock().await;
-        if let Some((_, told)) = known.as_ref().filter(|(until, _)| Instant::now() < *until) {
-            return told.clone();
+        if let Some((_, value)) = known.as_ref().filter(|(until, _)| Instant::now() < *until) {
+            return value.clone();
         }
         let began = Instant::now();
-        let asked = Asked { since: now.saturating_sub(SAID_WITHIN), reporter: None, now };
+        let asked = Asked { since: now.saturating_sub(REPORTED_WITHIN), reporter: None, now };
         let mailings = ledger.overview(asked).await.map(|overview| overview.mailings).unwrap_or_default();
-        let told: Vec<&SaidOf> = mailings.iter().rev().take(TOP).collect();
-        let told = json!(told);
-        *known = Some((began + STATUS_AGE.max(began.elapsed() * SHARE), told.clone()));
-        told
+        let shown: Vec<&SaidOf> = mailings.iter().rev().take(TOP).collect();
+        let value = json!(shown);
+        *known = Some((began + STATUS_AGE.max(began.elapsed() * SHARE), value.clone()));
+        value
     }
 
-    /// The day before the present minute.
+    /// The counts of the day before the present minute.
     fn minutes(&self, now: u64) -> Value {
         let series = self.kinds().into_iter().enumerate().map(|(i, name)| {
             let mut counts = self.last(i, MINUTES, now);
@@ -174,13 +174,13 @@ impl Snapshots {
         json!({ "end": now / 60 * 60, "series": series.collect::<Value>() })
     }
 
-    /// The present minute, kinds in the same order.
+    /// The counts of the present minute, kinds in the same order.
     fn minute(&self, now: u64) -> Value {
         let counts: Value = (0..self.kinds().len()).map(|i| self.last(i, 1, now)[0]).collect();
         json!({ "at": now / 60 * 60, "counts": counts })
     }
 
-    /// The month before the present hour.
+    /// The counts of the month before the present hour.
     fn hours(&self, now: u64) -> Value {
         let series = self.kinds().into_iter().enumerate().map(|(i, name)| {
             let mut counts = self.activity().hours.last(i, HOURS, now);
@@ -190,7 +190,7 @@ impl Snapshots {
         json!({ "end": now / 3600 * 3600, "series": series.collect::<Value>() })
     }
 
-    /// The present hour, kinds in the same order.
+    /// The counts of the present hour, kinds in the same order.
     fn hour(&self, now: u64) -> Value {
         let counts: Value =
             (0..self.kinds().len()).map(|i| self.activity().hours.last(i, 1, now)[0]).collect();
@@ -201,7 +201,7 @@ impl Snapshots {
         self.activity().minutes.last(kind, most, now)
     }
 
-    /// What is counted by minutes: verdicts of a milter, signatures of a server.
+    /// Returns the names of the kinds counted by minutes: verdicts of a milter, signatures of a server.
     fn kinds(&self) -> Vec<String> {
         if self.daemon.is_server() {
             vec!["signatures".to_owned()]
@@ -211,7 +211,7 @@ impl Snapshots {
     }
 }
 
-/// Sends all sections, and from then on those that changed, until nobody reads.
+/// Sends all sections, and then the changed ones, until nobody reads.
 pub(super) fn events(snapshots: Arc<Snapshots>) -> Body {
     let (sink, body) = streamed(Vec::new());
     let end = snapshots.follow();
@@ -230,11 +230,11 @@ async fn send(snapshots: &Snapshots, sink: &Sender) {
     let mut tick = tokio::time::interval(INTERVAL);
     loop {
         tick.tick().await;
-        // A comment where nothing changed: it shows whether anybody reads.
+        // If nothing changed, a comment shows whether anybody still reads.
         let mut text = String::from(":\n\n");
         for (name, value) in snapshots.sections().await {
             if sent.get(name) != Some(&value) {
-                // JSON has no line breaks, so that one line is all of it.
+                // JSON has no line breaks, so one line holds all of it.
                 text += &format!("event: {name}\ndata: {value}\n\n");
                 sent.insert(name, value);
             }

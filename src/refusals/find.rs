@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-/// Bytes of a line at most; that of a message with all its recipients is shorter.
+/// Length limit of a line in bytes; the line of a message with all recipients is shorter.
 const MAX_LINE: u64 = 1 << 20;
 
-/// What is looked for; all of it must hold.
+/// The conditions of a search; all must hold.
 #[derive(Debug, Default)]
 pub struct Query {
     /// A recipient, or with a leading `@` those of a domain.
@@ -24,9 +24,9 @@ pub struct Query {
     pub client: Option<Client>,
     /// The beginning of one of its signatures.
     pub mailing: Option<String>,
-    /// Since when, in seconds since 1970.
+    /// The earliest time, in seconds since 1970.
     pub since: u64,
-    /// Which addresses are one mailbox.
+    /// Decides which addresses are one mailbox.
     pub mailboxes: Mailboxes,
 }
 
@@ -39,20 +39,21 @@ pub enum Client {
     Host(String),
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// How many there are.
+    /// The number of matches.
     pub total: u64,
-    /// The last of them, the oldest first.
+    /// The last matches, the oldest first.
     pub last: VecDeque<Entry>,
 }
 
 impl Query {
-    /// Texts that a line has if it fits, by which most lines are passed over unread.
+    /// Returns texts that every matching line contains, so that most other lines need no parsing.
     fn needles(&self) -> Vec<String> {
         let domain = |address: &String| address.rfind('@').map(|at| address[at..].to_lowercase());
-        let addresses = [&self.recipient, &self.sender].into_iter().filter_map(|of| domain(of.as_ref()?));
+        let addresses =
+            [&self.recipient, &self.sender].into_iter().filter_map(|wanted| domain(wanted.as_ref()?));
         let quoted =
             |text: String| serde_json::to_string(&text).unwrap_or_default().trim_matches('"').to_owned();
         addresses.map(quoted).chain(self.mailing.clone()).collect()
@@ -62,7 +63,7 @@ impl Query {
         let address = |wanted: &str, address: &str| match (wanted, wanted.strip_prefix('@')) {
             ("<>", _) => address.is_empty(),
             (_, Some(domain)) => {
-                address.rsplit_once('@').is_some_and(|(_, of)| of.eq_ignore_ascii_case(domain))
+                address.rsplit_once('@').is_some_and(|(_, found)| found.eq_ignore_ascii_case(domain))
             }
             (_, None) => self.mailboxes.mailbox(address) == self.mailboxes.mailbox(&wanted.to_lowercase()),
         };
@@ -74,33 +75,32 @@ impl Query {
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
         };
         entry.at >= self.since
-            && self.recipient.as_ref().is_none_or(|to| entry.to.iter().any(|of| address(to, of)))
+            && self.recipient.as_ref().is_none_or(|to| entry.to.iter().any(|found| address(to, found)))
             && self.sender.as_ref().is_none_or(|from| address(from, &entry.from))
             && self.client.as_ref().is_none_or(client)
-            && self
-                .mailing
-                .as_ref()
-                .is_none_or(|mailing| entry.signatures.iter().any(|of| of.starts_with(mailing.as_str())))
+            && self.mailing.as_ref().is_none_or(|mailing| {
+                entry.signatures.iter().any(|signature| signature.starts_with(mailing.as_str()))
+            })
     }
 }
 
-/// Finds the refusals in a state directory, of which it returns the last `most`. Reads all files that may have one; takes memory for
-/// those that are returned.
+/// Finds the refusals in a state directory, and returns the last `most` of them. Reads all files that may have a match; takes memory for the
+/// returned entries only.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn find(state_dir: &Path, query: &Query, most: usize) -> io::Result<Found> {
     let (mut found, needles) = (Found::default(), query.needles());
     let finders: Vec<_> = needles.iter().map(|needle| memmem::Finder::new(needle.as_bytes())).collect();
     let directory = StateDirectory::open(state_dir)?;
     let all = list(state_dir)?;
     for (i, segment) in all.iter().enumerate() {
-        // It ended where the next began.
+        // A file ends where the next one begins.
         if all.get(i + 1).is_some_and(|next| next.begun < query.since) {
             continue;
         }
         let file = match directory.file(&segment.name, false) {
-            // It was too old meanwhile.
+            // It was removed meanwhile because of its age.
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             file => file?,
         };
@@ -163,8 +163,8 @@ mod tests {
             found.last.iter().map(|entry| entry.at).collect()
         };
         let text = |text: &str| Some(text.to_owned());
-        let client = |of: &str| Some(Client::Network(of.parse().unwrap()));
-        let host = |of: &str| Some(Client::Host(of.to_owned()));
+        let client = |text: &str| Some(Client::Network(text.parse().unwrap()));
+        let host = |text: &str| Some(Client::Host(text.to_owned()));
         assert_eq!(at(Query { recipient: text("Anna@Box.example"), ..Query::default() }), [100, 200]);
         assert_eq!(at(Query { recipient: text("@box.example"), since: 150, ..Query::default() }), [200]);
         assert_eq!(at(Query { sender: text("<>"), ..Query::default() }), [300]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Keeps refusals: a thread writes them, so that no verdict waits for the disk.
+//! Stores refusals: a thread writes them, so that no verdict waits for the disk.
 
 use super::entry::Entry;
 use super::segments::{list, name, prune};
@@ -17,16 +17,16 @@ use std::thread;
 /// Entries that may wait for the disk.
 const WAITING: usize = 4096;
 
-/// For the daemon and its group, who may see addresses as they may in the log.
+/// Readable by the daemon and its group, which may also read addresses in the log.
 const MODE: u32 = 0o640;
 
-/// So many files hold all that may be kept; the oldest goes as a whole.
+/// Number of files that share the size limit; the oldest is deleted as a whole.
 const FILES: u64 = 16;
 
-/// A file is at most for a day, so that the days that are kept can be told.
+/// A file covers at most a day, so that the age limit is exact to a day.
 const DAY: u64 = 86_400;
 
-/// Keeps refusals where that is chosen.
+/// The store of refusals, if the configuration wants one.
 #[derive(Debug, Default)]
 pub struct Refusals {
     to: Option<SyncSender<Entry>>,
@@ -34,7 +34,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Keeps them in this state directory, as these settings say. What an earlier start kept longer than that goes.
+    /// Opens the store in this state directory with these settings. Deletes older entries of an earlier start.
     #[must_use]
     pub fn open(state_dir: &Path, settings: &Settings) -> Self {
         let most = u64::from(settings.max_size_mb) * 1_000_000;
@@ -58,13 +58,13 @@ impl Refusals {
         Self { to: started.is_ok().then_some(to), lost }
     }
 
-    /// Whether they are kept.
+    /// Whether refusals are stored.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Keeps one. If too many wait for the disk it is lost, and the log says so.
+    /// Stores a refusal. If too many wait for the disk it is lost, and this is logged.
     pub fn keep(&self, entry: Entry) {
         let Some(to) = &self.to else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = to.try_send(entry) {
@@ -73,7 +73,7 @@ impl Refusals {
     }
 }
 
-/// Where they are not wanted any more, they go.
+/// Deletes all files when the configuration wants none.
 fn remove_all(state_dir: &Path) {
     let removed = list(state_dir).and_then(|all| {
         let directory = StateDirectory::open(state_dir)?;
@@ -84,7 +84,7 @@ fn remove_all(state_dir: &Path) {
     }
 }
 
-/// The file that is written, when it was begun, and its size.
+/// The current file, its beginning, and its size.
 type Open = (File, u64, u64);
 
 struct Writer {
@@ -103,7 +103,7 @@ impl Writer {
         while let Ok(first) = from.recv() {
             let mut lines = Vec::new();
             for entry in std::iter::once(first).chain(from.try_iter().take(WAITING)) {
-                // A structure of texts and numbers is always JSON.
+                // A structure of texts and numbers can always be written as JSON.
                 let _ = serde_json::to_writer(&mut lines, &entry);
                 lines.push(b'\n');
             }
@@ -133,7 +133,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A new file. In a second in which one was begun already, the next second's.
+    /// Begins a new file. If this second has a file already, it gets the name of the next second.
     fn begin(&self, now: u64) -> io::Result<Open> {
         let directory = StateDirectory::open(&self.state_dir)?;
         let begun = list(&self.state_dir)?.last().map_or(now, |last| now.max(last.begun + 1));

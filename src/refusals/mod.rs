@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which messages were refused, or would be, for whom: one line of JSON each, in files of the state directory that are bounded in size
-//! and age. Off unless chosen.
+//! The messages that were refused, or would be without a rehearsal, with their recipients: one line of JSON each, in files of the state
+//! directory that are bounded in size and age. Off by default.
 //!
 //! `keep` has a thread that writes them, `find` reads them for `bulkmark refusals`, `entry` is a line, `segments` are the files.
 

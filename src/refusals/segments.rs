@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The files, each named by the second in which it was begun: `refusals-1780000000.jsonl`.
+//! The files, each named by its first second: `refusals-1780000000.jsonl`.
 
 use bulkmark_ledger::directory::StateDirectory;
 use std::io;
@@ -10,18 +10,18 @@ const DAY: u64 = 86_400;
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Segment {
-    /// When it was begun, in seconds since 1970.
+    /// Its beginning, in seconds since 1970.
     pub(super) begun: u64,
     pub(super) name: String,
     pub(super) size: u64,
 }
 
-/// The name of one that begins then.
+/// Returns the name of a file that begins then.
 pub(super) fn name(begun: u64) -> String {
     format!("refusals-{begun:010}.jsonl")
 }
 
-/// All in this state directory, the oldest first.
+/// Returns all files in this state directory, the oldest first.
 pub(super) fn list(state_dir: &Path) -> io::Result<Vec<Segment>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(state_dir)? {
@@ -29,7 +29,7 @@ pub(super) fn list(state_dir: &Path) -> io::Result<Vec<Segment>> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let begun = name.strip_prefix("refusals-").and_then(|rest| rest.strip_suffix(".jsonl"));
         let Some(begun) = begun.and_then(|begun| begun.parse().ok()) else { continue };
-        // One that goes meanwhile has no size.
+        // A file that was deleted meanwhile has no size.
         let size = entry.metadata().map_or(0, |metadata| metadata.len());
         all.push(Segment { begun, name, size });
     }
@@ -37,14 +37,14 @@ pub(super) fn list(state_dir: &Path) -> io::Result<Vec<Segment>> {
     Ok(all)
 }
 
-/// Removes those that ended before the last `days`, and then the oldest until all take no more than `most` bytes.
+/// Deletes the files that ended before the last `days`, and then the oldest until all take at most `most` bytes.
 pub(super) fn prune(state_dir: &Path, days: u16, most: u64, now: u64) -> io::Result<()> {
     let directory = StateDirectory::open(state_dir)?;
     let all = list(state_dir)?;
     let mut size: u64 = all.iter().map(|segment| segment.size).sum();
     let oldest = now.saturating_sub(u64::from(days) * DAY);
     for (i, segment) in all.iter().enumerate() {
-        // It ended where the next began.
+        // A file ends where the next one begins.
         let is_old = all.get(i + 1).is_some_and(|next| next.begun <= oldest);
         if !is_old && size <= most {
             break;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of them.
+//! The keys of `[refusals]`.
 
 use serde::Deserialize;
 
-/// `[refusals]`
+/// The keys of `[refusals]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// For so many days they are kept; 0: not at all.
+    /// The number of days for which refusals are kept; 0: none is kept.
     pub days: u16,
-    /// Megabytes that they take at most.
+    /// Size limit of all files, in megabytes.
     #[serde(skip)]
     pub max_size_mb: u32,
 }
@@ -21,13 +21,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The most days.
+    /// The upper bound of `days`.
     pub const MAX_DAYS: u16 = 366;
 
-    /// Whether they can be used; which key cannot, and why.
+    /// Whether the keys are valid; the error names the key.
     ///
     /// # Errors
-    /// When a number is outside its bounds.
+    /// If a number is outside its bounds.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.days > Self::MAX_DAYS {
             return Err(("days", format!("found {}, expected 0 to {}", self.days, Self::MAX_DAYS)));

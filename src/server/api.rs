@@ -353,10 +353,10 @@ pub(super) async fn updates(
     let bad = |e| Failure(Code::Request, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
     if let Some(client) = client.as_ref().filter(|client| client.role == clients::Role::Peer)
-        && service.ledger.listens()
+        && service.ledger.awaits_peers()
     {
         // By what it lacks it tells what it knows.
-        service.ledger.hear(client.name.clone(), theirs.clone(), now()).await?;
+        service.ledger.receive_vector(client.name.clone(), theirs.clone(), now()).await?;
     }
     let theirs = At::of(theirs);
     // What cannot be served is told before the stream begins.

@@ -75,7 +75,7 @@ pub(super) async fn bulk(
     let since = mark_of(&since).ok_or_else(bad)?;
     // A partner hears what is told for others, and has nothing told for itself: it would take memory of all.
     if client.limits().is_none() {
-        service.ledger.tell_bulk(bound).await?;
+        service.ledger.list_bulk(bound).await?;
     } else if !service.ledger.bulk().is_begun() {
         let text = "bulk is told apart here once a client without limits asked for it".to_owned();
         return Err(Failure(Code::Role, text));
@@ -94,7 +94,7 @@ async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMa
 }
 
 async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {
-    let (mut theirs, mut moves, clock) = (since, ledger.bulk_moves(), ClockGuard::begin());
+    let (mut theirs, mut moves, clock) = (since, ledger.bulk_changes(), ClockGuard::begin());
     let alive = || frame(&told::alive(ledger.bulk()));
     stream.send(&[&wire::BULK[..], &alive()].concat()).await?;
     while clock.is_steady() {

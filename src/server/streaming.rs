@@ -168,7 +168,7 @@ async fn updates_until(
     Wanted { mut theirs, gaps, alive, until }: Wanted,
     first: Option<Arc<Block>>,
 ) -> Result<(), Ended> {
-    let mut moved = ledger.moves();
+    let mut moved = ledger.vector_changes();
     let clock = ClockGuard::begin();
     let mut next = first;
     let told = Mutex::new(Arc::<Vector>::default());

@@ -25,7 +25,7 @@ const NUMBERS: [&str; 11] = [
 /// Fields whose values stand in angle brackets.
 const BRACKETED: [&str; 4] = ["helo", "from", "message-id", "account"];
 
-/// One line as an object: time, level, and either text or the fields of a message's line.
+/// Returns one line as an object: time, level, and either text or the fields of a message's line.
 pub(super) fn object(level: log::Level, line: &str, is_message: bool, at: SystemTime) -> String {
     let fields = if is_message { fields(line) } else { None };
     let mut object = fields.unwrap_or_else(|| Map::from_iter([("text".to_owned(), line.into())]));
@@ -34,13 +34,13 @@ pub(super) fn object(level: log::Level, line: &str, is_message: bool, at: System
     Value::Object(object).to_string()
 }
 
-/// The fields of a message's line; none if it is not one.
+/// Returns the fields of a message's line; none for other lines.
 fn fields(line: &str) -> Option<Map<String, Value>> {
     let (id, mut rest) = line.split_once(": ")?;
     let mut object = Map::from_iter([("id".to_owned(), id.into())]);
     while !rest.is_empty() {
         let (name, behind) = rest.split_once('=')?;
-        // Only the last one has blanks in it.
+        // Only the last field contains blanks.
         let (value, next) =
             if name == "detail" { (behind, "") } else { behind.split_once(' ').unwrap_or((behind, "")) };
         rest = next;
@@ -87,7 +87,7 @@ fn bare(value: &str) -> &str {
     value.strip_prefix('<').and_then(|v| v.strip_suffix('>')).unwrap_or(value)
 }
 
-/// A line of a log file as it would be with format = "text": any other line is returned as it is. Its cost is that of parsing the line.
+/// Returns a line of a log file as with format = "text"; other lines are returned unchanged. Costs one parse of the line.
 #[must_use]
 pub fn as_text(line: &str) -> Cow<'_, str> {
     text_of(line).map_or(Cow::Borrowed(line), Cow::Owned)
@@ -99,7 +99,7 @@ fn text_of(line: &str) -> Option<String> {
     let object: Map<String, Value> = serde_json::from_str(object).ok()?;
     let text = |name: &str| object.get(name).and_then(Value::as_str);
     let (time, level) = (text("time")?, text("level")?);
-    // Standard error has nothing before it.
+    // On standard error nothing precedes the line.
     let mut line = match before {
         "" => format!("{time} - bulkmark: {level}: "),
         before => format!("{before}{level}: "),

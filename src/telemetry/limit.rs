@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How many lines each place of the program may write, so that nobody outside can fill the disk with lines that say the same:
-//! by refused requests, alerts of a TLS library, connections that break off.
+//! Limits the lines of each place of the program, so that nobody outside can fill the disk with repeated lines: by refused requests, alerts of a
+//! TLS library, broken connections.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// For how long lines are counted together.
+/// The length of a window in which lines are counted.
 pub(super) const SPAN: Duration = Duration::from_secs(60);
 
-/// Lines that one place may write within that time. Whatever is told of an administrator's own doing is far less.
+/// Lines that one place may write in a window. An administrator's own actions cause far fewer.
 const MOST: u32 = 60;
 
-/// Places that are told apart: all that the program and its libraries have, many times over.
+/// Places that are distinguished: many times more than the program and its libraries have.
 const PLACES: usize = 4096;
 
-/// A line of the source: the module, and its number.
+/// A line of the source: the module, and the line number.
 type Place = (String, u32);
 
 struct Window {
     since: Instant,
     written: u32,
     left_out: u64,
-    /// The last line that was left out.
+    /// The last omitted line.
     last: String,
 }
 
-/// What each place wrote lately.
+/// The lines that each place wrote lately.
 #[derive(Default)]
 pub(super) struct Limits(HashMap<Place, Window>);
 
 impl Limits {
-    /// Whether this line of this place may be written. If not, [`over`](Self::over) tells of it later.
+    /// Whether this place may write this line. If not, [`over`](Self::over) reports it later.
     pub(super) fn admit(&mut self, place: (&str, u32), line: &str, now: Instant) -> bool {
         let key = (place.0.to_owned(), place.1);
         if self.0.len() >= PLACES && !self.0.contains_key(&key) {
@@ -53,21 +53,21 @@ impl Limits {
         false
     }
 
-    /// What is to be said of lines that were left out, in windows that are over, or in all of them.
+    /// Returns a message for each window with omitted lines, of windows that are over or of all.
     pub(super) fn over(&mut self, now: Instant, all: bool) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for window in self.0.values_mut() {
             let elapsed = now.duration_since(window.since);
             if window.left_out > 0 && (all || elapsed >= SPAN) {
                 let (count, last) = (window.left_out, &window.last);
-                told.push(format!(
+                messages.push(format!(
                     "{count} more lines like this one were left out in {} s: {last}",
                     elapsed.as_secs()
                 ));
                 *window = Window { since: now, written: 0, left_out: 0, last: String::new() };
             }
         }
-        told
+        messages
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn no_place_floods_the_log_and_all_lines_are_counted() {
         let (mut limits, began) = (Limits::default(), Instant::now());
-        let (mut written, mut told) = (0, Vec::new());
+        let (mut written, mut messages) = (0, Vec::new());
         for n in 0..9000 {
             written += u32::from(limits.admit(("gate", 7), &format!("refused {n}"), began));
             // Another place is not held back by it.
@@ -86,10 +86,10 @@ mod tests {
         }
         assert_eq!((written, limits.over(began, false)), (MOST, Vec::<String>::new()));
         let later = began + SPAN;
-        told.extend(limits.over(later, false));
+        messages.extend(limits.over(later, false));
         let expected =
             format!("{} more lines like this one were left out in 60 s: refused 8999", 9000 - MOST);
-        assert_eq!(told, [expected]);
+        assert_eq!(messages, [expected]);
         assert!(limits.admit(("gate", 7), "refused again", later));
         assert_eq!(limits.over(later + SPAN, true), Vec::<String>::new());
     }

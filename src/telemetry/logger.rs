@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The logger: never blocks a session, never lets a message forge a line, nor anybody outside write as many as he likes.
+//! The logger: it never blocks a session, no message can forge a line, and nobody outside can write any number of lines.
 
 use super::limit::{Limits, SPAN};
 use super::settings::{Messages, Settings};
@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 /// Lines that may wait for a slow log daemon; at 200 bytes each, 2 MB.
 const QUEUE: usize = 10_000;
 
-/// How long a daemon waits at its end for its last lines to be written.
+/// Time limit for writing the last lines when a daemon ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The target of the one line of each message, of which there is no limit: mail is counted by them. Its verdict follows.
+/// The target of the line that each message has, without a limit: mail is counted by these lines. The verdict follows.
 const MESSAGES: &str = "bulkmark::message::";
 
-/// That of a message that is only asked about.
+/// The target for messages that are checked, but not counted.
 const ASKED: &str = "bulkmark::asked";
 
 enum Item {
-    /// A line, and whether it is that of a message.
+    /// A line, and whether it is the line of a message.
     Line(log::Level, String, bool),
     Flush(SyncSender<()>),
 }
@@ -41,7 +41,7 @@ struct Logger {
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// [`Messages`] as a number.
-static TOLD: AtomicU8 = AtomicU8::new(Messages::All as u8);
+static LOGGED: AtomicU8 = AtomicU8::new(Messages::All as u8);
 
 /// Lines that were lost since the start because the log daemon was too slow.
 #[must_use]
@@ -49,39 +49,39 @@ pub fn lines_dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
-/// Starts logging as `settings` say. To be called once.
+/// Starts logging with these settings. May be called only once.
 ///
 /// # Errors
-/// When it was called before, or no thread can be started.
+/// If it was called before, or no thread can be started.
 pub fn init(settings: &Settings) -> std::io::Result<()> {
     let (queue, items) = sync_channel(QUEUE);
     let sink = Sink::new(settings);
     let limits = Arc::<Mutex<Limits>>::default();
-    let told = Arc::clone(&limits);
-    thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items, &told))?;
+    let shared = Arc::clone(&limits);
+    thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items, &shared))?;
     let logger = Logger { queue, dropped: &DROPPED, limits };
     log::set_boxed_logger(Box::new(logger)).map_err(std::io::Error::other)?;
     set_levels(settings);
     Ok(())
 }
 
-/// Changes the least urgent level that is written, and which messages are told.
+/// Changes the least urgent level that is written, and which messages are logged.
 pub fn set_levels(settings: &Settings) {
     log::set_max_level(settings.level.into());
-    TOLD.store(settings.messages as u8, Ordering::Relaxed);
+    LOGGED.store(settings.messages as u8, Ordering::Relaxed);
 }
 
-/// Which messages are told now.
-fn messages_told() -> Messages {
-    let told = TOLD.load(Ordering::Relaxed);
+/// Returns which messages are logged now.
+fn logged_messages() -> Messages {
+    let logged = LOGGED.load(Ordering::Relaxed);
     let all = [Messages::All, Messages::NotClean, Messages::Bulk, Messages::None];
-    all.into_iter().find(|&messages| messages as u8 == told).unwrap_or_default()
+    all.into_iter().find(|&messages| messages as u8 == logged).unwrap_or_default()
 }
 
 fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
-    let mut told = 0;
+    let mut reported = 0;
     loop {
-        // What was left out is told, even if nothing more happens.
+        // Omitted lines are reported even if nothing more happens.
         let item = match items.recv_timeout(SPAN) {
             Ok(item) => Some(item),
             Err(RecvTimeoutError::Timeout) => None,
@@ -90,15 +90,15 @@ fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
         let left_out = limits.lock().over(Instant::now(), matches!(item, Some(Item::Flush(_))));
         left_out.iter().for_each(|line| sink.write(log::Level::Warn, line, false));
         let dropped = lines_dropped();
-        if dropped > told {
-            let lost = dropped - told;
+        if dropped > reported {
+            let lost = dropped - reported;
             let line = format!("{lost} log lines were lost: the log daemon is too slow");
             sink.write(log::Level::Warn, &line, false);
-            told = dropped;
+            reported = dropped;
         }
         match item {
             Some(Item::Line(level, line, is_message)) => sink.write(level, &line, is_message),
-            // Whoever asked may have given up waiting.
+            // The waiting thread may have given up.
             Some(Item::Flush(done)) => drop(done.send(())),
             None => (),
         }
@@ -106,11 +106,11 @@ fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
 }
 
 impl Log for Logger {
-    /// Our own lines at the configured level; of libraries, only what they warn of.
+    /// Our own lines at the configured level; of libraries, only warnings and errors.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let ours = metadata.target().starts_with("bulkmark");
         if let Some(verdict) = metadata.target().strip_prefix(MESSAGES)
-            && !messages_told().has(verdict)
+            && !logged_messages().has(verdict)
         {
             return false;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Logs. Everybody logs through the `log` crate; here the lines go to syslog, the journal or standard error.
+//! Logs. All rooms log through the `log` crate; this one writes the lines to syslog, the journal or standard error.
 
 mod json;
 mod limit;

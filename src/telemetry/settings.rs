@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of logs.
+//! The keys of `[log]`.
 
 use serde::{Deserialize, Deserializer};
 use std::path::PathBuf;
 
-/// Where log lines go: `syslog`, `journald` or `stderr`; the first two with the socket, `syslog:/PATH`, where it is not the usual one.
+/// The target of log lines: `syslog`, `journald` or `stderr`; the first two with the socket, `syslog:/PATH`, if it is not the usual one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Target {
@@ -53,9 +53,9 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// What stops mail from being judged.
+    /// Failures that stop mail from being judged.
     Error,
-    /// What an administrator should look at.
+    /// Problems that an administrator should look at.
     Warn,
     /// One line a message.
     #[default]
@@ -82,16 +82,16 @@ pub enum Messages {
     /// All of them.
     #[default]
     All,
-    /// Bulk, wanted or not, mail that users report as spam, and what could not be judged.
+    /// Bulk, whitelisted or not, mail that users report as spam, and mail that could not be judged.
     NotClean,
-    /// Bulk and spam that no white list wants.
+    /// Bulk and spam without whitelisted mail.
     Bulk,
     /// None.
     None,
 }
 
 impl Messages {
-    /// Whether a message of this verdict is to be told.
+    /// Whether messages of this verdict are logged.
     #[must_use]
     pub fn has(self, verdict: &str) -> bool {
         match self {
@@ -151,10 +151,10 @@ struct Plain {
 }
 
 impl Settings {
-    /// Reads those of a daemon that judges no messages, and has no key for them.
+    /// Reads the settings of a daemon that judges no messages and has no key for them.
     ///
     /// # Errors
-    /// When something is no value of its key, or there is no such key.
+    /// If a value is invalid, or a key is unknown.
     pub fn of_server<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Plain { target, format, level, facility } = Plain::deserialize(deserializer)?;
         Ok(Self { target, format, level, messages: Messages::default(), facility })
@@ -165,13 +165,13 @@ impl Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where lines go.
+    /// The target of lines.
     pub target: Target,
     /// The form of lines.
     pub format: Format,
     /// The least urgent lines that are written.
     pub level: Level,
-    /// Which messages have their line, of those that the level lets through.
+    /// Which messages are logged, if the level admits their lines.
     pub messages: Messages,
     /// The syslog facility.
     pub facility: Facility,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where log lines end up.
+//! The targets of log lines.
 
 use super::json::object;
 use super::settings::{Format, Settings, Target};
@@ -21,7 +21,7 @@ pub(super) struct Sink {
     format: Format,
 }
 
-/// One of the targets. A daemon that went away is looked for again at each line.
+/// One of the targets. If its daemon went away, each line tries to connect again.
 enum To {
     Syslog {
         open: Option<syslog::Logger<LoggerBackend, Formatter3164>>,
@@ -50,7 +50,7 @@ impl Sink {
         Self { to, format: settings.format }
     }
 
-    /// Writes one line, which has no control characters; `is_message` if it is that of a message. Where it cannot be written it goes to
+    /// Writes one line, which has no control characters; `is_message` if it is the line of a message. If the target fails, the line goes to
     /// standard error, so that a daemon without a log daemon is not silent.
     pub(super) fn write(&mut self, level: log::Level, line: &str, is_message: bool) {
         let line = match self.format {
@@ -72,16 +72,16 @@ impl Sink {
                 Format::Text => format!("bulkmark: {}: {line}\n", level.as_str().to_lowercase()),
                 Format::Json => format!("{line}\n"),
             };
-            // There is nowhere left to say that standard error is closed.
+            // If standard error is closed, no other place is left for an error.
             let _ = io::stderr().write_all(line.as_bytes());
         }
     }
 }
 
-/// Whether somebody takes log lines.
+/// Whether a log daemon takes lines.
 ///
 /// # Errors
-/// When nobody does; they would then go to standard error.
+/// If none does; lines then go to standard error.
 pub fn probe(settings: &Settings) -> io::Result<()> {
     match Sink::new(settings).to {
         To::Syslog { facility, socket, .. } => connect_syslog(facility, socket.as_deref()).map(drop),
@@ -97,7 +97,7 @@ fn send_syslog(
     level: log::Level,
     line: &str,
 ) -> io::Result<()> {
-    // A logger that was open fails once after the daemon was restarted; a fresh one tells whether it is there.
+    // A logger that was open fails once after the daemon was restarted; a fresh one shows whether the daemon runs.
     for _ in 0..2 {
         let mut logger = match open.take() {
             Some(logger) => logger,

@@ -10,38 +10,38 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Files that could not be read of which path and reason are kept; the others are only counted.
+/// Unreadable files that are kept with path and reason; further ones are only counted.
 const MAX_FAULTS: usize = 1000;
 
-/// What somebody said of a part of an archive.
+/// The user's classification of a part of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Label {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// It is wanted.
+    /// Wanted mail.
     Ham,
-    /// It is not.
+    /// Unwanted mail.
     Spam,
 }
 
 impl Label {
-    /// As the index of an array.
+    /// Returns the index of an array.
     pub(super) const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Something of an archive that could not be read.
+/// A file or directory of an archive that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The file or directory.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What could not be read.
+/// Files that could not be read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Faults {
     listed: Vec<Fault>,
@@ -66,7 +66,7 @@ impl Faults {
         self.number
     }
 
-    /// In the order of their paths.
+    /// Returns them in the order of their paths.
     pub(super) fn into_listed(mut self) -> Vec<Fault> {
         self.listed.sort_by(|a, b| a.path.cmp(&b.path));
         self.listed
@@ -78,7 +78,7 @@ pub(super) struct File {
     name: Box<OsStr>,
     pub(super) label: Label,
     pub(super) size: u64,
-    /// Whether it was named, and not only found.
+    /// Whether it was named by the user, and not only found.
     pub(super) is_named: bool,
 }
 
@@ -88,13 +88,13 @@ pub struct Archive {
     directories: Vec<PathBuf>,
     pub(super) files: Vec<File>,
     pub(super) faults: Faults,
-    /// Directories that were seen and files that were named, so that nothing counts twice and links make no circles.
+    /// Directories already seen and files already named, so that nothing counts twice and links make no loop.
     seen: HashSet<(u64, u64)>,
 }
 
 impl Archive {
-    /// Finds all files at and below these paths. What is below two of them has the label of the one that has a label.
-    /// Nothing is fatal here: what cannot be read is in the report.
+    /// Finds all files at and below these paths. A file below two of them has the label of the one that has a label. Nothing is fatal here:
+    /// unreadable files are in the report.
     #[must_use]
     pub fn find(paths: &[(PathBuf, Label)]) -> Self {
         let mut archive = Self::default();
@@ -107,7 +107,7 @@ impl Archive {
         archive
     }
 
-    /// Bytes of all files.
+    /// Returns the size of all files in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
@@ -145,7 +145,7 @@ impl Archive {
         u32::try_from(self.directories.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// A directory and all below it. In a maildir, `tmp` holds what is not delivered yet.
+    /// Adds a directory and all below it. In a maildir, `tmp` holds mail that is not delivered yet.
     fn directory(&mut self, path: PathBuf, label: Label) {
         let mut waiting = vec![path];
         while let Some(path) = waiting.pop() {
@@ -157,7 +157,7 @@ impl Archive {
         }
     }
 
-    /// Takes the files of a directory, and returns the directories in it.
+    /// Adds the files of a directory, and returns its subdirectories.
     fn entries(&mut self, path: &Path, label: Label) -> io::Result<Vec<PathBuf>> {
         let metadata = path.metadata()?;
         if !self.seen.insert((metadata.dev(), metadata.ino())) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which client a kept message came from: the one at the border between one's own mail servers and the rest of the world.
+//! The client of a stored message at the border between your own mail servers and the rest of the world.
 
 use bulkmark_mail::Received;
 use bulkmark_policy::Network;
 use std::net::IpAddr;
 
-/// Where the border is.
+/// The border between your own mail servers and the rest of the world.
 #[derive(Debug, Clone, Default)]
 pub struct Border {
-    /// The name of the mail server that takes mail from outside, as it writes it into Received fields. Without one, the border is
-    /// the first line whose client is in no network of one's own.
+    /// The name of the mail server that takes mail from outside, as it writes it into Received fields. Without a name, the border is the first
+    /// line with a client outside your own networks.
     pub server: Option<String>,
 }
 
 impl Border {
-    /// The client of a message with these fields, the last mail server's first.
+    /// Returns the client of a message with these fields, the last mail server's first.
     pub(super) fn client(&self, received: &[Received], own: &[Network]) -> Option<IpAddr> {
         let mut clients = received.iter().filter_map(|received| Some((received, received.client?)));
         let found = match &self.server {
@@ -25,7 +25,7 @@ impl Border {
     }
 }
 
-/// Whether no mail comes from there over the Internet.
+/// Whether the address is never a client from the Internet.
 const fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified(),

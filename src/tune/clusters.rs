@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of the messages that belong together.
+//! Clusters of similar messages.
 
 use super::archive::Label;
 use super::letter::Letter;
 use super::top::Top;
-use bulkmark_signature::{Belongs, Groups};
+use bulkmark_signature::{Groups, Membership};
 use std::collections::HashMap;
 
-/// Clusters that are kept at a time. When there are more, the half that was seen least often goes, of equals the oldest;
-/// what comes further apart than so many other messages may be shown as several clusters.
+/// Clusters that are kept at a time. Beyond that, the half seen least often is dropped, of equals the oldest; messages that are further apart
+/// than so many others may be shown as several clusters.
 const MOST: usize = 100_000;
 
-/// Signatures by which they are found. Together that is some 100 MB at most.
+/// Signatures by which clusters are found, some 100 MB at most.
 const MOST_SIGNATURES: usize = 1_000_000;
 
-/// Messages that belong together.
+/// A cluster of similar messages.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
     pub(super) messages: u64,
@@ -24,7 +24,7 @@ pub(super) struct Cluster {
     pub(super) peak: u32,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Messages whose body is that of an earlier one.
+    /// Messages with the body of an earlier one.
     pub(super) exact: u64,
     pub(super) from: Top,
     pub(super) list_ids: Top,
@@ -39,9 +39,9 @@ pub(super) struct Clusters {
 }
 
 impl Clusters {
-    /// Adds a message whose highest count is this.
+    /// Adds a message with its highest count.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, whitelisted: bool) {
-        let Belongs { group, exact } = self.groups.add(&letter.content.signatures);
+        let Membership { group, exact } = self.groups.add(&letter.content.signatures);
         let cluster = self.all.entry(group).or_default();
         if cluster.messages == 0 {
             cluster.first = letter.time;
@@ -70,7 +70,7 @@ impl Clusters {
         }
     }
 
-    /// Those in which a message was seen so often at least, those of the highest count first.
+    /// Returns the clusters with a message whose count is at least `least`, those of the highest count first.
     pub(super) fn ranked(self, least: u32) -> Vec<Cluster> {
         let mut all: Vec<_> = self.all.into_iter().filter(|(_, cluster)| cluster.peak >= least).collect();
         all.sort_by_key(|(name, c)| (std::cmp::Reverse((c.peak, c.messages)), *name));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_often_outlives_what_is_not() {
+    fn frequent_clusters_outlive_rare_ones() {
         let mut clusters = Clusters::default();
         for count in 1..=5 {
             clusters.add(&letter([9; 16]), Label::Spam, count, false);

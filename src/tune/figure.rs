@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Width and height of the figure.
 const SIZE: (u32, u32) = (760, 520);
 
-/// Where the axes are.
+/// Coordinates of the axes.
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 747.0;
 const TOP: f64 = 38.0;
@@ -15,7 +15,7 @@ const BOTTOM: f64 = 463.0;
 /// Labels on the vertical axis at most, beside that of 0.
 const LABELS: u64 = 8;
 
-/// Of the legend: its width, the height of a line, and the blank at its edges.
+/// The legend: its width, the height of a line, and the margin at its edges.
 const LEGEND: f64 = 94.0;
 const LEGEND_LINE: f64 = 15.0;
 const MARGIN: f64 = 10.0;
@@ -24,17 +24,17 @@ const MARGIN: f64 = 10.0;
 pub(super) struct Line {
     pub(super) name: &'static str,
     pub(super) colour: &'static str,
-    /// From the left to the right; the first coordinate is at least 1.
+    /// The points from left to right; the first coordinate is at least 1.
     pub(super) points: Vec<(u32, u64)>,
 }
 
-/// What is drawn.
+/// A figure.
 pub(super) struct Figure {
     pub(super) title: &'static str,
     /// The names of the horizontal axis and the vertical one.
     pub(super) axes: (&'static str, &'static str),
     pub(super) lines: Vec<Line>,
-    /// Where a grey line stands.
+    /// The place of a grey line.
     pub(super) mark: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Scale {
 }
 
 impl Figure {
-    /// The figure as an SVG document.
+    /// Returns the figure as an SVG document.
     pub(super) fn svg(&self) -> String {
         let scale = Scale::of(&self.lines);
         let mut svg = Svg::new(SIZE);
@@ -99,7 +99,7 @@ impl Figure {
         svg.end()
     }
 
-    /// The names of the lines, in the middle of the right side.
+    /// Draws the names of the lines, in the middle of the right side.
     fn legend(&self, svg: &mut Svg) {
         let height = LEGEND_LINE * self.lines.len() as f64 + MARGIN;
         let (left, top) = (RIGHT - 4.0 - LEGEND, f64::midpoint(TOP, BOTTOM) - height / 2.0);
@@ -112,7 +112,7 @@ impl Figure {
     }
 }
 
-/// From one label to the next: 1, 2 or 5 times a power of ten.
+/// Returns the distance between two labels: 1, 2 or 5 times a power of ten.
 fn step(top: f64) -> u64 {
     let mut steps = (0..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
     steps.find(|&step| top / step as f64 <= LABELS as f64).unwrap_or(u64::MAX)
@@ -121,7 +121,7 @@ fn step(top: f64) -> u64 {
 const BLACK: &str = "#000000";
 const GRID: &str = "#cccccc";
 
-/// A document that is written.
+/// An SVG document while it is written.
 struct Svg(String);
 
 impl Svg {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The messages of an archive, in the order in which they came.
+//! The messages of an archive, in the order of their arrival.
 
 use super::archive::{Archive, Faults};
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
@@ -22,16 +22,16 @@ const BUFFER: usize = 256 << 10;
 /// The longest message that is read: the body that the milter takes, and header fields that it would not keep.
 const MAX_MESSAGE: usize = MAX_BODY + (4 << 20);
 
-/// Signatures that a message reports at most: its `body` signature and eight `near` ones, and as many doubts about these.
+/// Signatures that a message reports at most: its `body` signature and eight `near` ones, and as many strays of these.
 const SIGNATURES: u64 = 16;
 
-/// Where a message is, and when it came.
+/// The place of a message, and the time of its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     /// Seconds since 1970.
     pub(super) time: u64,
     pub(super) file: u32,
-    /// Saturated: what is longer is not read.
+    /// Saturated, since a longer message is not read.
     length: u32,
     at: u64,
 }
@@ -41,11 +41,11 @@ pub struct Index<'a> {
     archive: &'a Archive,
     pub(super) entries: Vec<Entry>,
     pub(super) faults: Faults,
-    /// Files that are no mail.
+    /// The number of files that are no mail.
     pub(super) no_mail: u64,
 }
 
-/// What one thread found.
+/// The messages found by one thread.
 #[derive(Default)]
 struct Part {
     entries: Vec<Entry>,
@@ -54,10 +54,10 @@ struct Part {
 }
 
 impl<'a> Index<'a> {
-    /// Finds the messages in all files, on all cores. A message came at the time of its first Received field, or else of
-    /// its Date, or else at that of its file; never later than `now`. `tell` is told of bytes that were read.
+    /// Finds the messages in all files, on all cores. The time of a message is that of its first Received field, or else of its Date, or else of
+    /// its file; never later than `now`. `progress` is called with numbers of bytes read.
     #[must_use]
-    pub fn make(archive: &'a Archive, now: u64, tell: &(dyn Fn(u64) + Sync)) -> Self {
+    pub fn make(archive: &'a Archive, now: u64, progress: &(dyn Fn(u64) + Sync)) -> Self {
         let next = AtomicUsize::new(0);
         let parts = Mutex::new(Vec::new());
         thread::scope(|scope| {
@@ -68,7 +68,7 @@ impl<'a> Index<'a> {
                         .ok()
                         .filter(|&file| (file as usize) < archive.files.len())
                     {
-                        part.file(archive, file, now, tell);
+                        part.file(archive, file, now, progress);
                     }
                     parts.lock().push(part);
                 });
@@ -84,7 +84,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The number of messages.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -96,12 +96,12 @@ impl<'a> Index<'a> {
         self.entries.is_empty()
     }
 
-    /// The archive.
+    /// Returns the archive.
     pub(super) const fn archive(&self) -> &Archive {
         self.archive
     }
 
-    /// Signatures of a window of so many seconds, on average: the capacity that a filter needs. Archives of years have
+    /// Returns the average number of signatures in a window of so many seconds: the capacity that a filter needs. Archives of years have
     /// thousands of windows with a few messages, for each of which the milter's filter would be much too large.
     #[must_use]
     pub fn signatures_by_window(&self, window: u64) -> u64 {
@@ -111,13 +111,13 @@ impl<'a> Index<'a> {
 }
 
 impl Part {
-    fn file(&mut self, archive: &Archive, number: u32, now: u64, tell: &dyn Fn(u64)) {
+    fn file(&mut self, archive: &Archive, number: u32, now: u64, progress: &dyn Fn(u64)) {
         let path = archive.path(number);
         let file = &archive.files[number as usize];
-        let mut told = 0;
+        let mut reported = 0;
         match self.messages(&path, number, now, &mut |bytes| {
-            told += bytes;
-            tell(bytes);
+            reported += bytes;
+            progress(bytes);
         }) {
             Ok(Shape::Mbox | Shape::Message) => (),
             Ok(Shape::Compressed) => self.faults.add(&path, &"it is compressed; unpack it first"),
@@ -127,21 +127,27 @@ impl Part {
             Ok(Shape::Other) => self.no_mail += 1,
             Err(e) => self.faults.add(&path, &e),
         }
-        tell(file.size.saturating_sub(told));
+        progress(file.size.saturating_sub(reported));
     }
 
-    fn messages(&mut self, path: &Path, file: u32, now: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Shape> {
+    fn messages(
+        &mut self,
+        path: &Path,
+        file: u32,
+        now: u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<Shape> {
         let open = File::open(path)?;
         let metadata = open.metadata()?;
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let mut reader = BufReader::with_capacity(BUFFER, Told { inner: open, tell });
+        let mut reader = BufReader::with_capacity(BUFFER, Progress { inner: open, progress });
         let entries = &mut self.entries;
         mbox::scan(&mut reader, metadata.len(), &mut |message| {
-            // Spam likes to come from the future.
-            let told =
+            // Spam often has a date in the future.
+            let date =
                 catch_unwind(|| Stored::of(message.head).time).ok().flatten().filter(|&time| time <= now);
             entries.push(Entry {
-                time: told.unwrap_or(changed),
+                time: date.unwrap_or(changed),
                 file,
                 length: u32::try_from(message.length).unwrap_or(u32::MAX),
                 at: message.at,
@@ -150,16 +156,16 @@ impl Part {
     }
 }
 
-/// Tells of bytes that are read.
-struct Told<'a, R> {
+/// A reader that calls `progress` with the number of bytes of each read.
+struct Progress<'a, R> {
     inner: R,
-    tell: &'a mut dyn FnMut(u64),
+    progress: &'a mut dyn FnMut(u64),
 }
 
-impl<R: Read> Read for Told<'_, R> {
+impl<R: Read> Read for Progress<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        (self.tell)(read as u64);
+        (self.progress)(read as u64);
         Ok(read)
     }
 }
@@ -180,7 +186,7 @@ impl<'a> Source<'a> {
         Self { archive, open: None, bytes: Vec::new() }
     }
 
-    /// The message as it was delivered; none when it is longer than any that the milter takes.
+    /// Returns the message as it was delivered; none if it is longer than any that the milter takes.
     pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Option<Cow<'_, [u8]>>> {
         let length = entry.length as usize;
         if length > MAX_MESSAGE {

@@ -3,25 +3,25 @@
 
 use bulkmark_verdict::{Content, Envelope};
 
-/// What a message tells.
+/// The data of a message.
 #[derive(Debug)]
 pub(super) struct Letter {
-    /// When it came, in seconds since 1970.
+    /// The time of its arrival, in seconds since 1970.
     pub(super) time: u64,
     pub(super) subject: String,
-    /// What the last mail server wrote down of it.
+    /// The envelope, from the fields of the last mail server.
     pub(super) envelope: Envelope,
     pub(super) content: Content,
 }
 
 impl Letter {
-    /// The domain of the first From address.
+    /// Returns the domain of the first From address.
     pub(super) fn domain(&self) -> Option<&str> {
         let first = self.content.from.first();
         first.map(|address| address.rsplit_once('@').map_or(&**address, |(_, domain)| domain))
     }
 
-    /// One that says nothing.
+    /// Returns a message without any data.
     #[cfg(test)]
     pub(super) fn empty() -> Self {
         use bulkmark_signature::Signatures;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text of strangers, for a terminal.
+//! Text from outside, made safe for a terminal.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// The text in one line, without anything that moves the cursor, hides, or turns the direction of writing; at most
-/// `width` columns, with "…" at the end of what is cut.
+/// Returns the text in one line, without anything that moves the cursor, hides, or changes the direction of writing; at most `width` columns,
+/// with "…" at the end of a shortened text.
 #[must_use]
 pub fn plain(text: &str, width: usize) -> String {
     let visible: String =
@@ -28,7 +28,7 @@ pub fn plain(text: &str, width: usize) -> String {
     cut
 }
 
-/// Marks of direction and others that show nothing, and what no font is said to have.
+/// Whether a character is a mark of direction, shows nothing, or is in no font.
 fn is_hidden(c: char) -> bool {
     matches!(
         c,

@@ -15,8 +15,8 @@ pub struct PlotError {
     reason: io::Error,
 }
 
-/// Draws how many messages would have been bulk with each threshold: all, those by their body, those of each label. A
-/// grey line stands at the threshold of the configuration.
+/// Draws how many messages would have been bulk with each threshold: all, those by their body, those of each label. A grey line marks the
+/// configured threshold.
 ///
 /// # Errors
 /// When the file cannot be written.

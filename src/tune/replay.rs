@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Has all messages counted, in the order in which they came.
+//! Counts all messages in the order of their arrival.
 
 use super::archive::{Archive, Faults, Label};
 use super::border::Border;
 use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
 use super::letter::Letter;
-use super::report::{AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Standing, Tuning};
+use super::report::{AtThreshold, ClusterRow, Configured, Contents, Labels, PolicyRow, Standing, Tuning};
 use super::tally::{MAX, Tally};
-use super::wanted::Correspondents;
+use super::wanted::Senders;
 use bulkmark_ledger::{Ledger, LedgerError};
 use bulkmark_mail::{RawMessage, Stored};
 use bulkmark_policy::{Action, Backings, By, Counts, Verdict};
@@ -18,29 +18,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Messages that a core may be ahead of the count.
+/// Messages that a thread may be ahead of the count.
 const AHEAD: usize = 64;
 
 /// The thresholds that a report shows.
 const THRESHOLDS: [u32; 5] = [5, 10, 20, 50, 100];
 
-/// Why there is nothing of a message.
+/// Why a message is missing.
 enum Lost {
     TooLarge,
     Unreadable(String),
 }
 
-/// Counts all messages of an archive in this ledger, by these rules, and says what would have come of them. `border` says from
-/// which client each came; where that is not known, it does not matter. `tell` is called for each message.
+/// Counts all messages of an archive in this ledger by these rules, and returns the result. `border` finds the client of each message; in an
+/// archive without clients, it does not matter. `progress` is called for each message.
 ///
 /// # Errors
-/// When the ledger does not count.
+/// If the ledger does not count.
 pub fn replay(
     index: &Index<'_>,
     rules: &Rules,
     ledger: &Ledger,
     border: &Border,
-    tell: &dyn Fn(),
+    progress: &dyn Fn(),
 ) -> Result<Tuning, LedgerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -48,14 +48,14 @@ pub fn replay(
     let threads = threads();
     thread::scope(|scope| {
         let mut ready = Vec::new();
-        // Of n threads each takes every nth message, so that their results are in order when they are taken in turn.
+        // Each of n threads takes every nth message, so that taking their results in turn keeps the order.
         for first in 0..threads {
             let (sender, receiver) = sync_channel(AHEAD);
             ready.push(receiver);
             let mine = index.entries.iter().skip(first).step_by(threads);
             scope.spawn(move || read_all(index.archive(), mine, (rules, border), &sender));
         }
-        let result = runtime.block_on(count_all(index, rules, ledger, &ready, tell));
+        let result = runtime.block_on(count_all(index, rules, ledger, &ready, progress));
         // After an error, this ends the threads.
         drop(ready);
         result
@@ -98,41 +98,41 @@ async fn count_all(
     rules: &Rules,
     ledger: &Ledger,
     ready: &[Receiver<Result<Letter, Lost>>],
-    tell: &dyn Fn(),
+    progress: &dyn Fn(),
 ) -> Result<Tuning, LedgerError> {
     let mut collected = Collected::new(index, rules);
     for (entry, ready) in index.entries.iter().zip(ready.iter().cycle()) {
         let Ok(letter) = ready.recv() else { break };
         let label = index.archive().files[entry.file as usize].label;
         match letter {
-            Err(Lost::TooLarge) => collected.kept.too_large += 1,
+            Err(Lost::TooLarge) => collected.contents.too_large += 1,
             Err(Lost::Unreadable(reason)) => {
                 collected.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
             Ok(letter) if !rules.judges_any(&rules.parties(&letter.envelope)) => {
-                collected.kept.by_policy += 1
+                collected.contents.by_policy += 1
             }
-            Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.kept.exempt += 1,
+            Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.contents.exempt += 1,
             Ok(letter) => {
                 let reported = count(&letter, rules, ledger).await?;
                 collected.add(&letter, label, reported, rules);
             }
         }
         collected.labels[label.index()] += 1;
-        tell();
+        progress();
     }
     Ok(collected.report())
 }
 
-/// What came of a message's report.
+/// The result of a message's report.
 #[derive(Clone, Copy)]
 struct Reported {
     known: (Counts, Backings),
     signatures: usize,
 }
 
-/// Reports a message at the time when it came.
+/// Reports a message at the time of its arrival.
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Reported, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1))
         .sent_by(letter.content.provenance(&letter.envelope, rules));
@@ -155,9 +155,9 @@ async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Report
     Ok(Reported { known: (inquiry.counts(), inquiry.backings()), signatures: inquiry.reported() })
 }
 
-/// What is known so far.
+/// The data collected so far.
 struct Collected {
-    kept: Kept,
+    contents: Contents,
     labels: [u64; 3],
     bulk: [u64; 3],
     configured: Configured,
@@ -165,18 +165,18 @@ struct Collected {
     faults: Faults,
     tally: Tally,
     clusters: Clusters,
-    correspondents: Correspondents,
+    senders: Senders,
 }
 
 impl Collected {
     fn new(index: &Index<'_>, rules: &Rules) -> Self {
         let time = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.time);
         Self {
-            kept: Kept {
+            contents: Contents {
                 no_mail: index.no_mail,
                 first: time(index.entries.first()),
                 last: time(index.entries.last()),
-                ..Kept::default()
+                ..Contents::default()
             },
             labels: [0; 3],
             bulk: [0; 3],
@@ -190,14 +190,14 @@ impl Collected {
             faults: index.faults.clone(),
             tally: Tally::new(),
             clusters: Clusters::default(),
-            correspondents: Correspondents::default(),
+            senders: Senders::default(),
         }
     }
 
     fn add(&mut self, letter: &Letter, label: Label, reported: Reported, rules: &Rules) {
         let counts = reported.known.0;
         let to = (&letter.envelope, &rules.parties(&letter.envelope)[..]);
-        // What is not judged was not counted either, and does not come here.
+        // A message that is not judged was not counted either, and does not come here.
         let Some(counted) = Counted::new(rules, to, &letter.content, reported.known, None) else { return };
         let decision = counted.decision;
         let verdict = decision.verdict;
@@ -209,9 +209,9 @@ impl Collected {
             row.refused += u64::from(decision.action != Action::Mark);
         }
         let whitelisted = verdict == Verdict::Whitelisted;
-        self.kept.counted += 1;
-        self.kept.signatures += reported.signatures as u64;
-        self.kept.without_network += u64::from(letter.envelope.client.is_none());
+        self.contents.counted += 1;
+        self.contents.signatures += reported.signatures as u64;
+        self.contents.without_network += u64::from(letter.envelope.client.is_none());
         self.configured.held += u64::from(decision.held.is_some());
         self.configured.whitelisted += u64::from(whitelisted);
         self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
@@ -219,13 +219,13 @@ impl Collected {
         self.tally.add(counts, label, sender, whitelisted);
         let count = counts.body.max(counts.near).unwrap_or(0);
         if !whitelisted {
-            self.correspondents.add(letter, label, count, verdict == Verdict::Bulk);
+            self.senders.add(letter, label, count, verdict == Verdict::Bulk);
         }
         self.clusters.add(letter, label, count, whitelisted);
     }
 
     fn report(self) -> Tuning {
-        let proposals = self.correspondents.proposals();
+        let proposals = self.senders.proposals();
         let mut policies: Vec<_> = self.policies.into_values().collect();
         policies.sort_by(|a, b| b.messages.cmp(&a.messages).then_with(|| a.policy.cmp(&b.policy)));
         let bulk = self.bulk.iter().sum::<u64>();
@@ -243,15 +243,15 @@ impl Collected {
                 whitelisted: reached.whitelisted,
             }
         };
-        // Each point sums up what is above it: enough of them for a line on a logarithmic scale.
+        // Each point is a sum over the counts above it: enough points for a line on a logarithmic scale.
         let right = self.tally.peak().clamp(THRESHOLDS[4], MAX);
         let at = std::iter::successors(Some(1), |&t| Some(t + (t / 20).max(1))).take_while(|&t| t <= right);
         Tuning {
-            archive: Kept {
+            archive: Contents {
                 messages: self.labels.iter().sum(),
                 unreadable: self.faults.number(),
                 labels: Labels::from(self.labels),
-                ..self.kept
+                ..self.contents
             },
             thresholds: THRESHOLDS.map(row).into(),
             curve: at.map(row).collect(),

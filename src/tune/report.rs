@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What tuning found, for people and programs.
+//! The result of tuning, for people and programs.
 
 use super::archive::Fault;
 use bulkmark_types::writable_time;
 use serde::{Serialize, Serializer};
 
-/// The whole of it.
+/// The whole result.
 #[derive(Debug, Serialize)]
 pub struct Tuning {
-    /// What the archive has.
-    pub archive: Kept,
-    /// What each threshold would have done.
+    /// The contents of the archive.
+    pub archive: Contents,
+    /// The effect of each threshold.
     pub thresholds: Vec<AtThreshold>,
-    /// What the configuration would have done.
+    /// The effect of the configuration.
     pub configured: Configured,
-    /// Messages that belong together, those of the highest count first; those that reached the lowest threshold.
+    /// Clusters that reached the lowest threshold, those of the highest count first.
     pub clusters: Vec<ClusterRow>,
     /// Lines for a white list: by their standing, then those with the most bulk first.
     pub proposals: Vec<Proposal>,
-    /// What could not be read, the first thousand.
+    /// Files that could not be read, the first thousand.
     pub unreadable: Vec<Fault>,
     /// The same as `thresholds` for many more up to the highest count, at most 10,000.
     #[serde(skip)]
     pub curve: Vec<AtThreshold>,
 }
 
-/// An archive.
+/// The contents of an archive.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Kept {
+pub struct Contents {
     /// All messages.
     pub messages: u64,
     /// Those that were counted.
     pub counted: u64,
-    /// Those of them of which it is not known from which network they came.
+    /// Counted messages without a known client network.
     pub without_network: u64,
-    /// Signatures that they reported.
+    /// Signatures of counted messages.
     pub signatures: u64,
-    /// Those that say too little to be counted.
+    /// Messages with too little content to be counted.
     pub exempt: u64,
-    /// Those that are not judged, by the policy of their recipient.
+    /// Messages that are not judged, by the policy of their recipient.
     pub by_policy: u64,
-    /// Those that are larger than what is judged.
+    /// Messages above the size limit.
     pub too_large: u64,
     /// Files and messages that could not be read.
     pub unreadable: u64,
@@ -48,10 +48,10 @@ pub struct Kept {
     pub no_mail: u64,
     /// By label.
     pub labels: Labels,
-    /// When the first message came.
+    /// Time of the first message.
     #[serde(serialize_with = "time")]
     pub first: u64,
-    /// When the last one did.
+    /// Time of the last message.
     #[serde(serialize_with = "time")]
     pub last: u64,
 }
@@ -63,7 +63,7 @@ pub struct Labels {
     pub none: u64,
     /// Wanted.
     pub ham: u64,
-    /// Not wanted.
+    /// Unwanted.
     pub spam: u64,
 }
 
@@ -73,81 +73,81 @@ impl From<[u64; 3]> for Labels {
     }
 }
 
-/// A threshold for both kinds of count, and what it would have done.
+/// A threshold for both kinds of count, and its effect.
 #[derive(Debug, Clone, Serialize)]
 pub struct AtThreshold {
     /// The threshold.
     pub threshold: u32,
-    /// Messages that would have been bulk; those that a white list wants are not among them.
+    /// Messages that would have been bulk, without whitelisted ones.
     pub messages: u64,
-    /// Those of them that are so by their body.
+    /// Messages of these that are bulk by their body.
     pub body: u64,
-    /// Those that are so by their near signatures alone.
+    /// Messages of these that are bulk by their near signatures alone.
     pub near: u64,
-    /// How many addresses they are from.
+    /// The number of their senders' addresses.
     pub senders: u64,
     /// By label.
     pub labels: Labels,
-    /// Messages that reached it and that a white list wants.
+    /// Whitelisted messages that reached it.
     pub whitelisted: u64,
 }
 
-/// The configuration, and what it would have done.
+/// The configuration, and its effect.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Configured {
     /// The threshold of the body.
     pub body: u32,
-    /// That of near signatures.
+    /// The threshold of near signatures.
     pub near: u32,
-    /// From how many other networks a count must come.
+    /// The number of other networks from which a count must come.
     pub min_sources: u32,
     /// Messages that would have been bulk.
     pub bulk: u64,
-    /// Those of them that would only have been marked, since their count came from too few networks.
+    /// Messages of these that would only have been marked, since their count came from too few networks.
     pub held: u64,
     /// By label.
     pub labels: Labels,
-    /// Those that the white list wants, whatever their count.
+    /// Whitelisted messages, whatever their count.
     pub whitelisted: u64,
-    /// The same by the policy that decides, where there are several; those with the most messages first.
+    /// The same by deciding policy, if there are several; those with the most messages first.
     pub policies: Vec<PolicyRow>,
-    /// Those that would have been bulk still if the lines that look wanted were in the white list.
+    /// Messages that would still have been bulk with the lines that look wanted in the white list.
     pub bulk_with_proposals: u64,
 }
 
-/// What a policy would have done.
+/// The effect of a policy.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PolicyRow {
     /// Its name.
     pub policy: String,
-    /// Messages for which it decides, whitelisted ones included.
+    /// Messages that it decides, whitelisted ones included.
     pub messages: u64,
-    /// Those that would have been bulk.
+    /// Messages that would have been bulk.
     pub bulk: u64,
-    /// Those of them that would not have been delivered, by its actions.
+    /// Messages of these that its actions would not have delivered.
     pub refused: u64,
 }
 
-/// Messages that belong together.
+/// A cluster of similar messages.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterRow {
-    /// How many.
+    /// The number of messages.
     pub messages: u64,
-    /// The highest count that one of them had: messages of the retention before it.
+    /// The highest count of a message: messages within the retention before it.
     pub count: u32,
-    /// Those with the body of one before.
+    /// Messages with the body of an earlier one.
     pub same_body: u64,
-    /// Those that a white list wants.
+    /// Whitelisted messages.
     pub whitelisted: u64,
     /// By label.
     pub labels: Labels,
-    /// When the first one came.
+    /// Time of the first message.
     #[serde(serialize_with = "time")]
     pub first: u64,
-    /// When the last one did.
+    /// Time of the last message.
     #[serde(serialize_with = "time")]
     pub last: u64,
-    /// Domains of From fields, the most frequent first, eight at most.
+    /// Domains of From fields, the most frequent first, at most eight.
     pub from: Vec<(String, u64)>,
     /// Whether these are all.
     pub from_is_all: bool,
@@ -157,40 +157,40 @@ pub struct ClusterRow {
     pub subjects: Vec<(String, u64)>,
 }
 
-/// How sure a proposal is.
+/// The evidence for a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// Its bulk was called ham, or it is a list that wrote for days.
+    /// Its bulk was labelled ham, or it is a list that wrote for days.
     Wanted,
-    /// Nothing says that it is wanted, nor that it is not.
+    /// Nothing shows whether it is wanted.
     Unsure,
-    /// Its mail was called ham as well as spam.
+    /// Its mail was labelled ham as well as spam.
     Both,
 }
 
 /// A line for a white list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Proposal {
-    /// As it is written there.
+    /// The line in the syntax of white lists.
     pub line: String,
-    /// How sure it is.
+    /// The evidence for it.
     pub standing: Standing,
     /// Messages that would have been bulk.
     pub bulk: u64,
     /// All messages of that list or sender.
     pub messages: u64,
-    /// On how many days they came.
+    /// The number of days on which they came.
     pub days: u32,
-    /// When the first one came.
+    /// Time of the first message.
     #[serde(serialize_with = "time")]
     pub first: u64,
-    /// When the last one did.
+    /// Time of the last message.
     #[serde(serialize_with = "time")]
     pub last: u64,
     /// All of them by label.
     pub labels: Labels,
-    /// The subject of the last one that would have been bulk.
+    /// The subject of the last message that would have been bulk.
     pub subject: String,
 }
 
@@ -199,7 +199,7 @@ fn time<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> 
     serializer.serialize_str(&date(*seconds))
 }
 
-/// A time as RFC 3339 writes it; its first ten characters are the day.
+/// Formats a time as in RFC 3339; its first ten characters are the day.
 #[must_use]
 pub fn date(seconds: u64) -> String {
     humantime_serde::re::humantime::format_rfc3339_seconds(writable_time(seconds)).to_string()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How many messages reached which count.
+//! The number of messages by count.
 
 use super::archive::Label;
 use bulkmark_policy::Counts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// The count from which on counts are no longer told apart.
+/// The count from which on counts are no longer distinguished.
 pub(super) const MAX: u32 = 10_000;
 
 /// Messages by their count.
@@ -22,7 +22,7 @@ impl Histogram {
         self.0[count.min(MAX) as usize] += 1;
     }
 
-    /// Messages of that count or a higher one.
+    /// Returns the number of messages with this count or a higher one.
     fn from(&self, threshold: u32) -> u64 {
         self.0[threshold.min(MAX) as usize..].iter().sum()
     }
@@ -31,17 +31,17 @@ impl Histogram {
 /// All messages that were counted.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// For each label, by the higher of the two counts: those that no white list wants.
+    /// For each label, messages that are not whitelisted, by the higher of the two counts.
     any: [Histogram; 3],
-    /// By the count of the body.
+    /// All messages by the count of the body.
     body: Histogram,
-    /// Those that a white list wants, by the higher of the two counts.
+    /// Whitelisted messages, by the higher of the two counts.
     wanted: Histogram,
     /// The highest count of each sender's messages.
     senders: HashMap<u64, u32>,
 }
 
-/// What a threshold would have done.
+/// The messages that reached a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reached {
     /// By label.
@@ -88,12 +88,12 @@ impl Tally {
         }
     }
 
-    /// Senders of messages that reached one of these thresholds.
+    /// Returns the number of senders of messages that reached this threshold.
     pub(super) fn senders(&self, threshold: u32) -> u64 {
         self.senders.values().filter(|&&count| count >= threshold).count() as u64
     }
 
-    /// The highest count of a message that no white list wants.
+    /// Returns the highest count of a message that is not whitelisted.
     pub(super) fn peak(&self) -> u32 {
         self.senders.values().copied().max().unwrap_or(0)
     }

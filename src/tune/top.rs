@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The most frequent of many texts, in a few places.
+//! The most frequent of many texts, in bounded memory.
 
-/// Places.
+/// Texts that are kept.
 const MOST: usize = 8;
 
-/// Texts and how often each came. Once all places are taken, a new text takes that of the rarest one with its count, so
-/// that frequent ones are never lost (the space-saving algorithm: Metwally, Agrawal, El Abbadi 2005).
+/// Texts with their frequencies. Once all places are taken, a new text takes the place of the rarest one with its count, so that frequent ones
+/// are never lost (the space-saving algorithm: Metwally, Agrawal, El Abbadi 2005).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Top {
     places: Vec<(Box<str>, u64)>,
@@ -25,7 +25,7 @@ impl Top {
         }
     }
 
-    /// The only text that ever came.
+    /// Returns the only text that ever came, if there is only one.
     pub(super) fn only(&self) -> Option<&str> {
         match &*self.places {
             [(text, _)] => Some(text),
@@ -33,7 +33,7 @@ impl Top {
         }
     }
 
-    /// The texts, the most frequent first, and whether these are all.
+    /// Returns the texts, the most frequent first, and whether these are all.
     pub(super) fn ranked(&self) -> (Vec<(String, u64)>, bool) {
         let mut places: Vec<_> = self.places.iter().map(|(text, count)| (text.to_string(), *count)).collect();
         places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

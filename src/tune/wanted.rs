@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! White-list lines for bulk that looks wanted.
 //!
-//! A list or sender is wanted when some of its bulk was called ham and none of its mail spam. Where nothing was called
-//! anything, so is a list that wrote on three days at least. What else might be is proposed with a doubt: other lists, and
-//! senders without one who wrote on three days. Of senders without a list most of what they wrote must have come five
-//! times at least: that of a mail provider for everybody does not.
+//! A list or sender is wanted if some of its bulk was labelled ham and none of its mail spam. Without labels, a list is wanted if it wrote on
+//! three days or more. Doubtful proposals are other lists, and senders without a list that wrote on three days. Most mail of a sender without a
+//! list must have come five times or more: that excludes public mail providers.
 
 use super::archive::Label;
 use super::letter::Letter;
@@ -15,22 +14,22 @@ use bulkmark_policy::{Facts, Proven, WhiteList};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Lists, and senders, that are kept at a time; when there are more, the half with the least bulk goes.
+/// Lists, and senders, that are kept at a time; beyond that, the half with the least bulk is dropped.
 const MOST: usize = 50_000;
 
-/// Days on which somebody must have written of whom nothing was said.
+/// Days on which an unlabelled sender must have written.
 const DAYS: u32 = 3;
 
-/// How often a message was seen that is no letter to somebody.
+/// The count from which on a message is no personal letter.
 const REPEATED: u32 = 5;
 
 const DAY: u64 = 86_400;
 
 /// A list, or a sender without one.
 #[derive(Debug, Default)]
-struct Correspondent {
+struct Sender {
     messages: u64,
-    /// Those that were seen often enough not to be letters.
+    /// Messages with at least this count.
     repeated: u64,
     bulk: [u64; 3],
     labels: [u64; 3],
@@ -38,23 +37,23 @@ struct Correspondent {
     first: u64,
     last: u64,
     addresses: Top,
-    /// The domains that signed all of the bulk, as somebody verified; none before there is bulk.
+    /// The verified domains that signed all of the bulk; none before there is bulk.
     signed: Option<Vec<String>>,
-    /// The domain of which all of the bulk is by DMARC, none before there is bulk, empty if it is not.
+    /// The domain that DMARC verified for all of the bulk; none before there is bulk, empty if there is no such domain.
     dmarc: Option<String>,
     /// The subject of a message that would have been bulk.
     subject: Box<str>,
 }
 
-/// Who writes, and how much of it would have been bulk.
+/// The senders, and how much of their mail would have been bulk.
 #[derive(Default)]
-pub(super) struct Correspondents {
-    lists: HashMap<Box<str>, Correspondent>,
-    domains: HashMap<Box<str>, Correspondent>,
+pub(super) struct Senders {
+    lists: HashMap<Box<str>, Sender>,
+    domains: HashMap<Box<str>, Sender>,
 }
 
-impl Correspondents {
-    /// Adds a message that no white list wants, and that was seen so often.
+impl Senders {
+    /// Adds a message that is not whitelisted, with its count.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, is_bulk: bool) {
         let (table, name) = match (&letter.content.list_id, letter.domain()) {
             (Some(id), _) => (&mut self.lists, &**id),
@@ -65,37 +64,42 @@ impl Correspondents {
             if table.len() >= MOST {
                 forget(table);
             }
-            table.insert(name.into(), Correspondent { first: letter.time, ..Correspondent::default() });
+            table.insert(name.into(), Sender { first: letter.time, ..Sender::default() });
         }
-        let Some(one) = table.get_mut(name) else { return };
-        one.messages += 1;
-        one.repeated += u64::from(count >= REPEATED);
-        one.bulk[label.index()] += u64::from(is_bulk);
-        one.labels[label.index()] += 1;
-        one.days += u32::from(one.messages == 1 || letter.time / DAY != one.last / DAY);
-        one.last = letter.time;
-        letter.content.from.iter().take(1).for_each(|address| one.addresses.add(address));
+        let Some(sender) = table.get_mut(name) else { return };
+        sender.messages += 1;
+        sender.repeated += u64::from(count >= REPEATED);
+        sender.bulk[label.index()] += u64::from(is_bulk);
+        sender.labels[label.index()] += 1;
+        sender.days += u32::from(sender.messages == 1 || letter.time / DAY != sender.last / DAY);
+        sender.last = letter.time;
+        letter.content.from.iter().take(1).for_each(|address| sender.addresses.add(address));
         if is_bulk {
-            one.subject = letter.subject.as_str().into();
-            one.verify(&letter.content.proven);
+            sender.subject = letter.subject.as_str().into();
+            sender.verify(&letter.content.proven);
         }
     }
 
-    /// Lines for all with bulk that may be wanted, those that look so first, then those with the most bulk.
+    /// Returns lines for all senders of bulk that may be wanted, those that look wanted first, then those with the most bulk.
     pub(super) fn proposals(&self) -> Vec<Proposal> {
-        let lists = self.lists.iter().map(|(id, one)| {
+        let lists = self.lists.iter().map(|(id, sender)| {
             let id = &**id;
-            (format!("list-id  <{id}>"), id, one, one.of_list())
+            (format!("list-id  <{id}>"), id, sender, sender.list_standing())
         });
-        let domains = self.domains.iter().map(|(domain, one)| {
-            (format!("from     {}", one.addresses.only().unwrap_or(domain)), &**domain, one, one.of_sender())
+        let domains = self.domains.iter().map(|(domain, sender)| {
+            (
+                format!("from     {}", sender.addresses.only().unwrap_or(domain)),
+                &**domain,
+                sender,
+                sender.sender_standing(),
+            )
         });
         let mut proposals: Vec<_> = lists
             .chain(domains)
-            .filter(|(line, _, one, _)| one.all_bulk() > 0 && wants(line, one))
-            .filter_map(|(line, name, one, standing)| {
-                let proof = one.proof(name).map_or_else(String::new, |proof| format!(" & {proof}"));
-                Some(one.proposal(line + &proof, standing?))
+            .filter(|(line, _, sender, _)| sender.all_bulk() > 0 && matches(line, sender))
+            .filter_map(|(line, name, sender, standing)| {
+                let proof = sender.proof(name).map_or_else(String::new, |proof| format!(" & {proof}"));
+                Some(sender.proposal(line + &proof, standing?))
             })
             .collect();
         proposals.sort_by(|a, b| {
@@ -106,12 +110,12 @@ impl Correspondents {
     }
 }
 
-impl Correspondent {
+impl Sender {
     fn all_bulk(&self) -> u64 {
         self.bulk.iter().sum()
     }
 
-    /// Takes what is verified of another message of its bulk.
+    /// Adds the verified domains of another bulk message.
     fn verify(&mut self, proven: &Proven) {
         match &mut self.signed {
             Some(all) => all.retain(|domain| proven.dkim.contains(domain)),
@@ -125,7 +129,7 @@ impl Correspondent {
         }
     }
 
-    /// What holds of all of its bulk and nobody can forge. A signature of its own domain is better than another.
+    /// Returns a proof that holds for all of its bulk and that nobody can forge. A signature of its own domain is preferred.
     fn proof(&self, name: &str) -> Option<String> {
         let is_plain = |domain: &&String| {
             !domain.is_empty() && domain.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c))
@@ -140,8 +144,8 @@ impl Correspondent {
         domain.map(|domain| format!("dkim {domain}")).or_else(dmarc)
     }
 
-    /// What the labels say; none where they say nothing. Of what was called spam nothing is proposed, unless there is
-    /// wanted bulk as well.
+    /// Returns the standing by labels, or none if there are none. A sender of mail labelled spam is not proposed, unless there is wanted bulk as
+    /// well.
     fn by_labels(&self) -> Option<Option<Standing>> {
         match (self.bulk[Label::Ham.index()] > 0, self.labels[Label::Spam.index()] > 0) {
             (true, false) => Some(Some(Standing::Wanted)),
@@ -151,12 +155,12 @@ impl Correspondent {
         }
     }
 
-    fn of_list(&self) -> Option<Standing> {
+    fn list_standing(&self) -> Option<Standing> {
         let steady = if self.days >= DAYS { Standing::Wanted } else { Standing::Unsure };
         self.by_labels().unwrap_or(Some(steady))
     }
 
-    fn of_sender(&self) -> Option<Standing> {
+    fn sender_standing(&self) -> Option<Standing> {
         let steady = (self.days >= DAYS).then_some(Standing::Unsure);
         self.by_labels().unwrap_or(steady).filter(|_| 2 * self.repeated >= self.messages)
     }
@@ -176,16 +180,17 @@ impl Correspondent {
     }
 }
 
-/// Whether the milter reads the line as a white-list entry that wants such messages. What stands in a header may be
-/// anything, and mean something else in a white list.
-fn wants(line: &str, one: &Correspondent) -> bool {
+/// Whether the milter reads the line as a white-list entry that matches such messages. Text from a header may have any content, and another
+/// meaning in a white list.
+fn matches(line: &str, sender: &Sender) -> bool {
     let spaced = line.split_whitespace().collect::<Vec<_>>().join(" ");
     if plain(line, usize::MAX) != spaced || line.contains(['\n', '\r']) {
         return false;
     }
     let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.into()));
     let id = line.strip_prefix("list-id  <").and_then(|rest| rest.strip_suffix('>'));
-    let addresses: Vec<String> = one.addresses.ranked().0.into_iter().map(|(address, _)| address).collect();
+    let addresses: Vec<String> =
+        sender.addresses.ranked().0.into_iter().map(|(address, _)| address).collect();
     let facts = |from| Facts { from, list_id: id, ..Facts::default() };
     list.is_ok_and(|list| match id {
         Some(_) => list.message(&facts(&[])).is_some(),
@@ -193,9 +198,11 @@ fn wants(line: &str, one: &Correspondent) -> bool {
     })
 }
 
-fn forget(table: &mut HashMap<Box<str>, Correspondent>) {
-    let mut order: Vec<_> =
-        table.iter().map(|(name, one)| (one.all_bulk(), one.messages, one.last, name.clone())).collect();
+fn forget(table: &mut HashMap<Box<str>, Sender>) {
+    let mut order: Vec<_> = table
+        .iter()
+        .map(|(name, sender)| (sender.all_bulk(), sender.messages, sender.last, name.clone()))
+        .collect();
     order.sort_unstable();
     let gone: HashSet<_> = order.drain(..MOST / 2).map(|(.., name)| name).collect();
     table.retain(|name, _| !gone.contains(name));
@@ -217,7 +224,7 @@ mod tests {
     }
 
     fn lines(letters: &[(Letter, Label, bool)]) -> Vec<(String, Standing)> {
-        let mut all = Correspondents::default();
+        let mut all = Senders::default();
         letters.iter().for_each(|(letter, label, bulk)| {
             all.add(letter, *label, if *bulk { 20 } else { 1 }, *bulk);
         });
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_which_nothing_is_spam() {
+    fn lists_without_spam_are_proposed() {
         let list = |day, label, bulk| (letter("a@example.org", Some("news.example.org"), day), label, bulk);
         let line = |standing| only("list-id  <news.example.org>", standing);
         assert_eq!(lines(&[list(0, Label::Ham, BULK)]), line(Standing::Wanted));
@@ -241,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_who_write_bulk_for_days() {
+    fn senders_that_write_bulk_for_days() {
         let from = |address: &str, day, bulk| (letter(address, None, day), Label::None, bulk);
         let of = |days: [u64; 3]| lines(&days.map(|day| from("a@x.test", day, BULK)));
         assert_eq!(of([0, 1, 2]), only("from     a@x.test", Standing::Unsure));
@@ -250,7 +257,7 @@ mod tests {
         assert_eq!(lines(&many), only("from     x.test", Standing::Unsure));
         let called_ham = [(letter("a@x.test", None, 0), Label::Ham, BULK)];
         assert_eq!(lines(&called_ham), only("from     a@x.test", Standing::Wanted));
-        // A provider for everybody, of whose users one writes bulk.
+        // A public provider, with one user who writes bulk.
         let mut provider: Vec<_> = (0..9).map(|day| from(&format!("{day}@x.test"), day, false)).collect();
         provider.extend([0, 1, 2].map(|day| from("a@x.test", day, BULK)));
         provider.sort_by_key(|(letter, ..)| letter.time);
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_verified_of_all_bulk_is_joined() {
+    fn the_proof_of_all_bulk_is_added_to_a_line() {
         let list = |signed: &[&str], dmarc: &[&str]| {
             let mut letter = letter("a@example.org", Some("news.example.org"), 0);
             let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
@@ -280,7 +287,7 @@ mod tests {
 
     /// "#" begins a comment in a white list, and a blank ends a name.
     #[test]
-    fn what_would_mean_something_else_is_not_proposed() {
+    fn a_line_with_another_meaning_is_not_proposed() {
         for id in ["news#1.example.org", "our news", "a>b", "", "a\nfrom b", "a\u{202e}b"] {
             let list = (letter("a@example.org", Some(id), 0), Label::Ham, BULK);
             assert_eq!(lines(&[list]), [], "{id}");

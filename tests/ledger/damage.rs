@@ -36,7 +36,7 @@ async fn write() -> (Vec<u8>, Vec<u8>) {
     .await;
     ledger.close().await.unwrap();
     let ledger = open(directory.path(), &small());
-    ledger.refused((0..50).map(key).collect(), NOW).await.unwrap();
+    ledger.record_refused((0..50).map(key).collect(), NOW).await.unwrap();
     for i in 0..ASKED / 2 {
         ledger.report(report(i, 1, NOW + DAY)).await.unwrap();
     }

@@ -79,7 +79,7 @@ async fn compare(history: Vec<Step>, numbers: u64, settings: Settings, fits: fn(
             Step::Refused(keys) => {
                 model.refused.extend(keys.iter().map(|&k| (k, now)));
                 model.forget(now);
-                ledger.refused(keys.into_iter().map(key).collect(), now).await.unwrap();
+                ledger.record_refused(keys.into_iter().map(key).collect(), now).await.unwrap();
                 assert_eq!(ledger.remembers_refused(), !model.refused.is_empty());
             }
             Step::Later(seconds) => now = now.saturating_add_signed(seconds),

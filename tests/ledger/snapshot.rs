@@ -31,7 +31,7 @@ async fn report(server: &Ledger, batch: u64, numbers: std::ops::Range<u64>) {
     let reports = numbers.map(|n| (signature(n), u32::try_from(n % 10 + 1).unwrap())).collect();
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let receipt = server.take_batch(reporter, batch, reports, None, NOW).await.unwrap().unwrap();
-    let mut moves = server.moves();
+    let mut moves = server.vector_changes();
     while server.vector().get(receipt.origin).version < receipt.version {
         assert!(moves.changed().await);
     }

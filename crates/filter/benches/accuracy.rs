@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How accurate is the refined filter in the size that is shipped, and what does one operation cost?
+//! The accuracy of the refined filter in its default size, and the cost of one operation.
 //!
 //!     cargo bench --bench accuracy -- [SIGNATURES]
 //!
-//! A filter made for SIGNATURES (1,000,000 unless given) is filled with 1, 1.5 and 2 times as many. How often each is
-//! added follows Pareto(1), capped: c times or more with probability 1/c, so 5 % are bulk (20 times or more). All
+//! A filter made for SIGNATURES (1,000,000 unless given) is filled with 1, 1.5 and 2 times as many. The number of additions of
+//! each follows Pareto(1), capped: c times or more with probability 1/c, so 5 % are bulk (20 times or more). All
 //! additions come in random order. Then the counts of all signatures, and those of others that were never added, are
-//! asked. The pseudo-random numbers are the same in each run.
+//! looked up. The pseudo-random numbers are the same in each run.
 
 #[path = "../tests/common/random.rs"]
 #[allow(dead_code, unreachable_pub, reason = "it is shared with the tests, and a part of it is used here")]
@@ -19,10 +19,10 @@ use std::time::Instant;
 
 const SIGNATURES: u32 = 1_000_000;
 
-/// The most additions of one signature.
-const MOST: u32 = 100_000;
+/// The largest number of additions of one signature.
+const MAX_TIMES: u32 = 100_000;
 
-/// Elements that were never added and are asked for.
+/// Elements that were never added and are looked up.
 const UNSEEN: u64 = 20_000_000;
 
 const THRESHOLD: u32 = 20;
@@ -99,10 +99,10 @@ fn measure(load: &str, signatures: u32, capacity: u32) {
     );
 }
 
-/// c or more with probability 1/c.
+/// Returns c or more with probability 1/c.
 fn pareto(random: &mut Random) -> u32 {
     let u = ((random.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    (1.0 / u).min(f64::from(MOST)) as u32
+    (1.0 / u).min(f64::from(MAX_TIMES)) as u32
 }
 
 /// Fisher-Yates.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How many bytes does a delta take, and how many must it take?
+//! The size of a delta in bytes, and its lower bound.
 //!
 //!     cargo bench --bench delta
 //!
-//! A filter of 100 MB gets new signatures, and some that it has already. `bytes` is the coded delta; `bound` the entropy
-//! of its changes given the layout: which blocks, how many cells in each, which cells, and by how much they grew, the
-//! latter by the frequencies of sizes and increments in this delta. `cells alone` is the bound for cells that share no
+//! A filter of 100 MB gets new signatures, and some that it has already. `bytes` is the size of the coded delta; `bound` the entropy
+//! of its changes given the layout: the blocks, the number of cells in each, the cells, and their increments, the latter by the
+//! frequencies of sizes and increments in this delta. `cells alone` is the bound for cells that share no
 //! blocks, and `listing` 16 bytes of signature and 4 of count for each signature.
 
 #[path = "../tests/common/random.rs"]
@@ -69,7 +69,7 @@ fn measure(signatures: u64) {
     );
 }
 
-/// Bits of the changes, given the layout.
+/// Returns the entropy of the changes in bits, given the layout.
 fn entropy(delta: &Delta, blocks: usize) -> f64 {
     let mut sizes: HashMap<usize, usize> = HashMap::new();
     for (index, _) in delta.changes() {
@@ -81,7 +81,7 @@ fn entropy(delta: &Delta, blocks: usize) -> f64 {
     which_blocks + frequencies(sizes.values().copied()) + which_cells + increments(delta)
 }
 
-/// Bits of the increments: a signature's cells in one block mostly grow alike, so each is given the one before it.
+/// Returns the entropy of the increments in bits: a signature's cells in one block mostly grow alike, so each is given the previous one.
 fn increments(delta: &Delta) -> f64 {
     let mut before = (usize::MAX, 0);
     let (mut first, mut same, mut other) = (Vec::new(), Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ fn increments(delta: &Delta) -> f64 {
     [first, same, other].into_iter().map(|values| frequencies(values.into_iter())).sum()
 }
 
-/// Bits of a row of values by their own frequencies.
+/// Returns the entropy of a sequence of values in bits, by their own frequencies.
 fn frequencies(values: impl Iterator<Item = usize>) -> f64 {
     let mut counts: HashMap<usize, f64> = HashMap::new();
     let mut n = 0.0;
@@ -111,7 +111,7 @@ fn frequencies(values: impl Iterator<Item = usize>) -> f64 {
     counts.values().map(|c| c * (n / c).log2()).sum()
 }
 
-/// The logarithm of a binomial coefficient, by Stirling's formula where it is large.
+/// Returns the logarithm of a binomial coefficient, by Stirling's formula for large ones.
 fn log2_choose(n: f64, k: f64) -> f64 {
     let ln_factorial = |x: f64| {
         if x < 200.0 {

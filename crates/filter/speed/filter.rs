@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How fast is the filter, beside a hash map and beside what the machine's memory can do?
+//! The speed of the filter, compared with a hash map and with the limits of the machine's memory.
 //!
 //!     make bench-filter
 //!
-//! Filters of 5 MB, 100 MB and 1 GB are filled to their capacity; how often each element is in them follows Pareto(1), as
+//! Filters of 5 MB, 100 MB and 1 GB are filled to their capacity; the number of additions of each element follows Pareto(1), as
 //! in the bench `accuracy`. Then half of the elements that are reported or counted are in the filter, the others not.
-//! `bulk` is traffic of which every element is in the filter with a count beyond 15. All times are of one element. A
+//! `bulk` is traffic in which every element is in the filter with a count beyond 15. All times are for one element. A
 //! batch is 32 elements. Contenders run in turn; the ratios in the last table are medians over such rounds. criterion
-//! measures the same operations of the filter once more, one after the other, and keeps what it measured.
+//! measures the same operations of the filter once more, one after the other, and stores the results.
 
 #[path = "filter/contenders.rs"]
 mod contenders;
@@ -38,24 +38,24 @@ const SMALL: u32 = 1_000_000;
 const MIDDLE: u32 = 20_000_000;
 const LARGE: u32 = 240_000_000;
 
-/// Elements of the largest hash map, and of a filter beside it.
+/// The number of elements of the largest hash map, and of the filter that is compared with it.
 const MAP: u32 = 50_000_000;
 
-/// Cells an element in that filter: so few that it takes a tenth of the map's memory.
+/// The cells per element in that filter: so few that it takes a tenth of the map's memory.
 const CELLS_BESIDE_MAP: f64 = 7.1;
 
-/// Many short rounds: most of them end before the kernel gives the processor to somebody else.
+/// Many short rounds: most of them end before the kernel gives the processor to another process.
 const ROUNDS: Rounds = Rounds { rounds: 31, elements: 50_000, untimed: 50_000 };
 
-/// A filter of 5 MB is used from the cache. Others, and the maps beside it, leave nothing of it there: before a round so much is
-/// done that most of it is back.
+/// A filter of 5 MB is used from the cache. Other filters, and the maps, evict it: before a round, enough operations run to bring most
+/// of it back.
 const SMALL_ROUNDS: Rounds = Rounds { rounds: 20, elements: 10_000, untimed: 60_000 };
 
-/// So that starting a thread is no part of what is measured.
+/// So long that starting a thread does not influence the result.
 const THREAD_ROUNDS: Rounds = Rounds { rounds: 15, elements: 1_000_000, untimed: 1_000_000 };
 
 fn main() {
-    // `cargo test --benches` runs this, too, without `--bench`: then it is to work, and no more.
+    // `cargo test --benches` runs this, too, without `--bench`: then a short run is enough.
     if !std::env::args().any(|arg| arg == "--bench") {
         with_map("5 MB", SMALL, Rounds { rounds: 1, elements: 1000, untimed: 1000 }, None);
         return;
@@ -76,7 +76,7 @@ fn main() {
     table.print();
 }
 
-/// A filter and hash maps with the same number of elements.
+/// Measures a filter and hash maps with the same number of elements.
 fn with_map(title: &str, capacity: u32, rounds: Rounds, criterion: Option<&mut Criterion>) -> Results {
     let filled = Filled::new(capacity, CELLS_AT_CAPACITY, true);
     let results = {
@@ -104,7 +104,7 @@ fn measure(criterion: &mut Criterion, title: &str, filled: &Filled, capacity: u3
     with_criterion(criterion, title, &mut filled.contenders(Kind::Mixed), &mut traffic, rounds);
 }
 
-/// The filter of 1 GB beside the machine's limits, and beside hash maps, which have a filter of their size beside them.
+/// Measures the filter of 1 GB against the machine's limits, and hash maps against a filter of their size.
 fn large(table: &mut Table, criterion: &mut Criterion) {
     let filled = Filled::new(LARGE, CELLS_AT_CAPACITY, false);
     println!("\n1 GB: {LARGE} elements; {} MB", megabytes(filled.memory()));
@@ -144,7 +144,7 @@ fn threads(table: &mut Table) {
     table.sharded(&results);
 }
 
-/// Millions of bytes.
+/// Returns millions of bytes.
 fn megabytes(bytes: usize) -> usize {
     bytes / 1_000_000
 }

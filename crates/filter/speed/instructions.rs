@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How many instructions do 32 operations of the filter take?
+//! The number of instructions of 32 operations of the filter.
 //!
 //!     make bench-instructions
 //!
-//! Unlike times they are the same in each run, and tell of a change at once. They know nothing of waiting for memory. A
+//! Unlike times they are the same in each run, and show a change at once. They do not include waiting for memory. A
 //! filter for 10,000 elements holds as many, each once, and 32 more with a count of 100, the bulk. `plain` are 16 of the
 //! former and 16 that it does not hold.
 
@@ -19,10 +19,10 @@ use std::hint::black_box;
 const HELD: u64 = 10_000;
 const BATCH: usize = 32;
 
-/// A filter and what it is asked; with room for the answers.
+/// A filter, additions and lookups for it, and room for the counts.
 type Work = (Refined, [(u128, u32); BATCH], [u128; BATCH], [u32; BATCH]);
 
-/// Work with the elements from this number on.
+/// Returns work with the elements from this number on.
 fn from(first: u64) -> Work {
     let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY).expect("memory");
     for number in 0..HELD {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A million cells that somebody aimed at few regions, in each kind of filter and on each way into it: what is touched stays in
-//! proportion to them.
+//! A million cells directed at few regions, in each kind of filter and by each operation: the cost stays proportional to their
+//! number.
 
 use crate::work::touched;
 use crate::{Counting, Delta, Merged, Refined, Sparse};
@@ -8,17 +8,17 @@ use crate::{Counting, Delta, Merged, Refined, Sparse};
 const BLOCKS: usize = 68_360;
 const CELLS: usize = 1 << 20;
 
-/// At most so many places for a cell.
-const MOST: usize = 64;
+/// The largest number of places for one cell.
+const MAX_PLACES: usize = 64;
 
-/// All cells of 8,192 blocks, by 16 each: an update of eight kilobytes.
+/// A delta that raises all cells of 8,192 blocks by 16: an update of eight kilobytes.
 fn dense() -> Delta {
     Delta::from_changes(BLOCKS, (0..CELLS).map(|cell| (cell + 128 * 5000, 16))).unwrap()
 }
 
-fn bounded<T>(what: &str, work: impl FnOnce() -> T) -> T {
+fn bounded<T>(operation: &str, work: impl FnOnce() -> T) -> T {
     let (made, places) = touched(work);
-    assert!(places < MOST * CELLS, "{what}: {places} places for {CELLS} cells");
+    assert!(places < MAX_PLACES * CELLS, "{operation}: {places} places for {CELLS} cells");
     made
 }
 
@@ -35,7 +35,7 @@ fn an_update_of_dense_blocks() {
     assert_eq!((sparse.used(), sparse.get(128 * 5000)), (CELLS, 32));
     assert!(sparse.memory() < 3 * CELLS * 4, "{}", sparse.memory());
 
-    // What was read back, and what a snapshot adds.
+    // Restoring from bytes, and merging a snapshot.
     let mut again = Refined::new(BLOCKS).unwrap();
     let bytes = merged.bytes(0..BLOCKS);
     assert!(bounded("load", || again.restore(0..BLOCKS, &bytes)));
@@ -70,6 +70,6 @@ fn elements_of_one_region() {
             filter.add(honest(n), 20);
         }
     });
-    assert!(places < 8192 * 3 * MOST, "{places} places for 8,192 honest ones");
+    assert!(places < 8192 * 3 * MAX_PLACES, "{places} places for 8,192 honest ones");
     assert!((0..CELLS / 3).step_by(997).all(|n| filter.count(element(n)) >= 200));
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Many additions or questions at once, whose memory is fetched side by side.
+//! Batches of additions or lookups, whose memory is fetched in parallel.
 
 use crate::layout::CELL_MAX;
 use crate::probe::Probe;
 use crate::refined::Refined;
 use crate::split::Split;
 
-/// Additions or questions that are worked on together.
+/// Additions or lookups that are processed together.
 const BATCH: usize = 32;
 
-/// Of those, how many are worked on before split storage is asked for what they need there.
+/// Of those, how many are processed before their places in split storage are prefetched.
 const GROUP: usize = 16;
 
 impl Refined {
-    /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
-    /// [`add`](crate::Counting::add) one by one, and faster. What has no place is left out.
+    /// Adds each element so many times, in this order, and writes its new count to `counts` at the same index; like
+    /// [`add`](crate::Counting::add) one by one, but faster. Elements beyond `counts.len()` are ignored.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
         for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
             let probes = fetched(&self.cells, additions.iter().map(|&(element, _)| element));
@@ -38,7 +38,7 @@ impl Refined {
         }
     }
 
-    /// Writes the count of each element at its place in `counts`. What has no place is left out.
+    /// Writes the count of each element to `counts` at the same index. Elements beyond `counts.len()` are ignored.
     pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
         for (elements, counts) in elements.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
             let asked = elements.len().min(counts.len());
@@ -62,10 +62,10 @@ impl Refined {
     }
 }
 
-/// The cells of at most a batch of elements, whose blocks are on their way from memory. What comes after is not used.
+/// The cells of at most a batch of elements, whose blocks are being fetched from memory. Further elements are not used.
 ///
-/// All are asked for before the first is used, with as little between them as can be: prefetches with work between them were
-/// found to hold that work up.
+/// All prefetches come before the first use, with as little as possible between them: measurements showed that prefetches hold up
+/// work between them.
 #[inline]
 fn fetched(cells: &Split, elements: impl Iterator<Item = u128>) -> [Probe; BATCH] {
     let blocks = cells.blocks();
@@ -77,7 +77,7 @@ fn fetched(cells: &Split, elements: impl Iterator<Item = u128>) -> [Probe; BATCH
     probes
 }
 
-/// The places of the elements of a batch that have more in split storage, which is on its way from memory.
+/// The indices of those elements in a batch that have more in split storage, which is being fetched from memory.
 #[derive(Default)]
 struct Saturated {
     places: [usize; BATCH],
@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_has_no_place_is_left_out_and_what_is_not_asked_is_left_alone() {
+    fn elements_beyond_the_counts_are_ignored_and_other_counts_stay() {
         let [a, b] = [1u128, 2].map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
         let mut filter = Refined::new(100).unwrap();
         let mut counts = [7; 3];
@@ -118,7 +118,7 @@ mod tests {
     }
 
     proptest! {
-        /// A batch does what single additions do, and answers the same; so does a batch of questions.
+        /// A batch has the same effect and result as single additions; so has a batch of lookups.
         #[test]
         fn batches_are_singles(history in history(), blocks in 1usize..4) {
             let mut singly = Refined::new(blocks).unwrap();

@@ -14,26 +14,26 @@ pub(crate) type Block = [u8; BLOCK_BYTES];
 /// The largest filter: 2^32 blocks, 256 GiB.
 const MAX_BLOCKS: u64 = 1 << 32;
 
-/// From this size on huge pages are asked for. Below it the processor's address cache holds the small ones, and a
-/// page of 2 MB is much beside what the filter needs.
+/// The size from which the filter asks for huge pages. Below it the processor's address cache covers small pages, and a
+/// page of 2 MB is large compared to the filter.
 const HUGE_BYTES: usize = 32 << 20;
 
-/// A huge page. Memory that is used all over takes no more on such pages.
+/// A huge page. Memory that is used everywhere takes no more on such pages.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Zeroed blocks, each of them one cache line, on pages that the kernel gives when they are first written.
+/// Zeroed blocks of one cache line each, on pages that the kernel provides at the first write.
 pub(crate) struct Blocks {
     memory: MmapMut,
 }
 
 impl Blocks {
     /// # Errors
-    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    /// If `blocks` is 0 or above 2^32, or the machine lacks the memory.
     pub(crate) fn new(blocks: usize) -> Result<Self, ParameterError> {
         Self::mapped(blocks, HUGE_BYTES)
     }
 
-    /// The same for blocks of which none is going to stay empty for long.
+    /// The same for blocks of which none stays empty for long.
     pub(crate) fn dense(blocks: usize) -> Result<Self, ParameterError> {
         Self::mapped(blocks, HUGE_PAGE)
     }
@@ -47,13 +47,13 @@ impl Blocks {
         let _ = huge_from;
         #[cfg(all(target_os = "linux", not(miri)))]
         if memory.len() >= huge_from {
-            // A kernel without huge pages says no, and the filter is only slower.
+            // A kernel without huge pages refuses, and the filter is only slower.
             let _ = memory.advise(Advice::HugePage);
         }
         Ok(Self { memory })
     }
 
-    /// Asks the processor to fetch a block that is going to be used.
+    /// Prefetches a block.
     #[inline]
     pub(crate) fn prefetch(&self, block: usize) {
         prefetch(&self[block]);
@@ -76,17 +76,17 @@ impl DerefMut for Blocks {
     }
 }
 
-/// Asks the processor to fetch the cache line in which `item` begins.
+/// Prefetches the cache line in which `item` begins.
 ///
-/// It is what makes a batch faster than its additions one by one: reading a byte of each block ahead instead takes longer
-/// (`make bench-filter`), since a read that waits for memory holds up what comes behind it. The line goes to the second level
-/// of the cache. The first was found to forget a few of as many as the 64 of a batch, each of which is then waited for alone.
+/// Prefetching makes a batch faster than single additions. Reading a byte of each block ahead instead takes longer (`make
+/// bench-filter`), since a read that waits for memory holds up later instructions. The line goes to the second level of the cache:
+/// the first was found to drop a few of the 64 lines of a batch, and each dropped line costs a full wait.
 #[inline]
 #[cfg_attr(
     all(target_arch = "x86_64", not(miri)),
     expect(
         unsafe_code,
-        reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+        reason = "std has no safe prefetch yet (rust-lang/rust#146941); its gain is measured"
     )
 )]
 pub(crate) fn prefetch<T>(item: &T) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The two counting extensions of a Bloom filter, on cells of any kind (Yan & Cho, section 4).
 
-/// A cell: block and place in it.
+/// A cell: its block, and its index in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cell {
     /// The number of the block.
     pub block: usize,
-    /// The place in the block.
+    /// The index in the block.
     pub cell: u8,
 }
 
@@ -15,7 +15,7 @@ pub struct Cell {
 pub struct Group<'a> {
     /// The number of the block.
     pub block: usize,
-    /// The places in it; one may be there more than once.
+    /// The indices in it; one may occur more than once.
     pub cells: &'a [u8],
 }
 
@@ -27,22 +27,22 @@ impl<'a> Group<'a> {
 
 /// Counters in blocks.
 pub trait Cells {
-    /// The largest value of a cell; a cell that reached it stays there.
+    /// The largest value of a cell; a cell that reaches it keeps it.
     const MAX: u32;
 
-    /// The value of a cell.
+    /// Returns the value of a cell.
     fn get(&self, at: Cell) -> u32;
 
     /// Sets a cell to at most [`MAX`](Self::MAX).
     fn set(&mut self, at: Cell, value: u32);
 
-    /// The smallest of these cells.
+    /// Returns the smallest of these cells.
     #[inline]
     fn least(&self, group: Group<'_>) -> u32 {
         group.each().map(|at| self.get(at)).min().unwrap_or(u32::MAX)
     }
 
-    /// Raises those of these cells that are below `target` to it.
+    /// Raises to `target` those of these cells that are below it.
     #[inline]
     fn raise_to(&mut self, group: Group<'_>, target: u32) {
         for at in group.each() {
@@ -53,14 +53,14 @@ pub trait Cells {
     }
 }
 
-/// How often the element with these cells (at least one) was added: the smallest of them. Never below the truth.
+/// Returns how often the element with these cells (at least one) was added: the smallest of them. Never below the true count.
 #[inline]
 pub fn count<'a>(cells: &impl Cells, groups: impl Iterator<Item = Group<'a>>) -> u32 {
     groups.fold(u32::MAX, |least, group| least.min(cells.least(group)))
 }
 
-/// The refined extension: raises only the smallest cells of the element (H1), each once (H2), `times` times over. So
-/// each cell becomes the larger of what it was and the smallest plus `times`. Returns the element's count before and after.
+/// The refined extension: raises only the smallest cells of the element (H1), each once (H2), `times` times over. So each cell
+/// becomes the larger of its old value and the smallest plus `times`. Returns the element's count before and after.
 #[inline]
 pub fn add_refined<'a, C: Cells>(
     cells: &mut C,
@@ -75,7 +75,7 @@ pub fn add_refined<'a, C: Cells>(
     (before, after)
 }
 
-/// The intuitive extension: raises each cell of the element by `times`; a cell on which two hashes fall, once (H2).
+/// The intuitive extension: raises each cell of the element by `times`; a cell that two hashes share, once (H2).
 pub fn add_intuitive<'a, C: Cells>(
     cells: &mut C,
     groups: impl Iterator<Item = Group<'a>> + Clone,
@@ -86,8 +86,8 @@ pub fn add_intuitive<'a, C: Cells>(
     }
 }
 
-/// Takes one addition of the intuitive extension back. A saturated cell may have lost additions on its way up, and
-/// stays.
+/// Removes one addition of the intuitive extension. A saturated cell may have lost additions on its way up, and keeps its
+/// value.
 pub(crate) fn remove_intuitive<'a, C: Cells>(cells: &mut C, groups: impl Iterator<Item = Group<'a>> + Clone) {
     for at in distinct(groups) {
         let value = cells.get(at);

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the two counting filters have in common.
+//! The common interface of the two counting filters.
 
 use crate::layout::CELLS_PER_BLOCK;
 use crate::params::ParameterError;
 use crate::probe::Probe;
 
-/// A counting Bloom filter: of either extension (Yan & Cho, section 4).
+/// A counting Bloom filter of either extension (Yan & Cho, section 4).
 ///
-/// The methods that end in `_at` take the cells of an element instead of the element. They are for those who need these
-/// cells more than once, for instance to ask first and to add then; [`probe`](Self::probe) finds them.
+/// The methods that end in `_at` take the cells of an element instead of the element, for callers that need these cells more than
+/// once, for instance to count first and add then; [`probe`](Self::probe) computes them.
 pub trait Counting: Sized {
-    /// An empty filter of `blocks` blocks of 64 bytes.
+    /// Returns an empty filter of `blocks` blocks of 64 bytes.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^32, or the machine does not have that much memory.
+    /// If `blocks` is 0 or above 2^32, or the machine lacks the memory.
     fn new(blocks: usize) -> Result<Self, ParameterError>;
 
-    /// An empty filter for `capacity` elements with `cells` cells for each; [`CELLS_AT_CAPACITY`](crate::CELLS_AT_CAPACITY)
-    /// is what [`Scaling`](crate::Scaling) begins with. Less than 1 is taken for 1, more than 100 for 100.
+    /// Returns an empty filter for `capacity` elements with `cells` cells for each; [`Scaling`](crate::Scaling) begins with
+    /// [`CELLS_AT_CAPACITY`](crate::CELLS_AT_CAPACITY). The value is limited to 1 to 100.
     ///
     /// # Errors
-    /// When the machine does not have that much memory.
+    /// If the machine lacks the memory.
     fn sized(capacity: u32, cells: f64) -> Result<Self, ParameterError> {
         Self::new(blocks_for(capacity, cells))
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     fn blocks(&self) -> usize;
 
-    /// How often the element with these cells was added. Never below the truth.
+    /// Returns how often the element with these cells was added. Never below the true count.
     fn count_at(&self, probe: &Probe) -> u32;
 
     /// Adds the element with these cells `times` times and returns its new count.
     fn add_at(&mut self, probe: &Probe, times: u32) -> u32;
 
-    /// The cells of `element` in this filter.
+    /// Returns the cells of `element` in this filter.
     #[inline]
     fn probe(&self, element: u128) -> Probe {
         Probe::new(element, self.blocks())
     }
 
-    /// How often `element` was added. Never below the truth.
+    /// Returns how often `element` was added. Never below the true count.
     #[inline]
     fn count(&self, element: u128) -> u32 {
         self.count_at(&self.probe(element))
@@ -54,16 +54,16 @@ pub trait Counting: Sized {
     }
 }
 
-/// A counting filter that can take additions back. [`Refined`](crate::Refined) is none: its cells do not hold the sum of their
-/// additions, so a lower cell could push another element below its truth.
+/// A counting filter that can remove additions. [`Refined`](crate::Refined) cannot: its cells do not hold the sum of their additions, so
+/// lowering a cell could push another element below its true count.
 pub trait Removing: Counting {
-    /// Takes one addition of the element with these cells back.
+    /// Removes one addition of the element with these cells.
     ///
     /// # Errors
-    /// [`RemoveError::Absent`] when it is not in the filter; nothing is changed then.
+    /// [`RemoveError::Absent`] if it is not in the filter; nothing is changed then.
     fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError>;
 
-    /// Takes one addition of `element` back.
+    /// Removes one addition of `element`.
     ///
     /// # Errors
     /// As [`remove_at`](Self::remove_at).
@@ -74,8 +74,8 @@ pub trait Removing: Counting {
     }
 }
 
-/// The number of blocks of a filter for `capacity` elements with `cells` cells for each; at least one. With 100 cells,
-/// more than any slice of a row gets, it is still below 2^32.
+/// Returns the number of blocks of a filter for `capacity` elements with `cells` cells for each; at least one. With 100 cells, more
+/// than any slice of a row has, it is still below 2^32.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -86,14 +86,14 @@ pub(crate) fn blocks_for(capacity: u32, cells: f64) -> usize {
     (blocks as usize).max(1)
 }
 
-/// An addition cannot be taken back.
+/// The reason why an addition cannot be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoveError {
     /// The element was never added.
     #[error("the element is not in the filter")]
     Absent,
-    /// No slice is as old as the element's identifier.
+    /// The element's identifier is older than all slices.
     #[error("the identifier {0} is older than all slices")]
     TooOld(u64),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a filter grew by between two of its versions, and its coded form. Specified in crates/study/docs/delta.md.
+//! The growth of a filter between two of its versions, and its coded form. Specified in crates/study/docs/delta.md.
 
 use crate::cells::Cell;
 use crate::layout::CELLS_PER_BLOCK;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
 ///
-/// A delta does not know which version of the filter it is from: who sends it numbers it, and applies each number once.
+/// A delta does not know the versions of its filter: the sender numbers deltas, and the receiver applies each number once.
 ///
 /// ```
 /// use bulkmark_filter::{Counting, Delta, Merged, Refined};
@@ -34,27 +34,27 @@ pub struct Delta {
     changes: Vec<(usize, u32)>,
 }
 
-/// Coded bytes are no delta.
+/// The reason why bytes are not a coded delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a coded delta, at byte {offset}: {what}")]
 pub struct DecodeError {
-    /// Where that was found; the coder reads a few bytes ahead.
+    /// Where the error was found; the coder reads a few bytes ahead.
     pub offset: usize,
-    /// What was found.
+    /// The error.
     pub what: &'static str,
 }
 
 impl Delta {
-    /// Of nothing, for a filter of `blocks` blocks.
+    /// Returns an empty delta for a filter of `blocks` blocks.
     #[must_use]
     pub const fn empty(blocks: usize) -> Self {
         Self { blocks, changes: Vec::new() }
     }
 
-    /// What `new` has more than `old`, an earlier version of the same filter.
+    /// Returns the growth from `old` to `new`, a later version of the same filter.
     ///
     /// # Errors
-    /// When they have another number of blocks.
+    /// If they have different numbers of blocks.
     pub fn between(old: &Refined, new: &Refined) -> Result<Self, ParameterError> {
         let blocks = new.cells.blocks();
         ParameterError::same("blocks", old.cells.blocks() as u64, blocks as u64)?;
@@ -63,15 +63,15 @@ impl Delta {
         Ok(Self { blocks, changes })
     }
 
-    /// Of these increments, none of them zero, which are in the order of the cells.
+    /// Returns the delta of these increments, none of them zero, in the order of the cells.
     pub(crate) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
         Self { blocks, changes: changes.into_iter().map(|(at, by)| (index(at), by)).collect() }
     }
 
-    /// Of increments of cells, as block times 128 plus place in the block.
+    /// Returns the delta of these increments of cells; a cell is block times 128 plus index in the block.
     ///
     /// # Errors
-    /// When they are not in the order of the cells, one of them is zero, or a cell is beyond the filter's blocks.
+    /// If they are not in the order of the cells, one of them is zero, or a cell is beyond the filter's blocks.
     pub fn from_changes(
         blocks: usize,
         changes: impl IntoIterator<Item = (usize, u32)>,
@@ -87,13 +87,13 @@ impl Delta {
         Ok(Self { blocks, changes: all })
     }
 
-    /// The number of blocks of the filter that it is of.
+    /// Returns the number of blocks of its filter.
     #[must_use]
     pub const fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// The number of cells that changed.
+    /// Returns the number of cells that changed.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.changes.len()
@@ -105,7 +105,7 @@ impl Delta {
         self.changes.is_empty()
     }
 
-    /// The cells that changed, as block times 128 plus place in the block, and by how much, in order.
+    /// Returns the cells that changed, as block times 128 plus index in the block, with their increments, in order.
     pub fn changes(&self) -> impl Iterator<Item = (usize, u32)> {
         self.changes.iter().copied()
     }
@@ -114,10 +114,10 @@ impl Delta {
         self.changes.iter().map(|&(index, by)| (cell(index), by))
     }
 
-    /// This delta and a later one as one.
+    /// Returns this delta and a later one as one.
     ///
     /// # Errors
-    /// When the other is of a filter of another number of blocks.
+    /// If the other belongs to a filter with another number of blocks.
     pub fn merge(&self, other: &Self) -> Result<Self, ParameterError> {
         ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
         let mut all = [&*self.changes, &*other.changes].concat();
@@ -132,7 +132,7 @@ impl Delta {
         Ok(Self { blocks: self.blocks, changes: all })
     }
 
-    /// The coded form: two numbers of variable length and a byte, then the blocks that changed, range-coded.
+    /// Returns the coded form: two numbers of variable length and a byte, then the blocks that changed, range-coded.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -154,11 +154,11 @@ impl Delta {
         bytes
     }
 
-    /// Reads the coded form of a delta of a filter of `blocks` blocks that changes at most `limit` cells.
+    /// Decodes a delta of a filter of `blocks` blocks that changes at most `limit` cells.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything that [`encode`](Self::encode) does not make; time and memory are bounded by the
-    /// number of bytes and by `limit`.
+    /// [`DecodeError`] for anything that [`encode`](Self::encode) does not produce; time and memory are bounded by the number of bytes
+    /// and by `limit`.
     pub fn decode(bytes: &[u8], blocks: usize, limit: usize) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let failed = |rest: &[u8], what| DecodeError { offset: bytes.len() - rest.len(), what };
@@ -198,7 +198,7 @@ impl Delta {
             }
         }
         let delta = Self { blocks, changes };
-        // What was not made by `encode` may still be read; its other forms are refused.
+        // Other bytes than those of `encode` may still decode; they are refused.
         if delta.changes.len() != cells || delta.encode() != bytes {
             return Err(DecodeError { offset: bytes.len(), what: "it does not end as it should" });
         }
@@ -206,7 +206,7 @@ impl Delta {
     }
 }
 
-/// Bytes that the decoder may read beyond the end, where the coder left out zeros.
+/// The number of bytes that the decoder may read beyond the end, where the coder omitted zeros.
 const LOOK_AHEAD: usize = 8;
 
 const fn index(at: Cell) -> usize {
@@ -217,13 +217,13 @@ fn cell(index: usize) -> Cell {
     Cell { block: index / CELLS_PER_BLOCK, cell: u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0) }
 }
 
-/// Bits of a gap that are written as they are: about the logarithm of the mean gap times ln 2 (Golomb's rule).
+/// The number of bits of a gap that are written verbatim: about the logarithm of the mean gap times ln 2 (Golomb's rule).
 fn rice_parameter(blocks: usize, changed: usize) -> u8 {
     let mean = (blocks / changed.max(1)).max(1);
     u8::try_from((mean * 7 / 10).max(1).ilog2()).unwrap_or(0)
 }
 
-/// Binomial coefficients: of 128 cells, how many sets of a size are there?
+/// Binomial coefficients: the number of sets of each size among 128 cells.
 static BINOMIALS: LazyLock<Vec<[u128; CELLS_PER_BLOCK + 1]>> = LazyLock::new(|| {
     let mut rows = vec![[0; CELLS_PER_BLOCK + 1]; CELLS_PER_BLOCK + 1];
     for n in 0..=CELLS_PER_BLOCK {
@@ -235,21 +235,21 @@ static BINOMIALS: LazyLock<Vec<[u128; CELLS_PER_BLOCK + 1]>> = LazyLock::new(|| 
     rows
 });
 
-/// Bits that number the sets of `size` cells.
+/// The number of bits that number the sets of `size` cells.
 fn rank_bits(size: usize) -> u32 {
     let sets = BINOMIALS[CELLS_PER_BLOCK][size];
     u128::BITS - (sets - 1).leading_zeros()
 }
 
-/// What the coder has learned so far.
+/// The coder's adaptive probabilities.
 struct Models {
     rice: u8,
     gap: [Model; 16],
-    /// A tree of seven decisions: how many cells of a block changed.
+    /// A tree of seven decisions: the number of changed cells in a block.
     size: Vec<Model>,
-    /// Whether a cell grew by as much as the one before it in its block.
+    /// Whether a cell grew as much as the previous one in its block.
     same: Model,
-    /// A tree of five decisions: how many bits the increment has.
+    /// A tree of five decisions: the number of bits of the increment.
     width: Vec<Model>,
 }
 
@@ -268,7 +268,7 @@ impl Models {
         encoder.bits(gap as u128, self.rice.into());
     }
 
-    /// None when the gap is not below `bound`.
+    /// Returns `None` if the gap is not below `bound`.
     fn take_gap(&mut self, decoder: &mut Decoder<'_>, bound: usize) -> Option<usize> {
         let mut quotient = 0usize;
         while decoder.bit(&mut self.gap[quotient.min(15)]) {
@@ -300,7 +300,7 @@ impl Models {
         }
     }
 
-    /// Appends the changes of a block. Its bytes may be none of a coded block; then what is appended is not, either.
+    /// Appends the changes of a block. Bytes that are no coded block give changes that are not those of one either.
     fn take_block(&mut self, decoder: &mut Decoder<'_>, block: usize, changes: &mut Vec<(usize, u32)>) {
         let size = (take_tree(decoder, &mut self.size, 7) + 1).min(CELLS_PER_BLOCK);
         let mut rank = decoder.bits(rank_bits(size));

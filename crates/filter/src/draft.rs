@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a merged filter would grow by, tried beside it.
+//! The possible growth of a merged filter, computed beside it.
 
 use crate::blocks::Block;
 use crate::cells::Cell;
@@ -12,12 +12,12 @@ use crate::probe::Probe;
 use crate::split::{Split, further};
 use std::collections::HashMap;
 
-/// Additions to a [`Merged`] filter that are only tried: it stays as it is, and what it would grow by is a [`Delta`].
+/// Tentative additions to a [`Merged`] filter: it does not change, and its possible growth is a [`Delta`].
 ///
-/// Smallest cells are raised (H1) on what several writers brought. That is right as long as nobody else adds to the merged cells
-/// meanwhile: each cell of an element is at least its count there, and all of them are raised to that count and what is added. So
-/// it is for one writer at a time: whoever appends the delta to a history in which each step names the one before it. If another
-/// step was first, the delta is worth nothing, and is made again from the cells as they are then.
+/// A draft raises the smallest cells (H1) of a sum of several writers' filters. That is right as long as nobody else adds to the merged
+/// cells meanwhile: each cell of an element is at least its count there, and all of them are raised to that count plus the addition. So
+/// a draft is for one writer at a time: the writer that appends the delta to a history in which each step names the previous one. If another
+/// step was first, the delta is invalid, and a new one must be made from the cells as they are then.
 ///
 /// ```
 /// use bulkmark_filter::{Counting, Draft, Merged, Refined};
@@ -37,28 +37,28 @@ use std::collections::HashMap;
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 pub struct Draft<'a> {
-    /// What is there; nothing yet without it.
+    /// The merged cells; `None` if there are none yet.
     base: Option<&'a Split>,
     blocks: usize,
-    /// Blocks that were looked at, with what was added.
+    /// Visited blocks, including the additions.
     changed: HashMap<usize, Block>,
-    /// What was raised beyond 15, with all that is beyond.
+    /// Cells raised beyond 15, with their whole values beyond it.
     further: HashMap<Cell, u32>,
 }
 
 const EMPTY: Block = [0; size_of::<Block>()];
 
 impl<'a> Draft<'a> {
-    /// Beside these counts.
+    /// Begins a draft beside these counts.
     #[must_use]
     pub fn of(merged: &'a Merged) -> Self {
         Self::beside(Some(&merged.cells), merged.blocks())
     }
 
-    /// Beside nothing yet, for a filter of `blocks` blocks.
+    /// Begins a draft for a filter of `blocks` blocks that is still empty.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^32.
+    /// If `blocks` is 0 or above 2^32.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
         Ok(Self::beside(None, blocks))
@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
         Self { base, blocks, changed: HashMap::new(), further: HashMap::new() }
     }
 
-    /// How often `element` would have been added then. Never below the truth.
+    /// Returns how often `element` would have been added. Never below the true count.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
         let probe = Probe::new(element, self.blocks);
@@ -76,7 +76,7 @@ impl<'a> Draft<'a> {
         if base < CELL_MAX { base } else { self.least_further(&probe).saturating_add(CELL_MAX) }
     }
 
-    /// Adds `element` `times` times, and returns the count that it would have then.
+    /// Adds `element` `times` times, and returns the count that it would have.
     pub fn add(&mut self, element: u128, times: u32) -> u32 {
         let probe = Probe::new(element, self.blocks);
         let before = self.count_base(&probe);
@@ -100,13 +100,13 @@ impl<'a> Draft<'a> {
         target.saturating_add(CELL_MAX)
     }
 
-    /// The number of blocks that may have changed.
+    /// Returns the number of blocks that may have changed.
     #[must_use]
     pub fn changed(&self) -> usize {
         self.changed.len()
     }
 
-    /// What the filter would grow by.
+    /// Returns the possible growth of the filter.
     #[must_use]
     pub fn delta(&self) -> Delta {
         let mut blocks: Vec<_> = self.changed.iter().collect();
@@ -116,7 +116,7 @@ impl<'a> Draft<'a> {
             let old = original(self.base, block);
             for (cell, i) in (0..=u8::MAX).zip(0..CELLS_PER_BLOCK) {
                 let (at, [old, new]) = (Cell { block, cell }, [&old, new].map(|b| get(b, i)));
-                // A cell of 15 may have more, and one that came to 15 may have come further.
+                // A cell of 15 may have more, and one that reached 15 may have grown beyond.
                 let by = match (old, new) {
                     (CELL_MAX, _) => {
                         self.further.get(&at).map_or(0, |further| further - self.base_further(at))
@@ -173,7 +173,7 @@ fn get(block: &Block, cell: usize) -> u32 {
     value::<CELL_BITS>(block, cell).into()
 }
 
-/// A block as it is without what is tried.
+/// Returns a block without the tentative additions.
 fn original(base: Option<&Split>, block: usize) -> Block {
     base.map_or(EMPTY, |base| base.block(block))
 }
@@ -190,8 +190,8 @@ mod tests {
     const BLOCKS: usize = 3;
 
     proptest! {
-        /// A writer who drafts one step after the other, of which each is applied: the cells are those of a filter to which all of it
-        /// was added, and what is only tried changes nothing.
+        /// A writer makes several drafts in a row, of which each is applied: the cells equal those of a filter with all additions, and
+        /// a draft alone changes nothing.
         #[test]
         fn drafts_in_a_row_are_one_filter(steps in prop::collection::vec(history(), 1..5)) {
             let (mut merged, mut filter) = (Merged::new(BLOCKS).unwrap(), Refined::new(BLOCKS).unwrap());
@@ -210,7 +210,7 @@ mod tests {
             }
         }
 
-        /// Beside counts of several writers, who write no more: never below the truth.
+        /// Beside counts of several writers who have stopped writing: never below the true count.
         #[test]
         fn drafts_beside_a_sum_never_undercount(one in history(), other in history(), steps in prop::collection::vec(history(), 1..4)) {
             let mut merged = Merged::new(BLOCKS).unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a filter's parameters promise.
+//! The error rate that a filter's parameters imply.
 
-/// The paper's equation 4: the chance that an element that was never added shows a count of `t` or more in a filter of
+/// The paper's equation 4: the probability that an element that was never added shows a count of `t` or more in a filter of
 /// `m` cells with `k` hashes to which `n` elements were added once each, in the intuitive extension:
 /// (sum over j >= t of C(nk, j) (1/m)^j (1 - 1/m)^(nk-j))^k.
 ///
@@ -18,8 +18,8 @@ pub fn false_positive_rate(n: u64, m: u64, k: u32, t: u32) -> f64 {
     if m <= 1 {
         return if balls >= f64::from(t) { 1.0 } else { 0.0 };
     }
-    // Terms as logarithms: the first ones are far below the smallest number when a cell is hit often. Those below t are
-    // summed when they are the smaller part, those above when the former come near to one.
+    // Terms as logarithms: the first ones are far below the smallest float if cells are hit often. The terms below t are
+    // summed if they are the smaller part, the others if the former come near to one.
     let step = |j: f64| ((balls - j) / (j + 1.0) * p / (1.0 - p)).ln();
     let mut term = balls * (-p).ln_1p();
     let mut below = 0.0;

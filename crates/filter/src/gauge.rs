@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How full is this filter, and how often does a new element seem to be in it?
+//! The fill of a filter, and its rate of false positives.
 
 use crate::layout::{CELL_MAX, CELLS_PER_BLOCK};
 use crate::split::Split;
 use std::ops::Range;
 
-/// What the cells of one filter tell about it.
+/// Measurements of the cells of one filter.
 ///
 /// ```
 /// use bulkmark_filter::{Counting, Refined};
@@ -23,22 +23,22 @@ pub struct Gauge {
     pub fill: f64,
     /// The share of cells that are saturated at 15, 0 to 1.
     pub saturated: f64,
-    /// The chance that an element that was never added shows a count of the threshold or more (the paper's f_dcc).
+    /// The probability that an element that was never added shows a count of the threshold or more (the paper's f_dcc).
     ///
-    /// Equation 4 of the paper takes all cells for alike and each element as added once. Here the cells are there to be
-    /// asked: a strange element has four cells in each of two blocks, all of them by chance, so the chance is the mean over
-    /// blocks of the chance in that block, once for the first block and once for the second.
+    /// Equation 4 of the paper assumes that all cells are alike and each element was added once. Here the cells themselves are
+    /// read: an unknown element has four cells in each of two blocks, all of them at random, so the probability is the product of two
+    /// means over all blocks, one for the first block and one for the second.
     pub false_positive_rate: f64,
 }
 
-/// Blocks that are read at most: the shares of so many cells are within a thousandth of those of all.
+/// The largest number of blocks that are read: the shares in such a sample are within a thousandth of those of all.
 const SAMPLE: usize = 1 << 16;
 
-/// Blocks that are read together, and what is beyond their cells with them.
+/// Blocks that are read together, with their cells' values beyond 15.
 const CHUNK: usize = 32;
 
 impl Split {
-    /// Reads at most 65,536 blocks, evenly spread. `threshold` is at least 1.
+    /// Reads at most 65,536 blocks, evenly spread. `threshold` must be at least 1.
     pub(crate) fn gauge(&self, threshold: u32) -> Gauge {
         let blocks = self.blocks();
         let step = blocks.div_ceil(SAMPLE) * CHUNK;
@@ -83,7 +83,7 @@ impl Split {
     }
 }
 
-/// Over blocks, the shares of cells that are used and saturated, and the chances that all cells of a strange element in its
+/// Sums over blocks: the shares of used and of saturated cells, and the probabilities that all cells of an unknown element in its
 /// first and in its second block reach the threshold.
 #[derive(Default)]
 struct Sums {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which groups of filters have a cell, so that of many filters only those are looked at that may have an element.
+//! The groups of filters that have a cell, so that a lookup visits only those filters that may have an element.
 
 use crate::delta::Delta;
 use crate::layout::CELLS_PER_BLOCK;
 use crate::params::ParameterError;
 use crate::probe::Probe;
 
-/// Blocks whose places are allocated together.
+/// Blocks whose entries are allocated together.
 const BLOCKS_OF_PAGE: usize = 64;
 
 type Block = [u8; CELLS_PER_BLOCK];
 type Page = [Option<Box<Block>>; BLOCKS_OF_PAGE];
 
-/// For each cell of filters of one size, which of eight groups of them have it: a bit for each group.
+/// For each cell of filters of one size, the groups among eight that have it: a bit for each group.
 ///
-/// The sum of many filters is soon full, and says of every element that somebody may have it. A group has an element only if it has all
-/// of its cells, which is rarer by the eighth power. It takes 128 bytes for each block in which anything is.
+/// The sum of many filters is soon full, and reports every element as possible. A group has an element only if it has all of its cells,
+/// which is rarer by the eighth power. It takes 128 bytes for each block with a marked cell.
 ///
 /// ```
 /// use bulkmark_filter::{Groups, Sparse};
@@ -31,29 +31,29 @@ type Page = [Option<Box<Block>>; BLOCKS_OF_PAGE];
 pub struct Groups {
     blocks: usize,
     pages: Vec<Option<Box<Page>>>,
-    /// Pages and blocks that are allocated.
+    /// The numbers of allocated pages and blocks.
     used: [usize; 2],
 }
 
 impl Groups {
-    /// Of filters of so many blocks, in which nothing is.
+    /// Returns an empty index for filters of this number of blocks.
     ///
     /// # Errors
-    /// When there is no filter of so many.
+    /// If no filter can have that number of blocks.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
         let pages = (0..blocks.div_ceil(BLOCKS_OF_PAGE)).map(|_| None).collect();
         Ok(Self { blocks, pages, used: [0; 2] })
     }
 
-    /// Notes that a filter of a group, 0 to 7, has a cell. A cell beyond the last one is none.
+    /// Marks a cell for a group, 0 to 7. A cell beyond the last one is ignored.
     pub fn mark(&mut self, cell: usize, group: u8) {
         if let Some(held) = self.block_mut(cell / CELLS_PER_BLOCK) {
             held[cell % CELLS_PER_BLOCK] |= 1 << (group % 8);
         }
     }
 
-    /// A block, which is made when it is missing; none beyond the last one.
+    /// Returns a block, which is allocated if missing; `None` beyond the last one.
     fn block_mut(&mut self, block: usize) -> Option<&mut Block> {
         let page = self.pages.get_mut(block / BLOCKS_OF_PAGE).filter(|_| block < self.blocks)?;
         let [pages, blocks] = &mut self.used;
@@ -68,20 +68,20 @@ impl Groups {
         Some(held)
     }
 
-    /// The same of all cells that a filter grew by.
+    /// Marks all cells that a delta changes.
     ///
     /// # Errors
-    /// When it is of another size; nothing is noted then.
+    /// If it belongs to a filter of another size; nothing is marked then.
     pub fn mark_all(&mut self, delta: &Delta, group: u8) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
         delta.changes().for_each(|(cell, _)| self.mark(cell, group));
         Ok(())
     }
 
-    /// Adds what is noted in another of this size.
+    /// Adds all marks of another index of this size.
     ///
     /// # Errors
-    /// When it is of another size; nothing is added then.
+    /// If it is of another size; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
         for block in 0..self.blocks {
@@ -94,7 +94,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The groups in which a filter may have `element`.
+    /// Returns the groups in which a filter may have `element`.
     #[must_use]
     pub fn of(&self, element: u128) -> u8 {
         let probe = Probe::new(element, self.blocks);
@@ -113,7 +113,7 @@ impl Groups {
         self.pages.get(block / BLOCKS_OF_PAGE)?.as_ref()?[block % BLOCKS_OF_PAGE].as_deref()
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[must_use]
     pub const fn memory(&self) -> usize {
         let [pages, blocks] = self.used;
@@ -130,9 +130,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// No group that has an element is left out, and a few elements are in no group that does not have them.
+        /// All groups that have an element are found, and for a few elements no others.
         #[test]
-        fn who_has_an_element_is_found(added in prop::collection::vec((any::<u128>(), 0u8..8), 0..60)) {
+        fn groups_with_an_element_are_found(added in prop::collection::vec((any::<u128>(), 0u8..8), 0..60)) {
             let mut filters: Vec<Sparse> = (0..8).map(|_| Sparse::new(3000).unwrap()).collect();
             let mut groups = Groups::new(3000).unwrap();
             for &(element, group) in &added {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_for_what_is_in_it() {
+    fn memory_is_for_marked_blocks() {
         let mut groups = Groups::new(100_000).unwrap();
         let empty = groups.memory();
         assert_eq!(groups.of(7), 0);

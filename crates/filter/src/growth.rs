@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one filter grows by, noted while it grows.
+//! The growth of one filter, recorded during additions.
 
 use crate::blocks::Block;
 use crate::cells::Cell;
@@ -10,11 +10,11 @@ use crate::refined::Refined;
 use crate::split::further;
 use std::collections::HashMap;
 
-/// How many blocks before its turn one is fetched from memory.
+/// The distance, in blocks, at which a block is prefetched.
 const AHEAD: usize = 16;
 
-/// The cells of a filter as they were before they were added to, so that the growth since then is a [`Delta`] without a
-/// copy of the whole filter.
+/// The old values of those cells of a filter that were added to, so that the growth since then is a [`Delta`] without a copy of the
+/// whole filter.
 ///
 /// ```
 /// use bulkmark_filter::{Counting, Growth, Refined};
@@ -31,17 +31,17 @@ const AHEAD: usize = 16;
 #[derive(Debug, Default)]
 pub struct Growth {
     blocks: HashMap<usize, Block>,
-    /// What was beyond 15 in the cells that may have grown there.
+    /// The old values beyond 15 of cells that may have grown there.
     further: HashMap<Cell, u32>,
 }
 
 impl Growth {
-    /// Notes the cells of an element that is about to be added to `filter` `times` times.
+    /// Records the cells of an element before it is added to `filter` `times` times.
     pub fn note(&mut self, filter: &Refined, probe: &Probe, times: u32) {
         for block in probe.blocks {
             self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
         }
-        // The count is at most what the first cell has: mostly that tells enough.
+        // The count is at most the value of the first cell, which mostly suffices.
         let may_pass = |count: u32| count.saturating_add(times) > CELL_MAX;
         if may_pass(filter.cells.first_base(probe)) && may_pass(filter.cells.count_base(probe)) {
             let (block, cells) = further(probe);
@@ -52,19 +52,19 @@ impl Growth {
         }
     }
 
-    /// The number of blocks that were noted.
+    /// Returns the number of recorded blocks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Whether nothing was noted.
+    /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// What `filter` grew by since the last call, and begins anew.
+    /// Returns the growth of `filter` since the last call, and starts over.
     pub fn take(&mut self, filter: &Refined) -> Delta {
         let further = std::mem::take(&mut self.further);
         let mut blocks: Vec<_> = self.blocks.drain().collect();
@@ -79,7 +79,7 @@ impl Growth {
             for (cell, old, new) in candidates(&old, &new, !further.is_empty()) {
                 let at = Cell { block, cell };
                 let beyond = if old == CELL_MAX {
-                    // A cell that was not noted did not grow there.
+                    // A cell that was not recorded did not grow there.
                     further.get(&at).map_or(0, |&before| filter.cells.get_further(at) - before)
                 } else if new == CELL_MAX {
                     filter.cells.get_further(at)
@@ -97,7 +97,7 @@ impl Growth {
 }
 
 /// The cells of a block that differ, with their values before and after; and, with `full`, those that were saturated.
-/// Most cells of a block are as they were: they are passed over 16 at a time.
+/// Most cells of a block are unchanged: they are skipped 16 at a time.
 fn candidates(old: &Block, new: &Block, full: bool) -> impl Iterator<Item = (u8, u32, u32)> {
     let words = |block: &Block| {
         let words: [[u8; 8]; 8] = std::array::from_fn(|i| std::array::from_fn(|j| block[8 * i + j]));
@@ -120,7 +120,7 @@ fn candidates(old: &Block, new: &Block, full: bool) -> impl Iterator<Item = (u8,
 /// Cells of four bits in a word.
 const CELLS_PER_WORD: usize = 16;
 
-/// The lowest bit of each cell of a word is what its four bits are together.
+/// In each cell of a word, combines the four bits into the lowest one.
 fn lowest_of_each(bits: impl Fn(u32) -> u64, together: impl Fn(u64, u64) -> u64) -> u64 {
     let all = together(together(bits(0), bits(1)), together(bits(2), bits(3)));
     all & 0x1111_1111_1111_1111
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What was noted is the difference of before and after, over and over.
+        /// The recorded growth is the difference of before and after, repeatedly.
         #[test]
         fn growth_is_the_difference(
             rounds in prop::collection::vec(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The parts that filters of other layouts are made of, for bulkmark's own study and benches. No promise is made of them:
-//! they change without notice.
+//! The building blocks for filters of other layouts, for bulkmark's own study and benches. They are not part of the stable
+//! interface: they change without notice.
 
 pub use crate::cells::{Cell, Cells, Group, add_intuitive, add_refined, count};
 pub use crate::layout::{CELL_BITS, CELL_MAX};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The intuitive counting filter: each addition raises all cells of an element, so it can be taken back.
+//! The intuitive counting filter: each addition raises all cells of an element, so it can be removed.
 
 use crate::cells::{add_intuitive, count, remove_intuitive};
 use crate::counting::{Counting, RemoveError, Removing};
@@ -9,9 +9,9 @@ use crate::params::ParameterError;
 use crate::probe::Probe;
 use std::ops::Range;
 
-/// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
-/// study; crates/study/docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
-/// the way up cannot be told on the way down.
+/// A counting filter whose additions commute and can be removed, at the price of more wrong counts (the paper's
+/// study; crates/study/docs/simulation.md). Its cells of four bits stay at 15 once they reach it: the additions that a saturated cell
+/// lost on the way up are unknown on the way down.
 ///
 /// ```
 /// use bulkmark_filter::{Counting, Intuitive, Removing};
@@ -34,13 +34,13 @@ pub struct Intuitive {
 }
 
 impl Intuitive {
-    /// The blocks `range` as bytes: 64 for each block, two cells in each byte, the lower half first.
+    /// Returns the blocks `range` as bytes: 64 for each block, two cells in each byte, the lower half first.
     #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.cells.bytes(range)
     }
 
-    /// Puts back what [`bytes`](Self::bytes) gave for the blocks `range`. False when it does not fit them; then nothing is changed.
+    /// Restores the [`bytes`](Self::bytes) of the blocks `range`. Returns false if they do not fit; then nothing is changed.
     #[must_use]
     pub fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         let target = self.cells.bytes_mut(range).filter(|target| target.len() == bytes.len());
@@ -88,7 +88,7 @@ mod tests {
     }
 
     proptest! {
-        /// Adding `c` at once is adding one `c` times, and additions commute.
+        /// One addition of `c` equals `c` additions of one, and additions commute.
         #[test]
         fn one_large_addition_is_many_small(history in prop::collection::vec((0u64..40, 0u32..20), 0..50)) {
             let [mut once, mut singly] = [(); 2].map(|()| Intuitive::sized(50, 8.0).unwrap());
@@ -101,7 +101,7 @@ mod tests {
             prop_assert_eq!(cells(&once), cells(&singly));
         }
 
-        /// Additions and removals in any order, of what was added: never below the truth, up to the cells' 15.
+        /// Additions, and removals of added elements, in any order: never below the true count, up to the cells' 15.
         #[test]
         fn never_undercounts(steps in prop::collection::vec((0u64..40, prop::bool::weighted(0.6)), 0..400)) {
             let mut filter = Intuitive::sized(50, 8.0).unwrap();
@@ -123,17 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_added_cannot_be_removed() {
+    fn an_element_never_added_cannot_be_removed() {
         let mut filter = Intuitive::sized(50, 8.0).unwrap();
         assert_eq!(filter.remove(7), Err(RemoveError::Absent));
         filter.add(7, 2);
         assert_eq!((filter.remove(7), filter.remove(7)), (Ok(()), Ok(())));
         let before = cells(&filter).to_vec();
         assert_eq!(filter.remove(7), Err(RemoveError::Absent));
-        assert_eq!(cells(&filter), before, "what was refused changes nothing");
+        assert_eq!(cells(&filter), before, "a refused removal changes nothing");
     }
 
-    /// A saturated cell may have lost additions: it must not come down any more.
+    /// A saturated cell may have lost additions, so it must not come down.
     #[test]
     fn saturated_cells_stay() {
         let mut filter = Intuitive::sized(50, 8.0).unwrap();
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(filter.count(7), 15);
     }
 
-    /// As dablooms tests it: elements are added and every fifth is removed; written, read into a new filter, none that is left is
-    /// missed, nearly all that were removed are gone, and removal goes on from there.
+    /// As in dablooms' test: elements are added and every fifth is removed; after writing and reading, none that is left is missing,
+    /// nearly all removed ones are gone, and removal continues.
     #[test]
     fn removals_are_kept_over_a_restart() {
         const N: u64 = 10_000;

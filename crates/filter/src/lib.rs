@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Counting Bloom filters: many small counts in little memory, never too low.
 //!
-//! An element is 128 uniformly distributed bits (`u128`), such as a hash of what is counted; a filter answers how often that
+//! An element is 128 uniformly distributed bits (`u128`), such as a hash of a counted item; a filter returns how often that
 //! element was added, possibly too high and never too low. [`Refined`] is the filter to begin with:
 //!
 //! ```
@@ -15,20 +15,20 @@
 //! # Ok::<(), bulkmark_filter::ParameterError>(())
 //! ```
 //!
-//! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can take additions back.
-//! - [`Sparse`] is small while little is in it, and lets each cell be raised for itself.
-//! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
-//!   of them grew by. A [`Draft`] tells what the sum would grow by, for who is its only writer.
-//! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
-//! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_positive_rate`] and [`error_bound`] tell before there
-//!   is one.
+//! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can remove additions.
+//! - [`Sparse`] is small while it has few elements, and can raise single cells.
+//! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], recorded by [`Growth`], is the growth of
+//!   one of them. A [`Draft`] computes the growth of the sum for its only writer.
+//! - [`Bloom`] only records whether an element was inserted; [`Nominations`] is a pair of these.
+//! - [`Gauge`] measures the fill and the error rate of a filter; [`false_positive_rate`] and [`error_bound`] compute the rate in
+//!   advance.
 //!
-//! # Elements that somebody chose
+//! # Elements chosen by others
 //!
-//! Filters spread elements by their own bits, so whoever chooses these chooses the cells, too. Adversarial elements cost at most a
-//! bounded number of steps each: eight cells in blocks, and beyond 15 three entries in split storage, each with at most 4,200 places
-//! looked at; mostly it is one. A region of 1,024 blocks on which many are aimed takes at most 270 kB more, and other regions take
-//! neither more time nor more memory. The same holds for deltas and for bytes that are read. A delta of `n` bytes can have 134 `n`
+//! Filters spread elements by their own bits, so anybody who can choose elements also chooses their cells. Adversarial elements cost at
+//! most a bounded number of steps each: eight cells in blocks, and for counts beyond 15 three entries in split storage, each with at most
+//! 4,200 visited places; mostly it is one. A region of 1,024 blocks that is the target of many takes at most 270 kB more, and other
+//! regions take neither more time nor more memory. The same holds for deltas and for decoding. A delta of `n` bytes can have 134 `n`
 //! cells: [`Delta::decode`] takes a limit.
 //!
 //! The filters are those of Yan and Cho, *Enhancing Collaborative Spam Detection with Bloom Filters* (ACSAC 2006).
@@ -89,7 +89,7 @@ pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};
 pub use sharded::Sharded;
 pub use sparse::Sparse;
 
-/// The example of the README is run with the others.
+/// Runs the example of the README as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;

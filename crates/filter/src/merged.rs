@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
+//! The sum of several writers' filters (Yan & Cho, section 4, merging and delta).
 
 use crate::cells::Cell;
 use crate::delta::Delta;
@@ -9,11 +9,12 @@ use crate::probe::Probe;
 use crate::refined::Refined;
 use crate::split::Split;
 
-/// The cell-by-cell sum of filters that each have one writer. It can be asked and merged with more, and it knows no
-/// addition ([`Draft`](crate::Draft) is for whoever is its only writer): raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
+/// The cell-by-cell sum of filters that each have one writer. It supports lookups and merging, but no additions
+/// ([`Draft`](crate::Draft) is for its only writer): raising only the smallest cells of a sum, while a writer elsewhere does the same,
+/// counts too low.
 ///
 /// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
-/// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 15 the same holds for the cells of its
+/// its cells there, and a sum of minima is at most the minimum of sums. Beyond 15 the same holds for the cells of its
 /// first block, whose sums are whole numbers here as well.
 ///
 /// ```
@@ -34,15 +35,15 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// Of nothing yet, for filters of `blocks` blocks.
+    /// Returns an empty sum for filters of `blocks` blocks.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    /// If `blocks` is 0 or above 2^32, or the machine lacks the memory.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         Ok(Self { cells: Split::new(blocks)? })
     }
 
-    /// How often `element` was added, by all writers together. Never below the truth.
+    /// Returns how often `element` was added by all writers together. Never below the true count.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
         self.cells.count(&Probe::new(element, self.cells.blocks()))
@@ -51,7 +52,7 @@ impl Merged {
     /// Adds a whole filter, cell by cell.
     ///
     /// # Errors
-    /// When it has another number of blocks; nothing is changed then.
+    /// If it has another number of blocks; nothing is changed then.
     pub fn merge(&mut self, filter: &Refined) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.cells.blocks() as u64, filter.cells.blocks() as u64)?;
         for (at, value) in filter.cells.used() {
@@ -60,29 +61,29 @@ impl Merged {
         Ok(())
     }
 
-    /// Adds the blocks `range` of a filter or of another view, from their [`bytes`](Self::bytes). False when they do not fit;
-    /// then nothing is changed.
+    /// Adds the blocks `range` of a filter or of another sum, from their [`bytes`](Self::bytes). Returns false if they do not fit; then
+    /// nothing is changed.
     #[must_use]
     pub fn merge_bytes(&mut self, range: std::ops::Range<usize>, bytes: &[u8]) -> bool {
         self.cells.merge_bytes(range, bytes)
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.cells.blocks()
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.cells.memory()
     }
 
-    /// Adds what one filter grew by since it was merged. It is for the caller to know that it was not added before.
+    /// Adds the growth of one filter since it was merged. The caller must ensure that it was not added before.
     ///
     /// # Errors
-    /// When the delta is of a filter of another number of blocks; nothing is changed then.
+    /// If the delta belongs to a filter with another number of blocks; nothing is changed then.
     pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.cells.blocks() as u64, delta.blocks() as u64)?;
         for (at, by) in delta.cells() {
@@ -91,10 +92,10 @@ impl Merged {
         Ok(())
     }
 
-    /// How many cells differ between two views of the same size, and by how much at most.
+    /// Returns the number of cells that differ between two sums of the same size, and the largest difference.
     ///
     /// # Errors
-    /// When the other one has another number of blocks.
+    /// If the other has another number of blocks.
     pub fn differences(&self, other: &Self) -> Result<(u64, u32), ParameterError> {
         ParameterError::same("blocks", self.cells.blocks() as u64, other.cells.blocks() as u64)?;
         let (mut ours, mut theirs) = (self.cells.used().peekable(), other.cells.used().peekable());
@@ -121,13 +122,13 @@ impl Merged {
         }
     }
 
-    /// As [`Refined::gauge`].
+    /// Measures the cells like [`Refined::gauge`].
     #[must_use]
     pub fn gauge(&self, threshold: u32) -> Gauge {
         self.cells.gauge(threshold)
     }
 
-    /// The blocks `range` as bytes, as [`Refined::bytes`] describes them.
+    /// Returns the blocks `range` as bytes, in the format of [`Refined::bytes`].
     #[must_use]
     pub fn bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
         self.cells.bytes(range)

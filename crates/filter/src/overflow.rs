@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Split storage: what cells hold beyond their own bits (Yan & Cho, section 4).
+//! Split storage: values of cells beyond their own bits (Yan & Cho, section 4).
 //!
-//! As in the paper, the filter is cut into chunks, and each has a hash table of its own for the further counts, keyed by the
-//! cell's offset in the chunk. Unlike there, a cell needs no flag bit: its largest value itself says that there may be more.
+//! As in the paper, the filter is cut into chunks, and each has its own hash table for the further counts, keyed by the cell's offset
+//! in the chunk. Unlike there, a cell needs no flag bit: its largest value itself shows that there may be more.
 
 use crate::cells::Cell;
 use crate::placed::{HOME_BITS, HOMES, VALUE_MAX};
@@ -10,16 +10,16 @@ use crate::rows::Rows;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Chunks whose tables are of one length: in a full filter some 20 MB, enough for huge pages, and few enough to be spread
-/// anew in some 20 milliseconds when the length no longer does.
+/// Chunks whose tables have the same length: in a full filter about 20 MB, enough for huge pages, and few enough to be rebuilt in
+/// about 20 milliseconds when the length no longer suffices.
 const CHUNKS: usize = 2048;
 
-/// What cells hold beyond the most that they can, by cell. Blocks have at most 128 cells.
+/// The values of cells beyond their own largest one, by cell. Blocks have at most 128 cells.
 pub struct Overflow {
     tables: Vec<Rows>,
-    /// Blocks of a chunk. Only the last chunk may have fewer, so all tables fill alike.
+    /// The number of blocks of a chunk. Only the last chunk may have fewer, so all tables fill alike.
     chunk: usize,
-    /// What does not fit an entry of a table, which has the largest value then.
+    /// Values too large for an entry of a table, which has the largest value then.
     large: HashMap<Cell, u32>,
 }
 
@@ -31,7 +31,7 @@ struct Place<const N: usize> {
 }
 
 impl Overflow {
-    /// Nothing yet, for a filter of so many blocks.
+    /// Returns empty storage for a filter of this number of blocks.
     #[must_use]
     pub fn new(blocks: usize) -> Self {
         let chunk = blocks.div_ceil(blocks.div_ceil(HOMES).max(1)).max(1);
@@ -47,13 +47,13 @@ impl Overflow {
         Place { table: chunk / CHUNKS, row: chunk % CHUNKS, keys: cells.map(|cell| first | u32::from(cell)) }
     }
 
-    /// Zero where there is nothing.
+    /// Returns the value of a cell; zero without an entry.
     #[must_use]
     pub fn get(&self, at: Cell) -> u32 {
         self.least(at.block, [at.cell])
     }
 
-    /// Raises a cell to a value above zero; what is there already stays.
+    /// Raises a cell to a value above zero; a larger old value stays.
     pub fn raise_to(&mut self, at: Cell, value: u32) {
         if value >= VALUE_MAX {
             let large = self.large.entry(at).or_default();
@@ -63,14 +63,14 @@ impl Overflow {
         self.tables[table].raise(row, key, value.min(VALUE_MAX));
     }
 
-    /// Asks the processor to fetch where the cells of a block are.
+    /// Prefetches the entries of a block's cells.
     #[inline]
     pub(crate) fn prefetch(&self, block: usize) {
         let Place { table, row, keys: [key] } = self.place(block, [0]);
         self.tables[table].prefetch(row, key);
     }
 
-    /// The smallest value of these cells of a block.
+    /// Returns the smallest value of these cells of a block.
     #[inline]
     pub(crate) fn least<const N: usize>(&self, block: usize, cells: [u8; N]) -> u32 {
         let Place { table, row, keys } = self.place(block, cells);
@@ -82,7 +82,7 @@ impl Overflow {
         if value == VALUE_MAX { self.large.get(&at).copied().unwrap_or(value) } else { value }
     }
 
-    /// Raises these cells of a block to their smallest value plus `times`; what is there already stays. Returns that.
+    /// Raises these cells of a block to their smallest value plus `times`, which it returns; larger old values stay.
     #[inline]
     pub(crate) fn add<const N: usize>(&mut self, block: usize, cells: [u8; N], times: u32) -> u32 {
         let Place { table, row, keys } = self.place(block, cells);
@@ -99,7 +99,7 @@ impl Overflow {
         })
     }
 
-    /// All values of the blocks `range`, ascending.
+    /// Returns all values of the blocks `range`, ascending.
     pub fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
         let chunks = range.start / self.chunk..range.end.div_ceil(self.chunk);
         chunks.flat_map(move |chunk| {
@@ -117,7 +117,7 @@ impl Overflow {
         })
     }
 
-    /// Bytes, free places of the tables included.
+    /// Returns the bytes of memory, free places of the tables included.
     #[must_use]
     pub fn memory(&self) -> usize {
         let tables: usize = self.tables.iter().map(Rows::memory).sum();
@@ -148,9 +148,9 @@ mod tests {
         overflow.entries(range).map(|(at, value)| ((at.block, at.cell), value)).collect()
     }
 
-    /// Filters of any size fill their tables evenly: chance makes no crowd, which would take many times the memory.
+    /// Filters of any size fill their tables evenly: random elements make no crowd, which would take many times the memory.
     #[test]
-    fn memory_follows_what_is_kept() {
+    fn memory_follows_the_entries() {
         let mut random = 1u64;
         for blocks in [250, 1025, 3125, 68_360] {
             let (mut overflow, entries) = (Overflow::new(blocks), blocks * 10);
@@ -168,9 +168,9 @@ mod tests {
     }
 
     proptest! {
-        /// It is a map from cells to numbers, small and large.
+        /// The storage behaves as a map from cells to numbers, small and large.
         #[test]
-        fn a_map_of_what_is_raised(
+        fn a_map_of_raised_cells(
             writes in prop::collection::vec((block(), 0u8..128, 1u32..80_000), 0..3000),
             from in block(),
             to in block(),
@@ -194,7 +194,7 @@ mod tests {
             prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
         }
 
-        /// Additions to several cells raise each to the smallest plus what is added, however many are there.
+        /// Additions to several cells raise each to the smallest plus the addition, whatever their number.
         #[test]
         fn additions_raise_to_the_smallest_and_more(
             additions in prop::collection::vec(addition(), 0..1000),

@@ -7,16 +7,16 @@ use crate::layout::BLOCK_BYTES;
 use crate::params::ParameterError;
 use std::ops::Range;
 
-/// Cells of `BITS` bits, 4 to 8 of them, that stay at their largest value once they are there.
+/// Cells of `BITS` bits, 4 to 8, that keep their largest value once they reach it.
 ///
-/// Cell `i` of a block has the bits `BITS * i` and up, least significant first; what is left at the end of a block is not
+/// Cell `i` of a block has the bits `BITS * i` and up, least significant first; the bits left at the end of a block are not
 /// used.
 pub struct Packed<const BITS: usize> {
     blocks: Blocks,
 }
 
 impl<const BITS: usize> Packed<BITS> {
-    /// Cells of a block.
+    /// The number of cells of a block.
     pub const PER_BLOCK: usize = {
         assert!(BITS >= 4 && BITS <= 8);
         BLOCK_BYTES * 8 / BITS
@@ -24,27 +24,27 @@ impl<const BITS: usize> Packed<BITS> {
 
     const LARGEST: u8 = u8::MAX >> (8 - BITS);
 
-    /// Zeros in `blocks` blocks of 64 bytes.
+    /// Returns zeros in `blocks` blocks of 64 bytes.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    /// If `blocks` is 0 or above 2^32, or the machine lacks the memory.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         Ok(Self { blocks: Blocks::new(blocks)? })
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
 
-    /// Asks the processor to fetch a block.
+    /// Prefetches a block.
     #[inline]
     pub fn prefetch(&self, block: usize) {
         self.blocks.prefetch(block);
@@ -63,12 +63,12 @@ impl<const BITS: usize> Packed<BITS> {
         self.blocks[block] == [0; BLOCK_BYTES]
     }
 
-    /// A copy of a block.
+    /// Returns a copy of a block.
     pub(crate) fn block(&self, block: usize) -> Block {
         self.blocks[block]
     }
 
-    /// The values of the cells of a block.
+    /// Returns the values of the cells of a block.
     pub(crate) fn values(&self, block: usize) -> impl Iterator<Item = u8> {
         values::<BITS>(&self.blocks[block])
     }
@@ -103,12 +103,12 @@ impl<const BITS: usize> Cells for Packed<BITS> {
     }
 }
 
-/// The values of all cells of a block.
+/// Returns the values of all cells of a block.
 pub(crate) fn values<const BITS: usize>(block: &Block) -> impl Iterator<Item = u8> {
     (0..Packed::<BITS>::PER_BLOCK).map(move |i| value::<BITS>(block, i))
 }
 
-/// The value of cell `i`, which is below [`Packed::PER_BLOCK`].
+/// Returns the value of cell `i`, which is below [`Packed::PER_BLOCK`].
 #[inline]
 pub(crate) fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
     let [low, ..] = if 64 % BITS == 0 {
@@ -121,14 +121,14 @@ pub(crate) fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
     low & Packed::<BITS>::LARGEST
 }
 
-/// Sets cell `i` to a value, or to the largest one that it can have.
+/// Sets cell `i` to a value, or to its largest one.
 #[inline]
 pub(crate) fn set_value<const BITS: usize>(block: &mut Block, i: usize, value: u32) {
     let value = u8::try_from(value).unwrap_or(u8::MAX).min(Packed::<BITS>::LARGEST);
     update::<BITS>(block, i, |_| value);
 }
 
-/// Sets cell `i` to what `new`, which must not exceed the largest value, makes of it.
+/// Sets cell `i` to the result of `new`, which must not exceed the largest value.
 #[inline]
 fn update<const BITS: usize>(block: &mut Block, i: usize, new: impl Fn(u8) -> u8) {
     let old = value::<BITS>(block, i);
@@ -146,10 +146,10 @@ fn update<const BITS: usize>(block: &mut Block, i: usize, new: impl Fn(u8) -> u8
     }
 }
 
-/// What a value lacks of the target; nothing where it is as large.
+/// Returns how much a value is below the target; zero if it is not.
 ///
-/// The difference is masked by its own sign. For the larger of two numbers compilers put a jump here, and which cells are below
-/// the target no branch predictor can know.
+/// The difference is masked by its own sign. For a maximum, compilers emit a jump, and no branch predictor can know which cells are
+/// below the target.
 #[inline]
 fn lacking<const BITS: usize>(value: u8, target: u8) -> u8 {
     let difference = (u16::from(target) | 1 << BITS) - u16::from(value);
@@ -157,15 +157,15 @@ fn lacking<const BITS: usize>(value: u8, target: u8) -> u8 {
     low & Packed::<BITS>::LARGEST
 }
 
-/// Number of the word of 64 bits in which cell `i` is, and its place there; cells that fill words.
+/// Returns the number of the 64-bit word of cell `i`, and its index there; for cells that fill words.
 #[inline]
 const fn word<const BITS: usize>(i: usize) -> (usize, usize) {
     let cells = 64 / BITS;
     (i / cells % (BLOCK_BYTES / 8), i % cells * BITS)
 }
 
-/// Byte and shift at which the 16-bit window that holds cell `i` begins. The last window starts one byte early so that
-/// it ends inside the block.
+/// Returns the byte and shift at which the 16-bit window of cell `i` begins. The last window starts one byte early so that it
+/// ends inside the block.
 #[inline]
 const fn window<const BITS: usize>(i: usize) -> (usize, usize) {
     let bit = i * BITS;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packed cells behave as an array of small numbers: what is set is read back and no neighbour moves.
+    /// Packed cells behave as an array of small numbers: written values are read back and no neighbour changes.
     fn is_an_array<const BITS: usize>(writes: Vec<(usize, u8)>) -> Result<(), TestCaseError> {
         let mut packed = Packed::<BITS>::new(1).unwrap();
         let mut model = vec![0u32; Packed::<BITS>::PER_BLOCK];
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_sizes_are_refused_by_name() {
+    fn invalid_sizes_are_refused_by_name() {
         let refused = |blocks| Packed::<4>::new(blocks).err().map(|e| e.to_string());
         assert_eq!(refused(0).as_deref(), Some("blocks is 0, expected 1 to 4294967296"));
         assert_eq!(refused((1 << 32) + 1).as_deref(), Some("blocks is 4294967297, expected 1 to 4294967296"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Parameters that cannot be used, or do not go together.
+//! Errors for parameters that cannot be used, or do not fit together.
 
 use std::fmt;
 
-/// Why a filter cannot be made or two filters cannot be merged. Names the parameter and its values.
+/// The reason why a filter cannot be made or two filters cannot be merged. Names the parameter and its values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub struct ParameterError {
     name: &'static str,
@@ -19,7 +19,7 @@ enum Problem {
 }
 
 impl ParameterError {
-    /// Holds a value against its bounds.
+    /// Checks a value against its bounds.
     pub fn check(name: &'static str, found: u64, least: u64, most: u64) -> Result<(), Self> {
         if (least..=most).contains(&found) {
             Ok(())
@@ -28,17 +28,17 @@ impl ParameterError {
         }
     }
 
-    /// Two filters must agree in this.
+    /// Checks that two filters agree in a parameter.
     pub fn same(name: &'static str, ours: u64, theirs: u64) -> Result<(), Self> {
         if ours == theirs { Ok(()) } else { Err(Self { name, problem: Problem::Differ { ours, theirs } }) }
     }
 
-    /// More than this machine has memory for.
+    /// Returns the error for more memory than this machine has.
     pub const fn memory(name: &'static str, found: u64) -> Self {
         Self { name, problem: Problem::Memory { found } }
     }
 
-    /// An invalid error rate.
+    /// Returns the error for an invalid error rate.
     pub(crate) const fn rate(found: f64) -> Self {
         Self { name: "f", problem: Problem::Rate { found } }
     }

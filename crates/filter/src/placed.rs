@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The entries of split storage: how many bits key and value have.
+//! The entries of split storage: the number of bits of key and value.
 
 /// Bits of the value in an entry. The key is above them.
 pub(crate) const VALUE_BITS: u32 = 15;
@@ -7,10 +7,10 @@ pub(crate) const VALUE_BITS: u32 = 15;
 /// The largest value of an entry.
 pub(crate) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
 
-/// Homes of a row, each for as many keys as there are cells in a block: those are looked for together.
+/// Homes of a row. Each has as many keys as a block has cells: those are looked up together.
 pub(crate) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
 
-/// Bits of a key that keys of one home differ in.
+/// The low bits of a key, in which the keys of one home differ.
 pub(crate) const HOME_BITS: u32 = 7;
 
 /// A key and its value.

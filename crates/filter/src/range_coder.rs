@@ -4,13 +4,13 @@
 /// Bits of a probability.
 const PRECISION: u32 = 12;
 
-/// How fast a probability follows what it sees: by a 32nd of the distance.
+/// The speed at which a probability adapts: by a 32nd of the distance.
 const RATE: u32 = 5;
 
-/// Below this the range is widened by a byte.
+/// Below this value the range is widened by a byte.
 const LOW_RANGE: u32 = 1 << 24;
 
-/// The probability that a decision is `false`, learned from those before.
+/// The probability that a decision is `false`, learned from earlier ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Model(u16);
 
@@ -21,7 +21,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// The part of `range` that stands for `false`.
+    /// Returns the part of `range` that stands for `false`.
     fn bound(self, range: u32) -> u32 {
         (range >> PRECISION) * u32::from(self.0)
     }
@@ -62,7 +62,7 @@ impl Encoder {
         self.normalise();
     }
 
-    /// The lowest `count` bits of `value`, each as likely as not; the highest first.
+    /// Encodes the lowest `count` bits of `value` with equal probabilities; the highest first.
     pub(crate) fn bits(&mut self, value: u128, count: u32) {
         for i in (0..count).rev() {
             self.range >>= 1;
@@ -80,7 +80,7 @@ impl Encoder {
         }
     }
 
-    /// Moves the highest byte of `low` out, once it is known that no carry will change it.
+    /// Outputs the highest byte of `low`, once it is known that no carry will change it.
     fn shift(&mut self) {
         let [_, _, _, top, carry, ..] = self.low.to_le_bytes();
         if carry != 0 || top != 0xFF {
@@ -109,7 +109,7 @@ impl Encoder {
     }
 }
 
-/// Reads decisions from bytes. What is missing at the end is read as zero; [`position`](Self::position) tells how much.
+/// Reads decisions from bytes. Missing bytes at the end are read as zero; [`position`](Self::position) shows how many.
 pub(crate) struct Decoder<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -132,7 +132,7 @@ impl<'a> Decoder<'a> {
         byte.into()
     }
 
-    /// Bytes that were taken, of which four are looked ahead.
+    /// Returns the number of bytes taken, four of them in advance.
     pub(crate) const fn position(&self) -> usize {
         self.position
     }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_costs_little() {
+    fn expected_decisions_cost_little() {
         let mut model = Model::default();
         let mut encoder = Encoder::new();
         for i in 0..10_000 {

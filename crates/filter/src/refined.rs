@@ -9,14 +9,14 @@ use crate::probe::Probe;
 use crate::split::Split;
 use std::ops::Range;
 
-/// A counting filter with conservative update: of an element's cells only the smallest are raised.
+/// A counting filter with conservative update: only the smallest of an element's cells are raised.
 ///
-/// It must have a single writer that sees every addition (H1 is unsound on merged views), and it knows no deletion:
-/// taking back an addition could push another element's count below its truth.
+/// It must have a single writer that makes every addition (H1 is unsound on merged views), and it supports no deletion: removing an
+/// addition could push another element's count below its true count.
 ///
-/// Counts beyond 15 are kept for three cells of an element's first block only. The others stay at 15, which tells no
-/// more than "at least 15". So a large count costs less split storage, and its count, which hardly any other element shares in so
-/// sparse a table, is as right as with eight.
+/// Counts beyond 15 are kept for three cells of an element's first block only. The others stay at 15, which means only "at least
+/// 15". So a large count costs less split storage, and it is as accurate as with eight cells, since hardly any other element shares
+/// the entries of so sparse a table.
 ///
 /// ```
 /// use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Refined};
@@ -39,40 +39,40 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Asks the processor to fetch what it needs to count or add an element that comes soon.
+    /// Prefetches the memory for counting or adding an element soon.
     #[inline]
     pub fn prefetch(&self, element: u128) {
         self.cells.prefetch(&self.probe(element));
     }
 
-    /// Fill, saturation, and the chance of a false positive at a threshold of at least 1, from a part of the cells in large
-    /// filters: some ten milliseconds.
+    /// Measures fill, saturation, and the probability of a false positive at a threshold of at least 1, from a sample of the cells in
+    /// large filters: about ten milliseconds.
     #[must_use]
     pub fn gauge(&self, threshold: u32) -> Gauge {
         self.cells.gauge(threshold)
     }
 
-    /// The blocks `range` as bytes: 64 for each block, then 8 for each count beyond 15 (cell from the start of the range,
+    /// Returns the blocks `range` as bytes: 64 for each block, then 8 for each count beyond 15 (cell from the start of the range,
     /// further count; both little-endian).
     #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> Vec<u8> {
         self.cells.bytes(range)
     }
 
-    /// Puts back what [`bytes`](Self::bytes) gave for the blocks `range`, which must still be empty. False when it does
-    /// not fit them; then nothing is changed.
+    /// Restores the [`bytes`](Self::bytes) of the blocks `range`, which must still be empty. Returns false if they do not fit; then
+    /// nothing is changed.
     #[must_use]
     pub fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         self.cells.restore(range, bytes)
     }
 
-    /// Bytes of memory: blocks, and what large counts need beside them.
+    /// Returns the bytes of memory: blocks, and the storage for large counts.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.cells.memory()
     }
 
-    /// The name of this layout, stored beside the cells: filters are only compatible when it agrees.
+    /// Returns the name of this layout, to be stored beside the cells: filters are only compatible if it agrees.
     #[must_use]
     pub fn layout() -> String {
         format!(
@@ -90,14 +90,14 @@ impl Counting for Refined {
         self.cells.blocks()
     }
 
-    /// The smallest of the cells.
+    /// Returns the smallest of the cells.
     #[inline]
     fn count_at(&self, probe: &Probe) -> u32 {
         self.cells.count(probe)
     }
 
-    /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
-    /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
+    /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of its old value and the
+    /// smallest plus `times` (H1); a cell that two probes share is thereby raised once (H2).
     #[inline]
     fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
         let sum = self.cells.add_base(probe, times).saturating_add(times);
@@ -124,7 +124,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Invariant 1 of the design: never below the truth, however crowded the filter.
+        /// Invariant 1 of the design: never below the true count, however crowded the filter.
         #[test]
         fn never_undercounts(history in history(), blocks in 1usize..4) {
             let mut filter = filter(blocks);
@@ -153,7 +153,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// H1: adding `c` at once is adding one `c` times, and no cell rises above the smallest plus `c`.
+        /// H1: one addition of `c` equals `c` additions of one, and no cell rises above the smallest plus `c`.
         #[test]
         fn one_large_addition_is_many_small(history in history(), element: u128, c in 0u32..80) {
             let (mut once, mut singly) = (filter(2), filter(2));
@@ -168,7 +168,7 @@ pub(crate) mod tests {
             prop_assert_eq!(once.bytes(0..2), singly.bytes(0..2));
         }
 
-        /// What goes to disk comes back the same.
+        /// Restoring from bytes gives the same filter.
         #[test]
         fn bytes_restore(history in history()) {
             let mut filter = filter(1030);
@@ -182,7 +182,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// H2: an element all of whose probes fall on one cell is counted once for each addition. With one block and the
+    /// H2: an element all of whose probes share one cell is counted once for each addition. With one block and the
     /// element 0 every probe is cell 0.
     #[test]
     fn coinciding_cells_are_raised_once() {
@@ -193,7 +193,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Counts go on beyond the four bits, to at least 2^24.
+    /// Counts continue beyond the four bits, to at least 2^24.
     #[test]
     fn counts_beyond_the_cells() {
         let mut filter = filter(1);
@@ -205,7 +205,7 @@ pub(crate) mod tests {
         assert_eq!(filter.add(7, 1), u32::MAX);
     }
 
-    /// Table 2 of the paper: cells 1 1 0 before x was seen. The refined extension shows 1, 2, 3, 4 and raises the two
+    /// Table 2 of the paper: cells 1 1 0 before x was added. The refined extension shows 1, 2, 3, 4 and raises the two
     /// larger cells only when the smallest has caught up.
     #[test]
     fn table_2_of_the_paper() {

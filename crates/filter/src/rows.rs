@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sorted rows with free places between: where in its row an entry is follows from its key.
+//! Sorted rows with free places in between: the position of an entry in its row follows from its key.
 //!
-//! A row is a hash table with open addressing whose hash keeps the order. What is looked for is at its home, the share of the
-//! row that its key is of all keys, or as near to it as there was room, with no free place between. So it takes one wait for
-//! memory, where a list of its own length takes two: one for its address and one for what is in it.
+//! A row is a hash table with open addressing whose hash keeps the order. An entry is at its home, the share of the row that its key is
+//! of all keys, or as near to it as there was room, with no free place in between. So a lookup waits for memory once, where separate
+//! lists need two waits: one for the list's address and one for its content.
 //!
 //! The price: up to a fifth of the places are free, and a new entry moves up to 128 others (512 bytes in one piece). Since rows grow by
-//! a sixteenth, each entry is moved some 17 times in all, and the addition at which they grow waits for all rows: 20 ms for 20 MB.
-//! A reader pays neither: rows keep still between two additions.
+//! a sixteenth, each entry is moved about 17 times in all, and the addition at which they grow waits for all rows: 20 ms for 20 MB.
+//! A reader pays neither: rows do not change between two additions.
 //!
 //! # The worst case
 //!
-//! Others choose the keys. So no entry is farther than 2,048 places from its home, and a row in which one would be becomes a
+//! Others choose the keys. So no entry is farther than 2,048 places from its home, and a row that would violate this becomes a
 //! [`Crowd`], where each entry takes one step. Rows grow together only when three quarters of all places are used, or half of
 //! them while rows are short. So they never have more than about two places for an entry, and growing moves each entry 34 times
-//! at most, all growing together. Adversarial entries cost at most 4,200 places that are looked at, each, in a row that is no
-//! crowd yet; and one step and 256 bytes, each, in one that is. They cost other rows nothing.
+//! at most in all. Adversarial entries cost at most 4,200 visited places each in a row that is no crowd yet; and one step and 256 bytes
+//! each in one that is. They cost other rows nothing.
 
 use crate::blocks::{Block, Blocks, prefetch};
 use crate::crowd::Crowd;
@@ -23,56 +23,56 @@ use crate::placed::{HOME_BITS, Placed, VALUE_BITS, VALUE_MAX};
 use crate::work::touch;
 use std::alloc::{Layout, handle_alloc_error};
 
-/// What a place holds: an entry, little-endian, or [`FREE`].
+/// The content of a place: an entry, little-endian, or [`FREE`].
 type Place = [u8; 4];
 
 /// No entry is zero, since no value is.
 const FREE: Place = [0; 4];
 
-/// Places of a cache line.
+/// The number of places of a cache line.
 const LINE: usize = size_of::<Block>() / size_of::<Place>();
 
-/// Rows grow by one place for so many.
+/// Rows grow by one place for each so many.
 const GROWTH: usize = 16;
 
-/// Lines by which they grow at least; the first few double them, so that a filter of one element takes little. Rows that are shorter
-/// become no crowds.
+/// The smallest growth in lines; the first few double the rows, so that a filter of one element takes little. Shorter rows become no
+/// crowds.
 const LEAST_GROWTH: usize = 8;
 
-/// Rows are crowded when no more than one place in so many is free. Then they grow as soon as a new entry has no free place
-/// within [`REACH`]; before, only when it has none within [`FAR`].
+/// Rows are crowded if at most one place in so many is free. Then they grow as soon as a new entry has no free place within
+/// [`REACH`]; before, only if it has none within [`FAR`].
 const LEAST_FREE: usize = 8;
 
-/// Lines from which on rows are long: they have so many places that chance fills none of them while a fourth of all is free.
+/// The number of lines from which rows are long: random entries do not fill any of them while a fourth of all places is free.
 const LONG: usize = 64;
 
-/// Places from an entry to a free one at most, in rows that are crowded.
+/// The largest distance from an entry to a free place in crowded rows.
 const REACH: usize = 128;
 
-/// The same in others, and from a new entry to its home. Chance does not place so many entries together while a fourth of all
-/// places is free; somebody's aim does.
+/// The same in other rows, and from a new entry to its home. Random keys do not place so many entries together while a fourth of all
+/// places is free; chosen keys can.
 const FAR: usize = 1024;
 
-/// Places that are moved or passed on the way to an entry at most: a new one is no farther than [`FAR`] from its home, and makes
-/// those that it moves, [`FAR`] at most, no farther than that from where it is.
+/// The largest number of places moved or passed on the way to an entry: a new one is no farther than [`FAR`] from its home, and moves at
+/// most [`FAR`] others, which stay within [`FAR`] of its place.
 const FARTHEST: usize = 2 * FAR;
 
-/// Places that are fetched at once: two lines, the home of the entry in the middle half.
+/// The number of places fetched at once: two lines, with the home of the entry in the middle half.
 const WINDOW: usize = 2 * LINE;
 
-/// Rows of the same length, which grow together, so that a row is found without reading anything first.
+/// Rows of the same length, which grow together, so that a row is found without reading anything else first.
 pub(crate) struct Rows {
-    /// None as long as there is no entry.
+    /// `None` as long as there is no entry.
     lines: Option<Blocks>,
     rows: usize,
-    /// Homes of a row, so that entries which chance places are as dense anywhere.
+    /// The number of homes of a row, so that random entries are equally dense everywhere.
     homes: usize,
-    /// Lines of a row.
+    /// The number of lines of a row.
     length: usize,
     used: usize,
-    /// Rows that are no table any more, by row. Empty as long as there are none.
+    /// Rows that became crowds, by row. Empty if there are none.
     crowds: Vec<Option<Box<Crowd>>>,
-    /// Their bytes.
+    /// Their bytes of memory.
     crowds_memory: usize,
 }
 
@@ -84,12 +84,12 @@ const fn key(place: Place) -> u32 {
     entry(place) >> VALUE_BITS
 }
 
-/// Where in a row of so many places and homes the entries of a key's home would best be.
+/// Returns the ideal position of a home's entries in a row of so many places and homes.
 const fn home(places: usize, homes: usize, key: u32) -> usize {
     places * (key >> HOME_BITS) as usize / homes
 }
 
-/// Where the first entry is whose key is not smaller; or, when none of that home is, where it would be.
+/// Returns the position of the first entry whose key is not smaller; or, if its home has none, where it would be.
 fn begin(row: &[Place], homes: usize, wanted: u32) -> usize {
     let mut at = home(row.len(), homes, wanted);
     while at > 0 && row[at - 1] != FREE && key(row[at - 1]) >= wanted {
@@ -102,19 +102,19 @@ fn begin(row: &[Place], homes: usize, wanted: u32) -> usize {
     at
 }
 
-/// The entries in these places.
+/// Returns the entries in these places.
 fn placed(places: &[Place]) -> impl Iterator<Item = Placed> {
     let used = places.iter().filter(|&&place| place != FREE);
     used.map(|&place| (key(place), entry(place) & VALUE_MAX))
 }
 
-/// Where the window of a key begins, which is fetched at once. None in rows that are shorter.
+/// Returns the start of a key's window, which is fetched at once. `None` in shorter rows.
 fn window(places: usize, homes: usize, key: u32) -> Option<usize> {
     let last = places.checked_sub(WINDOW)?;
     Some(last.min(home(places, homes, key).saturating_sub(WINDOW / 4) / LINE * LINE))
 }
 
-/// Where these keys of one home have their entries.
+/// Returns the positions of the entries of these keys of one home.
 #[inline]
 fn locate<const N: usize>(row: &[Place], homes: usize, keys: [u32; N]) -> [Option<usize>; N] {
     let mut found = [None; N];
@@ -133,25 +133,25 @@ fn locate<const N: usize>(row: &[Place], homes: usize, keys: [u32; N]) -> [Optio
 }
 
 fn has_free(line: &[Place]) -> bool {
-    // No early end: so it is a few instructions on vectors.
+    // Without an early exit the compiler uses a few vector instructions.
     line.iter().fold(false, |free, &place| free | (place == FREE))
 }
 
-/// How many places there are before the first free one.
+/// Returns the number of places before the first free one.
 fn free_after(places: &[Place]) -> Option<usize> {
     let line = places.chunks(LINE).position(has_free)? * LINE;
     Some(line + places[line..].iter().position(|&place| place == FREE)?)
 }
 
-/// How many places there are behind the last free one.
+/// Returns the number of places after the last free one.
 fn free_before(places: &[Place]) -> Option<usize> {
     let line = places.rchunks(LINE).position(has_free)? * LINE;
     let places = &places[..places.len() - line];
     Some(line + places.iter().rev().position(|&place| place == FREE)?)
 }
 
-/// Puts an entry before the one at `at`, and moves what is between there and the nearest free place. False when there is none
-/// within `reach`.
+/// Inserts an entry before the one at `at`, and moves the entries between there and the nearest free place. Returns false if there is
+/// none within `reach`.
 fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
     let after = free_after(&row[at..row.len().min(at.saturating_add(reach))]);
     let nearer = after.unwrap_or(reach);
@@ -170,7 +170,7 @@ fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
     true
 }
 
-/// Spreads the entries of a row over a longer one that is free. Returns how far from its home one is at most.
+/// Spreads the entries of a row over a longer, empty one. Returns the largest distance of an entry from its home.
 fn spread(old: &[Place], new: &mut [Place], homes: usize) -> usize {
     touch(old.len());
     let mut left = old.iter().filter(|&&place| place != FREE).count();
@@ -181,7 +181,7 @@ fn spread(old: &[Place], new: &mut [Place], homes: usize) -> usize {
         }
         let home = home(new.len(), homes, key(place));
         let at = home.max(next).min(new.len() - left);
-        // What is free is written, too, and then written over: a jump that nobody can foresee would take longer.
+        // A free place is written, too, and overwritten by the next entry: an unpredictable jump would take longer.
         new[at] = place;
         let moved = usize::from(place != FREE);
         farthest = farthest.max(home.abs_diff(at) * moved);
@@ -191,12 +191,12 @@ fn spread(old: &[Place], new: &mut [Place], homes: usize) -> usize {
 }
 
 impl Rows {
-    /// So many rows, of [`HOMES`](crate::placed::HOMES) homes at most each.
+    /// Returns this number of rows, with at most [`HOMES`](crate::placed::HOMES) homes each.
     pub(crate) const fn new(rows: usize, homes: usize) -> Self {
         Self { lines: None, rows, homes, length: 0, used: 0, crowds: Vec::new(), crowds_memory: 0 }
     }
 
-    /// The places of a row.
+    /// Returns the places of a row.
     #[inline]
     fn row(&self, row: usize) -> &[Place] {
         let lines = self.lines.as_deref().unwrap_or_default();
@@ -209,13 +209,13 @@ impl Rows {
         lines[row * self.length..][..self.length].as_flattened_mut().as_chunks_mut().0
     }
 
-    /// The row, if it is no table any more.
+    /// Returns the crowd that replaced a row, if any.
     #[inline]
     fn crowd(&self, row: usize) -> Option<&Crowd> {
         self.crowds.get(row)?.as_deref()
     }
 
-    /// Asks the processor to fetch the window of a key.
+    /// Prefetches the window of a key.
     #[inline]
     pub(crate) fn prefetch(&self, row: usize, key: u32) {
         let row = self.row(row);
@@ -224,7 +224,7 @@ impl Rows {
         }
     }
 
-    /// The values of these keys of one home; zero where there is no entry.
+    /// Returns the values of these keys of one home; zero without an entry.
     #[inline]
     pub(crate) fn get<const N: usize>(&self, row: usize, keys: [u32; N]) -> [u32; N] {
         if let Some(crowd) = self.crowd(row) {
@@ -234,8 +234,8 @@ impl Rows {
         locate(places, self.homes, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX))
     }
 
-    /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
-    /// stays. None, and nothing is done, when one has no entry in its row or there is no target.
+    /// Raises these keys of one home to `target` of their values, if all have an entry; larger old values stay. Returns `None` and changes
+    /// nothing if a key has no entry in its row or there is no target.
     #[inline]
     pub(crate) fn raise_all<const N: usize>(
         &mut self,
@@ -262,7 +262,7 @@ impl Rows {
         Some(target)
     }
 
-    /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
+    /// Raises a key to a value from 1 to [`VALUE_MAX`]; a larger old value stays.
     pub(crate) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
         let new = wanted << VALUE_BITS | value;
         loop {
@@ -279,7 +279,7 @@ impl Rows {
             let at = begin(in_row, homes, wanted);
             if let Some(place) = in_row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted)
             {
-                // Of two entries of one key the larger one has the larger value.
+                // Of two entries with the same key the larger one has the larger value.
                 *place = new.max(entry(*place)).to_le_bytes();
                 return;
             }
@@ -315,7 +315,7 @@ impl Rows {
         crowds.into_iter().for_each(|row| self.crowd_row(row));
     }
 
-    /// Takes a row out of the table.
+    /// Replaces a row by a crowd.
     fn crowd_row(&mut self, row: usize) {
         self.crowds.resize_with(self.rows, || None);
         let places = self.row_mut(row);
@@ -327,14 +327,14 @@ impl Rows {
         self.crowds[row] = Some(Box::new(crowd));
     }
 
-    /// The keys of a row from `first` on, with their values, ascending.
+    /// Returns the keys of a row from `first` on, with their values, ascending.
     pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = Placed> {
         let places = self.row(row);
         let crowd = self.crowd(row).into_iter().flat_map(move |crowd| crowd.entries(first));
         placed(&places[begin(places, self.homes, first)..]).chain(crowd)
     }
 
-    /// Bytes, free places included.
+    /// Returns the bytes of memory, free places included.
     pub(crate) fn memory(&self) -> usize {
         self.rows * self.length * size_of::<Block>()
             + self.crowds.capacity() * size_of::<Option<Box<Crowd>>>()
@@ -350,21 +350,21 @@ mod tests {
 
     const ROWS: usize = 32;
 
-    /// Row and key of the entry of this number.
+    /// The row and key of the entry with this number.
     type Aim = fn(u32) -> (usize, u32);
 
     fn entries(rows: &Rows) -> usize {
         (0..ROWS).map(|row| rows.entries(row, 0).count()).sum()
     }
 
-    /// A row and a key that chance gives.
+    /// Returns a random row and key.
     fn anywhere(random: &mut u64, rows: usize) -> (usize, u32) {
         *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         let mixed = (*random ^ *random >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20;
         ((mixed >> 17) as usize % rows, (mixed & 0x1_FFFF) as u32)
     }
 
-    /// What is spread as signatures are leaves at most a fifth free, at any size.
+    /// Entries that are spread as signatures are leave at most a fifth of the places free, at any size.
     #[test]
     fn places_are_used() {
         let mut rows = Rows::new(ROWS, HOMES);
@@ -383,7 +383,7 @@ mod tests {
         }
     }
 
-    /// The key zero is not the zeros of a free place.
+    /// The key zero differs from the zeros of a free place.
     #[test]
     fn a_free_place_is_no_entry() {
         let mut rows = Rows::new(ROWS, HOMES);
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(rows.entries(0, 0).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
     }
 
-    /// Entries that somebody directs to a row become a crowd, found as they were; the others stay as short as they are.
+    /// Entries directed to one row become a crowd, found as before; the other rows stay as short as they are.
     #[test]
     fn a_crowd_takes_its_row() {
         let mut rows = Rows::new(ROWS, HOMES);
@@ -425,7 +425,7 @@ mod tests {
         assert!(rows.memory() < 64 * 1024, "{}", rows.memory());
     }
 
-    /// Chance makes no crowd, in a table as large as that of a full filter.
+    /// Random entries make no crowd, in a table as large as that of a full filter.
     #[test]
     fn chance_makes_no_crowd() {
         let mut rows = Rows::new(2048, HOMES);
@@ -438,8 +438,8 @@ mod tests {
         assert!(rows.used * size_of::<Place>() * 5 > rows.memory() * 4);
     }
 
-    /// However a million entries are aimed, one costs a bounded number of places, growth included; and what others do meanwhile,
-    /// in rows of their own, costs them no more than before.
+    /// However a million entries are directed, each costs a bounded number of places, growth included; and others' entries in other rows
+    /// cost no more than before.
     #[test]
     fn aimed_entries_cost_themselves_alone() {
         let aims: [(&str, Aim); 4] = [
@@ -452,7 +452,7 @@ mod tests {
         ];
         for (aim, place) in aims {
             let mut rows = Rows::new(ROWS, HOMES);
-            // Honest ones, in the rows behind: so many that rows are full of them now and then.
+            // Honest entries, in the rows behind: so many that rows become full now and then.
             let mut random = 1u64;
             let mut honest = |rows: &mut Rows| {
                 let (row, key) = anywhere(&mut random, ROWS / 2);

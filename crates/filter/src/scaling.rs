@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A filter that grows: a row of slices, as in dablooms.
 //!
-//! When the newest slice holds as many elements as it was made for, a larger one joins, whose share of wrong counts is
+//! When the newest slice holds as many elements as it was made for, a larger one is appended, whose share of wrong counts is
 //! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
 
 use crate::counting::{Counting, RemoveError, Removing, blocks_for};
@@ -15,28 +15,28 @@ const GROWTH: u32 = 2;
 /// dablooms' tightening ratio r: the error bound of slice i is the first one's times r^i.
 const TIGHTENING: f64 = 0.9;
 
-/// Cells per element in the first slice (the paper's m/n). With what large counts need beyond 15 that makes 41 bits an element
+/// Cells per element in the first slice (the paper's m/n). With the storage for counts beyond 15 that makes 41 bits an element
 /// (docs/filter.md).
 pub const CELLS_AT_CAPACITY: f64 = 8.75;
 
-/// Cells of an element (the paper's k).
+/// The number of cells of an element (the paper's k).
 const K: f64 = CELLS_PER_ELEMENT as f64;
 
-/// The chance that all cells of a strange element were hit by others, at `cells` cells per element that lie anywhere in the
-/// filter: the share of wrong counts of the intuitive extension, and a bound on that of the refined one. In blocks, which
-/// are not filled evenly, it is somewhat more: an eighth in the first slice.
+/// Returns the probability that all cells of an unknown element were hit by others, at `cells` cells per element that lie anywhere in
+/// the filter: the share of wrong counts of the intuitive extension, and a bound for that of the refined one. In blocks, which
+/// are not filled evenly, it is somewhat higher: by an eighth in the first slice.
 fn error(cells: f64) -> f64 {
     (1.0 - (-K / cells).exp()).powf(K)
 }
 
-/// Cells per element in slice `i`: the inverse of [`error`] at the first slice's error times r^i.
+/// Returns the cells per element in slice `i`: the inverse of [`error`] at the first slice's error times r^i.
 fn cells_per_element(i: usize) -> f64 {
     let bound = error(CELLS_AT_CAPACITY) * TIGHTENING.powf(i as f64);
     -K / (-bound.powf(1.0 / K)).ln_1p()
 }
 
-/// The geometric series of the errors of all slices: what the chance that a strange element shows a count stays below,
-/// whatever their number, if cells lay anywhere in the filter. In blocks it does so for 18 slices, the last of them
+/// Returns the geometric series of the errors of all slices: an upper bound of the probability that an unknown element shows a count,
+/// whatever their number, if cells lay anywhere in the filter. In blocks it holds for 18 slices, the last of them
 /// 131,072 times as large as the first.
 #[must_use]
 pub fn error_bound() -> f64 {
@@ -47,15 +47,15 @@ pub fn error_bound() -> f64 {
 pub struct Slice<F> {
     /// The identifier of the first element that was added to it.
     pub from: u64,
-    /// Elements that it was made for.
+    /// The number of elements that it was made for.
     pub capacity: u32,
-    /// Additions of elements that showed no count in it.
+    /// The number of additions of elements that showed no count in it.
     pub distinct: u64,
     /// The counts.
     pub filter: F,
 }
 
-/// Where an addition went.
+/// The place of an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added {
     /// The number of the slice.
@@ -84,63 +84,63 @@ pub struct Scaling<F> {
 }
 
 impl<F: Counting> Scaling<F> {
-    /// An empty row whose first slice will hold `capacity` elements.
+    /// Returns an empty row whose first slice will hold `capacity` elements.
     #[must_use]
     pub const fn new(capacity: u32) -> Self {
         Self::roomy(capacity, 1)
     }
 
-    /// The same, but of the elements that a slice is made for it takes only one in `share` before the next one joins: so many times the
-    /// memory, for far fewer wrong counts. Slices have the shapes that they have in any row of this first capacity.
+    /// Returns a row in which each slice takes only one in `share` of the elements that it is made for before the next one is appended:
+    /// `share` times the memory, for far fewer wrong counts. Slices have the same shapes as in any row of this first capacity.
     #[must_use]
     pub const fn roomy(capacity: u32, share: u32) -> Self {
         Self { slices: Vec::new(), capacity, share }
     }
 
-    /// The slices, the newest last.
+    /// Returns the slices, the newest last.
     #[must_use]
     pub fn slices(&self) -> &[Slice<F>] {
         &self.slices
     }
 
-    /// A slice, to put back what was in it.
+    /// Returns a slice, to restore its content.
     pub fn slice_mut(&mut self, i: usize) -> Option<&mut Slice<F>> {
         self.slices.get_mut(i)
     }
 
-    /// Joins an empty slice for `capacity` elements.
+    /// Appends an empty slice for `capacity` elements.
     ///
     /// # Errors
-    /// When the machine has not so much memory.
+    /// If the machine lacks the memory.
     pub fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
         let filter = F::sized(capacity, cells_per_element(self.slices.len()))?;
         self.slices.push(Slice { from, capacity, distinct: 0, filter });
         Ok(())
     }
 
-    /// The number of blocks that slice `i` of a row with this first capacity has, and its capacity.
+    /// Returns the capacity and the number of blocks of slice `i` of a row with this first capacity.
     #[must_use]
     pub fn shape(capacity: u32, i: u32) -> (u32, usize) {
         let capacity = capacity.saturating_mul(GROWTH.saturating_pow(i));
         (capacity, blocks_for(capacity, cells_per_element(i as usize)))
     }
 
-    /// How often `element` was added: the sum over the slices, each of which may show too much and none too little.
+    /// Returns how often `element` was added: the sum over the slices, each of which may show too much but not too little.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
         self.slices.iter().map(|s| s.filter.count(element)).fold(0, u32::saturating_add)
     }
 
-    /// Adds `element`, whose identifier `id` is at least that of what was added before, `times` times to the newest
-    /// slice. A new one joins first when that is at its capacity.
+    /// Adds `element`, whose identifier `id` is at least that of earlier additions, `times` times to the newest slice. A new one is
+    /// appended first if that is at its capacity.
     ///
     /// # Errors
-    /// When the machine has no memory for the new slice; nothing is added then.
+    /// If the machine lacks the memory for the new slice; nothing is added then.
     pub fn add(&mut self, id: u64, element: u128, times: u32) -> Result<Added, ParameterError> {
         self.add_noting(id, element, times, |_, _, _| ())
     }
 
-    /// The same; before anything is changed, `note` is told the number of the slice, its filter, and the cells.
+    /// The same; calls `note` with the number of the slice, its filter, and the cells before anything is changed.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -170,11 +170,11 @@ impl<F: Counting> Scaling<F> {
         Ok(Added { slice: last, blocks: probe.blocks })
     }
 
-    /// Takes one addition of `element` back from the slice that it is in, which its identifier tells: so no slice is
-    /// touched that merely seems to have it.
+    /// Removes one addition of `element` from its slice, which the identifier determines: so slices that only seem to have it are not
+    /// touched.
     ///
     /// # Errors
-    /// As [`Removing::remove`]; and when the identifier is older than all slices.
+    /// As [`Removing::remove`]; and if the identifier is older than all slices.
     pub fn remove(&mut self, id: u64, element: u128) -> Result<(), RemoveError>
     where
         F: Removing,
@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// As random as signatures are: two numbers of SplitMix64.
+    /// An element as random as signatures are: two numbers of SplitMix64.
     fn element(n: u64) -> u128 {
         let half = |i: u64| {
             let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -203,7 +203,7 @@ mod tests {
         half(2 * n + 1) << 64 | half(2 * n + 2)
     }
 
-    /// A filter of a machine with room for 100 blocks.
+    /// A filter on a machine with room for 100 blocks.
     struct Cramped(Refined);
 
     impl Counting for Cramped {
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Where there is no memory for the next slice, the addition is refused and the row stays as it is.
+    /// If there is no memory for the next slice, the addition is refused and the row does not change.
     #[test]
     fn a_slice_without_memory_changes_nothing() {
         let mut row = Scaling::<Cramped>::new(1000);
@@ -262,7 +262,7 @@ mod tests {
         );
     }
 
-    /// A slice that takes half of what it is made for shows strange elements a tenth as often.
+    /// A slice that takes half of the elements that it is made for shows unknown elements a tenth as often.
     #[test]
     fn room_makes_wrong_counts_rare() {
         let shown = [(20_000, 1), (40_000, 2)].map(|(capacity, share)| {
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// What blocks cost: four cells of one block are hit by others more often than four from anywhere.
+    /// The cost of blocks: four cells of one block are hit by others more often than four from anywhere.
     #[test]
     fn blocks_cost_an_eighth() {
         let mut row = Scaling::<Intuitive>::new(50_000);
@@ -300,7 +300,7 @@ mod tests {
         assert!((1.05..1.2).contains(&ratio), "{ratio}");
     }
 
-    /// An identifier finds the slice that its element was added to, and no other one.
+    /// An identifier finds the slice that its element was added to, and no other.
     #[test]
     fn an_identifier_tells_the_slice() {
         let mut row = Scaling::<Intuitive>::new(20);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     proptest! {
-        /// Never below the truth, whichever slices an element's additions went to.
+        /// Never below the true count, whichever slices an element's additions went to.
         #[test]
         fn never_undercounts(history in prop::collection::vec((0u64..200, 1u32..40), 0..400), capacity in 1u32..30) {
             let mut row = Scaling::<Refined>::new(capacity);
@@ -341,7 +341,7 @@ mod tests {
             }
         }
 
-        /// Removal by identifier finds the right slice: what stays is never undercounted, whatever was removed.
+        /// Removal by identifier finds the right slice: the remaining elements are never undercounted, whatever was removed.
         #[test]
         fn removal_leaves_the_others(removed in prop::collection::vec(any::<bool>(), 300)) {
             let mut row = Scaling::<Intuitive>::new(20);

@@ -6,10 +6,10 @@ use crate::params::ParameterError;
 use crate::refined::Refined;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Parts of the filter. With so many, two threads rarely want the same.
+/// The number of parts of the filter. With so many, two threads rarely need the same.
 const SHARDS: usize = 16;
 
-/// Elements that are sorted by part together, so that each part's lock is taken once for about 32 of them.
+/// The number of elements that are sorted by part together, so that each part's lock is taken once for about 32 of them.
 const ROUND: usize = 32 * SHARDS;
 
 /// A refined filter in parts, each with a lock: an element belongs to one of them, with both of its blocks. So each part
@@ -34,17 +34,17 @@ pub struct Sharded {
     shards: [Mutex<Refined>; SHARDS],
 }
 
-/// The part of an element: the lowest bits, which no probe of a filter of 2^32 blocks looks at.
+/// Returns the part of an element: its lowest bits, which no probe of a filter of 2^32 blocks uses.
 fn shard(element: u128) -> usize {
     let [low, ..] = element.to_le_bytes();
     usize::from(low) % SHARDS
 }
 
 impl Sharded {
-    /// An empty filter of at least `blocks` blocks of 64 bytes.
+    /// Returns an empty filter of at least `blocks` blocks of 64 bytes.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^36, or the machine has not so much memory.
+    /// If `blocks` is 0 or above 2^36, or the machine lacks the memory.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         let mut shards = Vec::with_capacity(SHARDS);
         for _ in 0..SHARDS {
@@ -55,22 +55,22 @@ impl Sharded {
     }
 
     fn lock(&self, shard: usize) -> MutexGuard<'_, Refined> {
-        // An addition that panicked may have raised some cells of an element and not others: that undercounts nothing
-        // that was answered.
+        // An addition that panicked may have raised some cells of an element and not others: that lowers no count that was
+        // returned.
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its parts in their order, each locked while it is held: to write them to disk one by one, and to put them back.
+    /// Returns the parts in their order, each locked while it is held: to write them to disk one by one, and to restore them.
     pub fn parts(&self) -> impl Iterator<Item = MutexGuard<'_, Refined>> {
         (0..SHARDS).map(|shard| self.lock(shard))
     }
 
-    /// As [`Refined::add_batch`], from any thread. The order of what is in different parts is left open.
+    /// Like [`Refined::add_batch`], from any thread. The order of additions to different parts is unspecified.
     pub fn add_batch(&self, additions: &[(u128, u32)], counts: &mut [u32]) {
         self.in_parts(additions, counts, |addition| addition.0, Refined::add_batch);
     }
 
-    /// As [`Refined::count_batch`], from any thread.
+    /// Like [`Refined::count_batch`], from any thread.
     pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
         self.in_parts(
             elements,
@@ -80,7 +80,7 @@ impl Sharded {
         );
     }
 
-    /// Sorts `items` by part, a round at a time, lets `work` answer those of each part, and puts the answers in place.
+    /// Sorts `items` by part, a round at a time, calls `work` for those of each part, and writes the answers to their indices.
     fn in_parts<T: Copy + Default>(
         &self,
         items: &[T],
@@ -110,7 +110,7 @@ impl Sharded {
                 let range = starts[part]..ends[part];
                 work(shard, &sorted[range.clone()], &mut answers[range]);
             };
-            // Those that another thread has just now come last: to sleep and be woken takes longer than many additions.
+            // Parts that another thread holds come last: sleeping and waking takes longer than many additions.
             let mut busy = [false; SHARDS];
             for part in (0..SHARDS).filter(|&part| starts[part] < ends[part]) {
                 match self.shards[part].try_lock() {
@@ -136,7 +136,7 @@ mod tests {
         u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
     }
 
-    /// Four threads add the same elements at the same time: no addition is lost, and each is answered at its place.
+    /// Four threads add the same elements at the same time: no addition is lost, and each count is at its index.
     #[test]
     fn threads_lose_nothing() {
         const THREADS: u32 = 4;
@@ -154,7 +154,7 @@ mod tests {
                 });
             }
         });
-        // As it comes back from disk, part by part.
+        // As read from disk, part by part.
         let read = Sharded::new(10_000).unwrap();
         for (part, mut copy) in filter.parts().zip(read.parts()) {
             assert!(copy.restore(0..part.blocks(), &part.bytes(0..part.blocks())));

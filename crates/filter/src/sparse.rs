@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A filter that takes memory only for what is in it, as long as that is little.
+//! A filter whose memory is proportional to its content, as long as that is little.
 
 use crate::cells::Cell;
 use crate::delta::Delta;
@@ -10,17 +10,17 @@ use crate::probe::Probe;
 use crate::split::Split;
 use std::ops::Range;
 
-/// Changes between two looks at whether a table still takes less memory than all cells would.
+/// The number of changes between two checks whether a table still takes less memory than all cells would.
 const LOOK_AFTER: usize = 1024;
 
-/// Blocks for which a table of one cell takes as much as two listed cells: a list is never larger than that table.
+/// The number of blocks for which a table of one cell takes as much as two listed cells: a list is never larger than that table.
 const BLOCKS_OF_LISTED: usize = 512;
 
-/// Cells that are listed at most: putting one in moves those behind it.
+/// The largest number of listed cells: inserting one moves those behind it.
 const MOST_LISTED: usize = 1024;
 
-/// Counts of few elements in a filter for many, and the cells are raised one by one: for whoever must know, and bound, what is
-/// in each cell.
+/// Counts of few elements in a filter for many, whose cells are raised one by one: for callers that must know, and limit, the value of
+/// each cell.
 ///
 /// Unlike [`Refined`](crate::Refined), it keeps the whole value of all cells of an element.
 ///
@@ -38,18 +38,18 @@ const MOST_LISTED: usize = 1024;
 /// ```
 pub struct Sparse {
     blocks: usize,
-    /// Cells that are not zero.
+    /// The number of cells that are not zero.
     used: usize,
-    /// Changes since the last look.
+    /// The number of changes since the last check.
     changes: usize,
     held: Held,
 }
 
-/// How the cells are held.
+/// The storage of the cells.
 enum Held {
-    /// In a list by their index, as long as a table of one of them would take more.
+    /// A list by cell index, as long as a table of one cell would take more.
     Listed(Vec<(usize, u32)>),
-    /// In a table of those that are not zero.
+    /// A table of those that are not zero.
     Few(Overflow),
     /// All of them, since a table would be larger.
     All(Box<Split>),
@@ -64,28 +64,28 @@ fn index(at: Cell) -> usize {
 }
 
 impl Sparse {
-    /// An empty filter of so many blocks.
+    /// Returns an empty filter of this number of blocks.
     ///
     /// # Errors
-    /// When there is no filter of so many.
+    /// If no filter can have that number of blocks.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
         Ok(Self { blocks, used: 0, changes: 0, held: Held::Listed(Vec::new()) })
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// The number of cells that are not zero.
+    /// Returns the number of cells that are not zero.
     #[must_use]
     pub const fn used(&self) -> usize {
         self.used
     }
 
-    /// The cells of an element, as block times 128 plus place in the block, each once.
+    /// Returns the cells of an element, as block times 128 plus index in the block, each once.
     #[must_use]
     pub fn cells_of(&self, element: u128) -> Vec<usize> {
         let probe = Probe::new(element, self.blocks);
@@ -101,7 +101,7 @@ impl Sparse {
         cells
     }
 
-    /// What a cell holds; zero beyond the last one.
+    /// Returns the value of a cell; zero beyond the last one.
     #[must_use]
     pub fn get(&self, cell: usize) -> u32 {
         if cell / CELLS_PER_BLOCK >= self.blocks {
@@ -120,7 +120,7 @@ impl Sparse {
         }
     }
 
-    /// How often `element` was added: the smallest of its cells.
+    /// Returns how often `element` was added: the smallest of its cells.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
         let probe = Probe::new(element, self.blocks);
@@ -136,7 +136,7 @@ impl Sparse {
         least
     }
 
-    /// Raises a cell by `by`; it stays at the largest number once it is there. A cell beyond the last one is none.
+    /// Raises a cell by `by`, up to the largest number. A cell beyond the last one is ignored.
     pub fn raise(&mut self, cell: usize, by: u32) {
         if by == 0 || cell / CELLS_PER_BLOCK >= self.blocks {
             return;
@@ -163,7 +163,7 @@ impl Sparse {
         }
     }
 
-    /// Takes a table in the place of a list that has no room for another cell.
+    /// Replaces a list that has no room for another cell by a table.
     fn unlist_if_long(&mut self) {
         let Held::Listed(list) = &self.held else { return };
         if list.len() < MOST_LISTED.min(self.blocks / BLOCKS_OF_LISTED) {
@@ -174,7 +174,7 @@ impl Sparse {
         self.held = Held::Few(table);
     }
 
-    /// Without memory for all cells the table goes on.
+    /// Without memory for all cells, the table stays in use.
     fn hold_all_if_smaller(&mut self) {
         let Held::Few(table) = &self.held else { return };
         if table.memory() <= self.blocks * BLOCK_BYTES {
@@ -185,17 +185,17 @@ impl Sparse {
         self.held = Held::All(Box::new(all));
     }
 
-    /// Adds what another filter of this size grew by.
+    /// Adds the growth of another filter of this size.
     ///
     /// # Errors
-    /// When it is of another size; nothing is added then.
+    /// If it is of another size; nothing is added then.
     pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
         delta.changes().for_each(|(cell, by)| self.raise(cell, by));
         Ok(())
     }
 
-    /// All that is in the blocks `range`, as what an empty filter would have to grow by.
+    /// Returns the content of the blocks `range` as the growth from an empty filter.
     #[must_use]
     pub fn delta(&self, range: Range<usize>) -> Delta {
         let changes = match &self.held {
@@ -213,7 +213,7 @@ impl Sparse {
         Delta::of(self.blocks, changes)
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[must_use]
     pub fn memory(&self) -> usize {
         match &self.held {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// However its cells are held, it is a map from cells to sums, and what it says of itself makes it anew.
+        /// In any storage the filter is a map from cells to sums, and its delta restores it.
         #[test]
         fn it_is_a_map_of_cells(
             raises in prop::collection::vec((0usize..BLOCKS * 128, prop_oneof![9 => 1u32..30, 1 => 1u32..100_000]), 0..6000),
@@ -285,9 +285,9 @@ mod tests {
         }
     }
 
-    /// Few elements take little; many, however they are chosen, take no more than all cells and what the way there took.
+    /// Few elements take little; many, however they are chosen, take no more than all cells and the memory used on the way there.
     #[test]
-    fn memory_is_that_of_what_is_used_and_never_much_more_than_all() {
+    fn memory_follows_the_used_cells_and_never_much_exceeds_that_of_all() {
         let blocks = 100_000;
         let mut filter = Sparse::new(blocks).unwrap();
         for n in 0..1000 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Cells as whole numbers: four bits in blocks, and what is beyond them in split storage.
+//! Cells as whole numbers: four bits in blocks, and larger values in split storage.
 
 use crate::blocks::Block;
 use crate::cells::{Cell, Cells, add_refined, count};
@@ -10,13 +10,13 @@ use crate::params::ParameterError;
 use crate::probe::Probe;
 use std::ops::Range;
 
-/// The cells of a filter of two blocks an element.
+/// The cells of a filter in which an element has two blocks.
 pub(crate) struct Split {
     base: Packed<CELL_BITS>,
     overflow: Overflow,
 }
 
-/// The cells of an element that have further bits, and their block.
+/// Returns the cells of an element that have further bits, and their block.
 #[inline]
 pub(crate) fn further(probe: &Probe) -> (usize, [u8; SPLIT_CELLS]) {
     let [cells @ .., _] = probe.cells[0];
@@ -36,23 +36,23 @@ impl Split {
         &self.base
     }
 
-    /// A copy of a block.
+    /// Returns a copy of a block.
     pub(crate) fn block(&self, block: usize) -> Block {
         self.base.block(block)
     }
 
-    /// What a cell holds beyond 15.
+    /// Returns the value of a cell beyond 15.
     pub(crate) fn get_further(&self, at: Cell) -> u32 {
         self.overflow.get(at)
     }
 
-    /// The value of a cell.
+    /// Returns the value of a cell.
     pub(crate) fn get(&self, at: Cell) -> u32 {
         let base = self.base.get(at);
         if base < CELL_MAX { base } else { self.overflow.get(at).saturating_add(CELL_MAX) }
     }
 
-    /// Raises a cell by `by`; it stays at the largest number once it is there.
+    /// Raises a cell by `by`, up to the largest number.
     pub(crate) fn raise(&mut self, at: Cell, by: u32) {
         let value = self.get(at).saturating_add(by);
         self.base.set(at, value.min(CELL_MAX));
@@ -61,32 +61,32 @@ impl Split {
         }
     }
 
-    /// The count that an element's cells show.
+    /// Returns the count that an element's cells show.
     #[inline]
     pub(crate) fn count(&self, probe: &Probe) -> u32 {
         let base = self.count_base(probe);
         if base < CELL_MAX { base } else { self.count_further(probe) }
     }
 
-    /// The same, as far as cells of four bits tell.
+    /// The same, by the cells' four bits only.
     #[inline]
     pub(crate) fn count_base(&self, probe: &Probe) -> u32 {
         count(&self.base, probe.groups())
     }
 
-    /// An element's first cell, as far as its four bits tell.
+    /// Returns an element's first cell, by its four bits only.
     #[inline]
     pub(crate) fn first_base(&self, probe: &Probe) -> u32 {
         self.base.get(Cell { block: probe.blocks[0], cell: probe.cells[0][0] })
     }
 
-    /// The count of an element whose cells are all saturated.
+    /// Returns the count of an element whose cells are all saturated.
     pub(crate) fn count_further(&self, probe: &Probe) -> u32 {
         let (block, cells) = further(probe);
         self.overflow.least(block, cells).saturating_add(CELL_MAX)
     }
 
-    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there before.
+    /// Adds an element `times` times to the cells' four bits. Returns its count there before.
     #[inline]
     pub(crate) fn add_base(&mut self, probe: &Probe, times: u32) -> u32 {
         add_refined(&mut self.base, probe.groups(), times).0
@@ -94,36 +94,36 @@ impl Split {
 
     /// Adds an element whose cells of four bits are saturated.
     ///
-    /// Where its cells in split storage had more from others, that is now the element's count, too, and what is added
-    /// comes on top of it, as if it came one by one.
+    /// If its cells in split storage were raised by others, their value is now the element's count, too, and the addition comes on top
+    /// of it, as single additions would.
     pub(crate) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
         let (block, cells) = further(probe);
         self.overflow.add(block, cells, times).saturating_add(CELL_MAX)
     }
 
-    /// Asks the processor to fetch an element's blocks.
+    /// Prefetches an element's blocks.
     #[inline]
     pub(crate) fn prefetch(&self, probe: &Probe) {
         probe.blocks.iter().for_each(|&block| self.base.prefetch(block));
     }
 
-    /// Asks the processor to fetch an element's split storage.
+    /// Prefetches an element's split storage.
     #[inline]
     pub(crate) fn prefetch_further(&self, probe: &Probe) {
         self.overflow.prefetch(probe.blocks[0]);
     }
 
-    /// What is beyond 15, by cell, in the blocks `range`.
+    /// Returns the values beyond 15 in the blocks `range`, by cell.
     pub(crate) fn further(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
         self.overflow.entries(range)
     }
 
-    /// All cells that are not zero, with their values, in order.
+    /// Returns all cells that are not zero, with their values, in order.
     pub(crate) fn used(&self) -> impl Iterator<Item = (Cell, u32)> {
         self.used_in(0..self.blocks())
     }
 
-    /// The same of the blocks `range`.
+    /// The same for the blocks `range`.
     pub(crate) fn used_in(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
         range
             .filter(|&block| !self.base.is_empty(block))
@@ -136,7 +136,7 @@ impl Split {
             .map(|(at, value)| (at, if u32::from(value) < CELL_MAX { value.into() } else { self.get(at) }))
     }
 
-    /// The blocks `range` as bytes, as [`Refined::bytes`](crate::Refined::bytes) describes them.
+    /// Returns the blocks `range` as bytes, in the format of [`Refined::bytes`](crate::Refined::bytes).
     pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
         let mut bytes = self.base.bytes(range.clone()).to_vec();
         for (Cell { block, cell }, further) in self.overflow.entries(range.clone()) {
@@ -147,7 +147,7 @@ impl Split {
         bytes
     }
 
-    /// Puts back what [`bytes`](Self::bytes) gave into blocks that are still empty. False when it does not fit them.
+    /// Restores [`bytes`](Self::bytes) into blocks that are still empty. Returns false if they do not fit.
     pub(crate) fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         let Some(target) = self.base.bytes_mut(range.clone()) else { return false };
         let Some((blocks, further)) = bytes.split_at_checked(target.len()) else { return false };
@@ -168,7 +168,7 @@ impl Split {
         true
     }
 
-    /// Adds the blocks `range` of another filter from their bytes. False when they do not fit; nothing is changed then.
+    /// Adds the blocks `range` of another filter from their bytes. Returns false if they do not fit; nothing is changed then.
     pub(crate) fn merge_bytes(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         if range.is_empty() || range.end > self.blocks() {
             return false;

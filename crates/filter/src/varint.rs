@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Numbers in as many bytes as they need (LEB128): the lengths in a coded [`Delta`](crate::Delta), and what a program puts
-//! beside it in its own messages.
+//! Numbers in as many bytes as they need (LEB128): the lengths in a coded [`Delta`](crate::Delta), and other numbers in a program's own
+//! messages.
 
-/// Appends a number: seven bits a byte, the lowest first; the highest bit of a byte says that more follow.
+/// Appends a number: seven bits a byte, the lowest first; the highest bit of a byte marks that more follow.
 ///
 /// ```
 /// let mut bytes = Vec::new();
@@ -20,8 +20,8 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Takes a number from the front of `bytes`. None when they end within it, or it has more than 63 bits; then it is not said how
-/// much was taken.
+/// Takes a number from the front of `bytes`. Returns `None` if they end within it, or it has more than 63 bits; then the rest of
+/// `bytes` is unspecified.
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..63).step_by(7) {
@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_is_taken(number in 0..1u64 << 63, behind: Vec<u8>) {
+        fn numbers_are_taken_as_they_were_put(number in 0..1u64 << 63, behind: Vec<u8>) {
             let mut bytes = Vec::new();
             put(&mut bytes, number);
             let length = bytes.len();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Places and cells that were looked at or moved, counted in tests: a bound of cost is shown by it, where a clock would show how
-//! busy the machine is.
+//! Places and cells that were visited or moved, counted in tests: this shows a bound of the cost, where a clock would show how busy the
+//! machine is.
 
-/// Counts so many places or cells. It does nothing outside of tests.
+/// Counts visited places or cells. Does nothing outside of tests.
 #[inline]
 pub(crate) fn touch(count: usize) {
     #[cfg(test)]
@@ -16,7 +16,7 @@ thread_local! {
     static TOUCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What `work` returns, and how much this thread touched for it.
+/// Returns the result of `work`, and how many places this thread touched in it.
 #[cfg(test)]
 pub(crate) fn touched<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = TOUCHED.get();

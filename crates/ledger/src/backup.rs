@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A backup of a ledger: the file that its rows are put into.
+//! A backup of a ledger: a file that receives its rows.
 
 use crate::directory::StateDirectory;
 use crate::disk::aside::lock;
@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A backup that is being made. It has its name only once it is complete; what was there before stays until then.
+/// A backup in progress. It gets its name only once it is complete; until then an older file of that name stays.
 pub struct Backup {
     build: Build,
     directory: StateDirectory,
@@ -19,10 +19,10 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Begins one at `path`, which only its owner may read.
+    /// Begins a backup at `path` that only its owner may read.
     ///
     /// # Errors
-    /// When nothing can be written there.
+    /// If nothing can be written there.
     pub fn begin(path: &Path) -> Result<Self, OpenError> {
         let at = |fault: Fault| fault.at(path.to_owned());
         let io = |reason| OpenError::Io { path: path.to_owned(), reason };
@@ -37,18 +37,18 @@ impl Backup {
         Ok(Self { build, directory, name, path: path.to_owned() })
     }
 
-    /// Takes a piece of it, as [`Reader::backup`](crate::Reader::backup) gives them.
+    /// Adds a piece, as returned by [`Reader::backup`](crate::Reader::backup).
     ///
     /// # Errors
-    /// When it cannot be written, or is no such piece.
+    /// If it cannot be written, or is not such a piece.
     pub fn push(&mut self, piece: &[u8]) -> Result<(), OpenError> {
         self.build.push(piece).map_err(|fault| fault.at(self.path.clone()))
     }
 
-    /// Takes all of the ledger in `directory`, which no daemon has open. It is not changed.
+    /// Adds all of the ledger in `directory`, which no daemon may have open. The ledger does not change.
     ///
     /// # Errors
-    /// When it is damaged or in use, or the backup cannot be written.
+    /// If it is damaged or in use, or the backup cannot be written.
     pub fn take_file(&mut self, directory: &Path) -> Result<(), OpenError> {
         let path = directory.join(schema::FILE_NAME);
         let file = lock(directory)?;
@@ -63,22 +63,22 @@ impl Backup {
         written
     }
 
-    /// Lets go of what came.
+    /// Drops the unfinished backup.
     pub fn abandon(self) {
         let Self { build, directory, name, .. } = self;
         drop(build);
-        // It is in nobody's way, and the next backup removes it.
+        // If the file stays, it does no harm, and the next backup removes it.
         let _ = directory.remove(&unfinished(&name));
     }
 
-    /// All of it came: on return it is on disk under its name.
+    /// Finishes the backup after the last piece: on return it is on disk under its name.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(self) -> Result<(), OpenError> {
         let Self { build, directory, name, path } = self;
         let db = build.finish().map_err(|fault| fault.at(path.clone()))?;
-        // It is closed in good order, so that nobody has to repair it.
+        // A clean close makes a repair on opening unnecessary.
         drop(db);
         directory.rename(&unfinished(&name), &name).map_err(|reason| OpenError::Io { path, reason })
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a ledger counted, where all can read it: the writer changes it, and whoever asks for a count reads it beside the writer.
+//! The counts of a ledger, shared by all threads: the writer changes them, and others read them beside it.
 
 use crate::disk::load::Loaded;
 use crate::errors::LedgerError;
@@ -8,14 +8,14 @@ use std::time::Instant;
 
 /// Whether there are counts.
 pub(crate) enum Condition {
-    /// All of them; some may not be on disk yet.
+    /// All counts; some may not be on disk yet.
     Open(Box<Loaded>),
-    /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
+    /// The disk failed: the counts in memory were ahead of it and are gone. Here are those on disk, if it can be read.
     Failed { reason: String, retry_at: Instant, readable: Option<Box<Loaded>> },
 }
 
 impl Condition {
-    /// What can be read, after a failure only what is on disk.
+    /// Returns the readable counts: after a failure, only those on disk.
     pub(crate) fn readable(&self) -> Option<&Loaded> {
         match self {
             Self::Open(loaded) => Some(loaded),
@@ -23,7 +23,7 @@ impl Condition {
         }
     }
 
-    /// What may be changed; nothing after a failure.
+    /// Returns the state to change; `None` after a failure.
     pub(crate) fn state_mut(&mut self) -> Option<&mut State> {
         match self {
             Self::Open(loaded) => Some(&mut loaded.state),
@@ -31,7 +31,7 @@ impl Condition {
         }
     }
 
-    /// Whether what was changed is on disk, once it was committed.
+    /// Returns, after a commit, whether the changes are on disk.
     pub(crate) fn outcome(&self) -> Result<(), LedgerError> {
         match self {
             Self::Open(_) => Ok(()),

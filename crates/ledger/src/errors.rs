@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why the ledger gives no answer.
+//! Errors of the ledger.
 
-/// Why there is no count.
+/// The reason why the ledger gives no answer.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum LedgerError {
-    /// The disk did not take it, or does not since a while.
+    /// The disk failed, just now or a while ago.
     #[error("{0}")]
     Unavailable(String),
-    /// 8,192 requests wait already.
+    /// 8,192 requests are waiting already.
     #[error("the ledger is overloaded")]
     Busy,
     /// A server has no spool, a milter no clients, and so on.
     #[error("the ledger has another role and cannot do that")]
     WrongRole,
-    /// It was closed.
+    /// The ledger was closed.
     #[error("the ledger is closed")]
     Closed,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The handle by which everybody reaches the ledger.
+//! The handle of the ledger.
 
 mod peers;
 mod user_reports;
@@ -41,27 +41,27 @@ use tokio::sync::{oneshot, watch};
 mod bulk;
 mod fleet;
 
-pub use bulk::BulkMoves;
+pub use bulk::BulkChanges;
 pub use fleet::FleetBatch;
 
-/// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
+/// Requests that may wait. Each session of the milter has one at most, so this bound is never reached first.
 const QUEUE: usize = 8192;
 
-/// A name for what is new.
+/// Returns a random number that names a new origin or spool.
 pub(super) fn name() -> Result<u64, LedgerError> {
     random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
-/// Tells when the version vector moves. The vector itself cannot be borrowed through it: that would hold up the writer.
-pub struct Moves(watch::Receiver<Arc<Vector>>);
+/// Signals changes of the version vector. The vector itself cannot be borrowed through it: that would hold up the writer.
+pub struct VectorChanges(watch::Receiver<Arc<Vector>>);
 
-impl Moves {
-    /// Takes the present state for known.
+impl VectorChanges {
+    /// Marks the present state as seen.
     pub fn mark_unchanged(&mut self) {
         self.0.mark_unchanged();
     }
 
-    /// Waits until it is another one than was known. False when the ledger was closed.
+    /// Waits until the state differs from the one last seen. Returns false when the ledger was closed.
     pub async fn changed(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }
@@ -76,7 +76,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger in `directory`, or begins a new one there, and starts its writer.
+    /// Opens the ledger in `directory`, or creates one there, and starts its writer.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -101,51 +101,51 @@ impl Ledger {
         Ok(Self { requests, shared, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
-    /// Adds `report` and returns the counts after it, of its signatures and of those that are asked for. With [`Durability::Strict`](bulkmark_counts::settings::Durability::Strict) the answer
-    /// comes when it is on disk.
+    /// Adds `report` and returns the counts after it: of its signatures and of those that it only looks up. With
+    /// [`Durability::Strict`](bulkmark_counts::settings::Durability::Strict) the answer comes when the report is on disk.
     ///
     /// # Errors
-    /// When there is no count; then nothing was added.
+    /// If there is no count; then nothing was added.
     pub async fn report(&self, report: Report) -> Result<Vec<u32>, LedgerError> {
         self.ask_role(move |state| state.report(&report)).await
     }
 
-    /// The count of `signature` at the time `now`.
+    /// Returns the count of `signature` at the time `now`.
     ///
     /// # Errors
-    /// When there is no count.
+    /// If there is no count.
     pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
         self.read(move |state| state.count(signature, now)).await
     }
 
-    /// The counts of `signatures` at the time `now`, and of what each is made up.
+    /// Returns the counts of `signatures` at the time `now`, each with its parts.
     ///
     /// # Errors
-    /// When there are no counts.
+    /// If there are no counts.
     pub async fn shares(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<Shares>, LedgerError> {
-        self.look(move |state| signatures.iter().map(|&signature| state.shares(signature, now)).collect())
+        self.query(move |state| signatures.iter().map(|&signature| state.shares(signature, now)).collect())
             .await
     }
 
-    /// Remembers that what was reported under `keys` was refused for the moment: it will come again.
+    /// Records that the message reported under `keys` was refused temporarily: it will come again.
     ///
     /// # Errors
-    /// When it could not be written down.
-    pub async fn refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
+    /// If the record is not on disk.
+    pub async fn record_refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
         self.ask_role(move |state| state.remember(keys, now)).await
     }
 
-    /// Whether any message is remembered as refused; if not, reports need no keys.
+    /// Whether any refused message is remembered; if not, reports need no keys.
     #[must_use]
     pub fn remembers_refused(&self) -> bool {
         self.shared.remembered.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a client's batch of reports, once, whatever the times that it comes. What is beyond the `limits` of its influence is
-    /// left out.
+    /// Counts a client's batch of reports once, however often it arrives. Reports beyond the `limits` of the client's influence are
+    /// ignored.
     ///
     /// # Errors
-    /// When it is not on disk; then it was not counted. The inner one when its number is too low, or its quota used up.
+    /// If it is not on disk; then it was not counted. The inner error: its number is too low, or the client's quota is used up.
     pub async fn take_batch(
         &self,
         reporter: Reporter,
@@ -158,20 +158,20 @@ impl Ledger {
         self.ask_server(move |server| server.take_batch(reporter, number, &reports, limits, now, new)).await
     }
 
-    /// Takes all back that a limited client brought, here and, through the updates, everywhere. False when there is nothing.
+    /// Withdraws all reports of a limited client, here and, through the updates, everywhere. Returns false if there are none.
     ///
     /// # Errors
-    /// When that is not on disk; then it is still counted.
+    /// If the withdrawal is not on disk; then the reports still count.
     pub async fn withdraw(&self, client: String, now: u64) -> Result<bool, LedgerError> {
         self.ask_server(move |server| server.withdraw(&client, now)).await
     }
 
-    /// The batch of own reports to send to this upstream server next, and the spool's number: one that it has not
-    /// answered, or a `new` one. It is on disk. After a start the first one is empty where nothing is open: by it the server
-    /// is asked whether it knows later batches, which says that this ledger is an old copy.
+    /// Returns the next batch of own reports for this upstream server, and the spool's number: a batch that the server has not
+    /// answered, or a `new` one. The batch is on disk. The first one after a start is empty if no batch is open: the server answers
+    /// it with later numbers if this ledger is an old copy.
     ///
     /// # Errors
-    /// When it could not be written down.
+    /// If it could not be written.
     pub async fn next_batch(
         &self,
         upstream: String,
@@ -180,47 +180,47 @@ impl Ledger {
         self.ask_cache(move |cache| cache.next_batch(&upstream, new)).await
     }
 
-    /// Drops a batch that this upstream server will never take.
+    /// Drops a batch that this upstream server will never accept.
     ///
     /// # Errors
-    /// When that could not be written down.
+    /// If that could not be written.
     pub async fn drop_batch(&self, upstream: String, number: u64) -> Result<(), LedgerError> {
         self.ask_cache(move |cache| cache.drop_batch(&upstream, number)).await
     }
 
-    /// The batches that this upstream server counted and whose update is yet to come, by number.
+    /// Returns the numbers of the batches that this upstream server counted and whose update has not come yet.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn expected(&self, upstream: String) -> Result<Vec<u64>, LedgerError> {
-        self.look(move |state| state.spool().map_or_else(Vec::new, |spool| spool.expected(&upstream))).await
+        self.query(move |state| state.spool().map_or_else(Vec::new, |spool| spool.expected(&upstream))).await
     }
 
-    /// Lets go of those of these `expected` batches that their server forgot, because it was restored from an old copy: it says that it is
-    /// at `vector`, and did so after it had given their receipts.
+    /// Drops those of these `expected` batches that their server forgot because it was restored from an old copy: the server reported
+    /// the versions in `vector` after it had sent their receipts.
     ///
     /// # Errors
-    /// When that could not be written down.
+    /// If that could not be written.
     pub async fn drop_forgotten(&self, expected: Vec<u64>, vector: Vector) -> Result<(), LedgerError> {
         self.ask_cache(move |cache| cache.drop_forgotten(&expected, &vector)).await
     }
 
-    /// Begins a spool of another number, for this upstream server knows later batches of the one of this number: the ledger
-    /// was restored from an old copy, and its numbers were used already. What was in it when it was opened may have been
-    /// counted, and is dropped. Returns the number of reports that were; none, and nothing begins, where the batch was for a fleet whose
-    /// counts this server has.
+    /// Begins a spool with another number, because this upstream server knows later batches than the one numbered `known`: the ledger
+    /// was restored from an old copy, and its numbers were used already. Reports that were in the spool when it was opened may have
+    /// been counted, and are dropped. Returns their number; `None`, and no new spool, if the batch was for a fleet whose counts this
+    /// server has.
     ///
     /// # Errors
-    /// When that could not be written down, or there is no random number.
+    /// If that could not be written, or there is no random number.
     pub async fn renew_spool(&self, upstream: String, known: u64) -> Result<Option<u64>, LedgerError> {
         let new = name()?;
         self.ask_cache(move |cache| cache.renew_spool(&upstream, known, new)).await
     }
 
-    /// Remembers where this upstream server counted a batch.
+    /// Records where this upstream server counted a batch.
     ///
     /// # Errors
-    /// When it could not be written down; then the batch is sent again.
+    /// If it could not be written; then the batch is sent again.
     pub async fn acknowledge(
         &self,
         upstream: String,
@@ -230,18 +230,18 @@ impl Ledger {
         self.ask_cache(move |cache| cache.acknowledge(&upstream, number, receipt)).await
     }
 
-    /// Drops own reports that no server took for too long, or that are too many. Returns how many are lost.
+    /// Drops own reports that no server accepted for too long, or that are too many. Returns the number of lost reports.
     ///
     /// # Errors
-    /// When that could not be written down.
+    /// If that could not be written.
     pub async fn trim_spool(&self, now: u64) -> Result<u64, LedgerError> {
         self.ask_cache(move |cache| cache.trim_spool(now)).await
     }
 
-    /// Applies an update whose bytes are these.
+    /// Applies an update; `bytes` is its encoded form.
     ///
     /// # Errors
-    /// When it is not on disk; the inner one when it cannot be applied.
+    /// If it is not on disk; the inner error if it cannot be applied.
     pub async fn apply(
         &self,
         update: Update,
@@ -257,10 +257,10 @@ impl Ledger {
         self.ask_role(work).await
     }
 
-    /// Takes what came as a snapshot for the counts of others, if it is no step back.
+    /// Replaces the counts of others by a received snapshot, unless that is a step back.
     ///
     /// # Errors
-    /// When it is not on disk; the inner one when it cannot be taken.
+    /// If it is not on disk; the inner error if the snapshot is refused.
     pub async fn adopt(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
         let snapshot = assembly.into_counts();
         let work = move |state: &mut State| match state {
@@ -271,32 +271,31 @@ impl Ledger {
         self.ask_role(work).await
     }
 
-    /// Takes a snapshot of a server that said that its history is another than the one known here ([`Refusal::Fork`]), as it
-    /// is: what that server forgot is gone. Only a milter does so, whose counts are all from there.
+    /// Adopts the snapshot of a server whose history differs from the one known here ([`Refusal::Fork`]) unchanged: counts that the
+    /// server forgot are lost. Only for a milter, whose counts of others all come from there.
     ///
     /// # Errors
-    /// When it is not on disk; the inner one when it cannot be taken.
+    /// If it is not on disk; the inner error if the snapshot is refused.
     pub async fn adopt_fork(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
         let snapshot = assembly.into_counts();
         self.ask_cache(move |cache| cache.adopt(snapshot, true)).await
     }
 
-    /// What can be said about it. Estimates of fill and false bulk, which read some cells, are made for a `threshold`
-    /// only.
+    /// Returns the status of the ledger. Estimates of fill and false bulk, which read some cells, need a `threshold`.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        self.look(move |state| Status::of(state, threshold)).await
+        self.query(move |state| Status::of(state, threshold)).await
     }
 
-    /// Whether the disk took what was written last. One that does not is tried again every five seconds.
+    /// Whether the last write to disk succeeded. After a failure the ledger tries again every five seconds.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         !self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Why it is not, as far as that can be told without waiting for the writer.
+    /// Returns why the ledger is not writable, as far as that is known without waiting for the writer.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let condition = self.shared.condition.try_read().ok()?;
@@ -304,41 +303,41 @@ impl Ledger {
         Some(outcome.to_string())
     }
 
-    /// Whether it counts: its disk can be read and takes what is written.
+    /// Whether the ledger counts: its disk can be read and written.
     #[must_use]
     pub fn is_available(&self) -> bool {
         self.is_writable() && self.shared.db.load().is_some()
     }
 
-    /// How long the thread that writes has been at one piece of work: a commit, a checkpoint, or what was asked of it. Zero
-    /// while it waits for work. A disk that hangs shows here, and nowhere else: what waits for it waits on.
+    /// Returns the time that the writer has spent on its present piece of work: a commit, a checkpoint, or requests. Zero while it
+    /// waits for work. A hanging disk shows only here: requests that wait for it keep waiting.
     #[must_use]
     pub fn busy_for(&self) -> Duration {
         self.shared.busy.elapsed()
     }
 
-    /// Whether the present piece of work waits for the disk. Another one takes the processor's time: what was asked of it is long.
+    /// Whether the present piece of work waits for the disk. If not, long requests keep the processor busy.
     #[must_use]
     pub fn is_busy_with_disk(&self) -> bool {
         self.shared.busy.is_of_disk()
     }
 
-    /// How far each origin is counted and on disk.
+    /// Returns the version up to which each origin is counted and on disk.
     #[must_use]
     pub fn vector(&self) -> Arc<Vector> {
         self.shared.vector.borrow().clone()
     }
 
-    /// Tells of every change of [`vector`](Self::vector).
+    /// Signals every change of [`vector`](Self::vector).
     #[must_use]
-    pub fn moves(&self) -> Moves {
-        Moves(self.shared.vector.subscribe())
+    pub fn vector_changes(&self) -> VectorChanges {
+        VectorChanges(self.shared.vector.subscribe())
     }
 
-    /// Reads what is on disk, beside the writer.
+    /// Returns a reader of the data on disk, beside the writer.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn reader(&self) -> Result<Reader, LedgerError> {
         Ok(Reader::new(self.disk()?, self.shared.own.load_full()))
     }
@@ -348,10 +347,10 @@ impl Ledger {
         db.ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
     }
 
-    /// Writes everything down and stops the writer.
+    /// Writes everything to disk and stops the writer.
     ///
     /// # Errors
-    /// When the last commit failed.
+    /// If the last commit failed.
     pub async fn close(&self) -> Result<(), LedgerError> {
         let result = self.send(Request::Close).await;
         let thread = self.thread.lock().take();
@@ -368,7 +367,7 @@ impl Ledger {
         self.send(|answer| Request::Work(Box::new(move |state| answered(state.map(work), answer)))).await
     }
 
-    /// For what not all roles can do.
+    /// For changes that only some roles can make.
     pub(super) async fn ask_role<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut State) -> Result<T, WrongRole> + Send + 'static,
@@ -376,7 +375,7 @@ impl Ledger {
         Ok(self.ask(work).await??)
     }
 
-    /// For a milter whose counts come from servers or a fleet.
+    /// For changes of a milter whose counts come from servers or a fleet.
     pub(super) async fn ask_cache<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Cache) -> T + Send + 'static,
@@ -384,7 +383,7 @@ impl Ledger {
         self.ask_role(move |state| state.cache().map(work)).await
     }
 
-    /// For a server.
+    /// For changes of a server.
     pub(super) async fn ask_server<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Server) -> T + Send + 'static,
@@ -392,7 +391,7 @@ impl Ledger {
         self.ask_role(move |state| state.server().map(work)).await
     }
 
-    /// For counts: read beside the writer, who may be waiting for the disk. What was counted last may not be on it yet.
+    /// Reads counts beside the writer, which may be waiting for the disk. The newest reports may not be on disk yet.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&State) -> T + Send + 'static,
@@ -400,16 +399,16 @@ impl Ledger {
         if let Some(loaded) = self.shared.condition.read().await.readable() {
             return Ok(read(&loaded.state));
         }
-        // The file may be being read again, and the writer knows why where it is not.
-        self.look(read).await
+        // The writer may be reading the file again; if not, it knows why there are no counts.
+        self.query(read).await
     }
 
-    /// For what changes nothing, and is to tell what is on disk.
-    pub(super) async fn look<T: Send + 'static>(
+    /// Reads a state of which everything is on disk.
+    pub(super) async fn query<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&State) -> T + Send + 'static,
+        query: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| Request::Look(Box::new(move |state| answered(state.map(look), answer)))).await
+        self.send(|answer| Request::Query(Box::new(move |state| answered(state.map(query), answer)))).await
     }
 
     async fn send<T>(
@@ -421,7 +420,7 @@ impl Ledger {
             TrySendError::Full(_) => LedgerError::Busy,
             TrySendError::Disconnected(_) => LedgerError::Closed,
         })?;
-        // An answer that is dropped is that of a panic which the writer survived, unless nobody is there any more.
+        // The writer drops an answer if it survived a panic, or if it has ended.
         answered.await.unwrap_or_else(|_| match self.shared.closed.load(Ordering::Acquire) {
             true => Err(LedgerError::Closed),
             false => Err(LedgerError::Unavailable(INTERNAL.to_owned())),
@@ -429,9 +428,9 @@ impl Ledger {
     }
 }
 
-/// Sends what was found, once it is known whether the disk has it.
+/// Sends the result once it is known whether the disk has it.
 fn answered<T: Send + 'static>(value: Option<T>, answer: oneshot::Sender<Result<T, LedgerError>>) -> Answer {
-    // Whoever asked may have gone away; nobody else needs the answer.
+    // The caller may have gone away; nobody else needs the answer.
     Box::new(move |outcome| {
         let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
         drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a ledger holds as a whole, its own counts and those of others together: to look at, to compare, to merge.
+//! All counts of a ledger, its own and those of others together: to show, compare and merge.
 
 use crate::clock::now;
 use crate::disk::errors::OpenError;
@@ -27,7 +27,7 @@ pub struct Image {
     key_id: u64,
     merged: MergedCounts,
     vector: Vector,
-    /// Whose counts are in it; a milter's own have no place in the vector.
+    /// The origins of these counts; a milter's own counts have no place in the vector.
     origins: BTreeSet<Origin>,
 }
 
@@ -42,41 +42,41 @@ pub struct VersionDifference {
     pub second: u64,
 }
 
-/// In what two images differ.
+/// The differences of two images.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     /// Windows that were compared.
     pub windows: usize,
     /// Cells that differ.
     pub cells: u64,
-    /// By how much at most.
+    /// The largest difference of two cells.
     pub largest: u32,
-    /// Origins that are not counted equally far.
+    /// Origins that the images count up to different versions.
     pub versions: Vec<VersionDifference>,
 }
 
 impl Difference {
-    /// Whether there is none.
+    /// Whether there is no difference.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.cells == 0 && self.versions.is_empty()
     }
 }
 
-/// Holdings cannot be added up.
+/// The reason why two images cannot be added up.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// They would count something twice.
+    /// The sum would count some reports twice.
     #[error("both hold counts of the origin {0}; their sum would count these twice")]
-    Twice(Origin),
-    /// They are not of one kind.
+    CommonOrigin(Origin),
+    /// A parameter differs.
     #[error("{name} is {ours} in the first ledger and {theirs} in another")]
-    Unlike {
+    Differs {
         /// The parameter.
         name: &'static str,
-        /// Of the first.
+        /// Its value in the first ledger.
         ours: String,
-        /// Of the other.
+        /// Its value in the other ledger.
         theirs: String,
     },
     /// Their filters do not fit.
@@ -84,18 +84,18 @@ pub enum MergeError {
     Parameter(#[from] ParameterError),
 }
 
-fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
-    if ours == theirs { Ok(()) } else { Err(MergeError::Unlike { name, ours, theirs }) }
+fn check_equal(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
+    if ours == theirs { Ok(()) } else { Err(MergeError::Differs { name, ours, theirs }) }
 }
 
-/// The file that a path means: a ledger, or the directory that it is in.
+/// Returns the file of a ledger, from its own path or that of its directory.
 pub(crate) fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
 impl Image {
-    /// Reads the ledger `path`, which no daemon may have open: all of it, with all checksums. With it comes what can be said
-    /// about it, false bulk at this threshold.
+    /// Reads and checks all of the ledger `path`, which no daemon may have open. Returns also its status, with false bulk at this
+    /// threshold.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -104,7 +104,7 @@ impl Image {
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         let (Loaded { mut state, .. }, key_id) = open::open_any(&path, random)?;
-        // What came after the last update is in the cells; so it is to be in the versions.
+        // The cells include reports after the last update; the versions must include them, too.
         state.cut(now());
         let status = Status::of(&state, Some(threshold));
         let image = Self::of(state, key_id).map_err(|e| crate::disk::errors::no_memory(e).at(path))?;
@@ -129,7 +129,7 @@ impl Image {
         Ok(Self { role, key_id, merged, vector, origins })
     }
 
-    /// What came from a server, whose key has this number.
+    /// Returns the image of counts that came from a server, whose key has this id.
     #[must_use]
     pub fn of_server(assembly: Assembly, key_id: u64) -> Self {
         let merged = assembly.into_counts();
@@ -137,35 +137,35 @@ impl Image {
         Self { role: Role::Server, key_id, origins: origins_of(&vector), merged, vector }
     }
 
-    /// How far each origin is counted.
+    /// Returns the version up to which each origin is counted.
     #[must_use]
     pub const fn vector(&self) -> &Vector {
         &self.vector
     }
 
-    /// What the ledger is for.
+    /// Returns the ledger's role.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
-    /// The number of the federation's key.
+    /// Returns the id of the federation's key.
     #[must_use]
     pub const fn key_id(&self) -> u64 {
         self.key_id
     }
 
-    /// What can be said about it, false bulk at this threshold; the counts of all origins together.
+    /// Returns the status, with false bulk at this threshold; the counts of all origins are shown together.
     #[must_use]
     pub fn status(&self, threshold: u32) -> Status {
         Status::of_counts(&self.merged, self.vector.clone(), threshold)
     }
 
-    /// Compares all cells with those of another image. Windows before the oldest of either are left out: one may have
-    /// dropped them, for they are over.
+    /// Compares all cells with those of another image. Windows before the oldest of either are ignored: one ledger may have
+    /// dropped them as expired.
     ///
     /// # Errors
-    /// When filters of one capacity are not of one size, which cannot be.
+    /// If filters of one capacity have different sizes, which cannot happen.
     pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
         let oldest = |merged: &MergedCounts| {
             let layers = merged.layers().iter().flat_map(|(_, layer)| layer.windows.keys().copied());
@@ -211,15 +211,15 @@ impl Image {
         self.merged.of_size(window, capacity)?.slices.get(number)
     }
 
-    /// Adds all counts of another image, which must have none in common with this one.
+    /// Adds all counts of another image, which must have no origin in common with this one.
     ///
     /// # Errors
-    /// When it has, or is of another kind.
+    /// If it has one, or a parameter differs.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        unlike("role", self.role.to_string(), other.role.to_string())?;
-        unlike("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
+        check_equal("role", self.role.to_string(), other.role.to_string())?;
+        check_equal("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
         if let Some(&origin) = self.origins.intersection(&other.origins).next() {
-            return Err(MergeError::Twice(origin));
+            return Err(MergeError::CommonOrigin(origin));
         }
         self.merged.add_all(&other.merged)?;
         for (origin, mark) in other.vector.iter() {
@@ -229,10 +229,10 @@ impl Image {
         Ok(())
     }
 
-    /// Writes it as a new ledger in `directory`, whose own counts begin anew and which holds all of these as others'.
+    /// Writes the image as a new ledger in `directory`, which has no own counts and holds all of these as others'.
     ///
     /// # Errors
-    /// When there is one already, or it cannot be written.
+    /// If there is one already, or it cannot be written.
     pub fn write(self, directory: &Path) -> Result<PathBuf, NewLedgerError> {
         new_ledger::write(directory, (self.role, self.key_id), (self.merged, &self.vector), |_| Ok(()))
     }

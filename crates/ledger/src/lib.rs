@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger: how often was each signature reported, kept over restarts and crashes.
+//! The ledger: the number of reports of each signature, kept across restarts and crashes.
 //!
-//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, changes everything. It takes all reports that
-//! wait, applies them, commits them in one transaction, and answers them; so a report that was answered is on disk, and many
-//! messages share one fsync. Who only asks for counts reads them beside the writer, which keeps nobody out while the disk works.
+//! [`Ledger`] is a handle that can be cloned. One thread behind it, the writer, makes all changes. It takes all waiting reports,
+//! applies them, commits them in one transaction and answers them; so an answered report is on disk, and many messages share one
+//! fsync. Counts are read beside the writer, which blocks no reader while the disk works.
 //!
-//! `disk` is the file: load, commit, read. The counts that it keeps, and what travels between ledgers, are in `bulkmark-counts`, which knows
-//! of no disk. Beside the ledger stand the [`directory`] that it is in, and the [`correspondents`] of a site's own users.
+//! `disk` is the file: load, commit, read. The counts, and the data that travels between ledgers, are in `bulkmark-counts`, which does
+//! no I/O. Beside the ledger stand its [`directory`] and the [`correspondents`] of a site's own users.
 //!
-//! Words: an [`Update`](bulkmark_counts::Update) is one step of an origin's history. A `Delta` (of the filter crate) is what one filter
-//! grew by; an update is made up of them.
+//! Terms: an [`Update`](bulkmark_counts::Update) is one step of an origin's history. A `Delta` (of the filter crate) is the growth of
+//! one filter; an update consists of deltas.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -27,8 +27,8 @@ pub mod correspondents;
 pub mod directory;
 mod disk;
 mod errors;
+mod fleet_counts;
 mod handle;
-mod harvest;
 mod image;
 mod new_ledger;
 mod random;
@@ -44,15 +44,15 @@ pub use disk::chain::OldStep;
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
 pub use disk::fleet_snapshot::FleetSnapshot;
+pub use disk::missing::Missing;
 pub use disk::notes::{BulkPlace, BulkRows};
 pub use disk::open::read;
 pub use disk::read::{Behind, Reader};
 pub use disk::schema::FILE_NAME;
 pub use disk::snapshot::Snapshot;
-pub use disk::tell::Missing;
 pub use errors::LedgerError;
-pub use handle::{BulkMoves, FleetBatch, Ledger, Moves};
-pub use harvest::{Harvest, HarvestError};
+pub use fleet_counts::{FleetCounts, FleetCountsError};
+pub use handle::{BulkChanges, FleetBatch, Ledger, VectorChanges};
 pub use image::{Difference, Image, MergeError, VersionDifference};
 pub use new_ledger::NewLedgerError;
 pub use random::random_bytes;

@@ -15,22 +15,22 @@ use bulkmark_counts::state::unwritten::Merged;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of one that is not whole yet. One that a crash left is replaced the next time.
+/// The name of an incomplete ledger. One that was left by a crash is replaced the next time.
 const UNFINISHED: &str = "ledger.redb.begun";
 
-/// A new ledger cannot be written.
+/// The reason why a new ledger cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum NewLedgerError {
     /// There is one already.
     #[error("{0} already exists")]
     Exists(PathBuf),
-    /// It cannot be made.
+    /// It cannot be created.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
 
-/// Makes a ledger in `directory` that holds these counts as others', this far of each origin; its own counts begin anew. `fill` adds
-/// what else it is to have.
+/// Creates a ledger in `directory` that holds these counts as others', with this version of each origin, and no own counts. `fill`
+/// adds the rest of its content.
 pub(super) fn write(
     directory: &Path,
     (role, key_id): (Role, u64),
@@ -41,7 +41,7 @@ pub(super) fn write(
     if path.exists() {
         return Err(NewLedgerError::Exists(path));
     }
-    // It gets its name when all is in it: whoever opened an empty one would count anew.
+    // It gets its name when it is complete: a program that opened an empty one would count from zero.
     let unfinished = directory.join(UNFINISHED);
     let at = |fault: Fault| NewLedgerError::Open(fault.at(path.clone()));
     let io = |e| at(Fault::Io(e));
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
     use bulkmark_counts::settings::Settings;
 
-    /// A crash, or an error, in the midst leaves nothing that could be taken for a ledger; the next one is whole.
+    /// After a crash or an error half-way nothing looks like a ledger; the next attempt succeeds.
     #[test]
-    fn what_is_not_whole_has_not_its_name() {
+    fn an_incomplete_ledger_has_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let counts = || MergedCounts::new(&Settings::default());
         let ledger = directory.path().join(schema::FILE_NAME);

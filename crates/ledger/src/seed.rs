@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server counted, for a fleet's chain to begin with: a first step, and the snapshot of what is counted behind it.
+//! The counts of a server as the beginning of a fleet's chain: a first step, and a snapshot of the counts behind it.
 //!
-//! The step counts nothing itself, and names a hash before it that is none. So nobody applies it: whoever finds it takes the
-//! snapshot, and waits until that is there. That the log takes one first step only decides which server it is. Made again of the same
-//! ledger both have the same bytes, so that what was begun can be gone on with.
+//! The step counts nothing itself, and names a hash that no step before it has. So no member applies it: each takes the snapshot, and
+//! waits until it is there. The log accepts one first step only, which decides between servers. The same ledger always gives the same
+//! bytes for both, so an interrupted import can continue.
 
 use crate::clock::now;
 use crate::disk::errors::{OpenError, no_memory};
@@ -27,89 +27,89 @@ use bulkmark_counts::state::roles::State;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// The kind of what the hash before the first step is of.
+/// The content whose hash the first step names as the step before it.
 const BEFORE: &[u8] = b"bulkmark fleet: counts of a server";
 
-/// The counts of a server, and what it had of its clients' batches.
+/// The counts of a server, and the last counted batches of its clients.
 pub struct Seed {
     merged: MergedCounts,
     vector: Vector,
     key_id: u64,
     window: u64,
-    /// The spools, each with the number of its last batch that was counted.
+    /// The spools, each with the number of its last counted batch.
     batches: Vec<(Reporter, u64)>,
     origin: Origin,
 }
 
-/// A ledger's counts cannot be what a chain begins with.
+/// A ledger's counts cannot begin a chain.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    /// It cannot be read.
+    /// The ledger cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It is none of a server, or of one machine alone.
+    /// The ledger belongs neither to a server nor to a milter that counts alone.
     #[error(
-        "{path}: it is {role}'s ledger; a fleet begins with that of a server, or of a milter that has none"
+        "{path}: this is {role}'s ledger; a fleet begins with the ledger of a server, or of a milter without servers"
     )]
     Role {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         role: &'static str,
     },
-    /// It holds reports back that nobody is told of yet.
+    /// The ledger holds back reports that are in no update yet.
     #[error(
-        "{path}: {reports} reports wait in it until its peers answer; start the server once more, and stop it when bulkmark status \
-         --server names no peer without a word"
+        "{path}: it holds back {reports} reports until its peers answer; start the server once more, and stop it when bulkmark status \
+         --server lists no silent peer"
     )]
-    Waits {
+    HoldsReports {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// The number of reports held back.
         reports: usize,
     },
-    /// Its windows are not the fleet's.
+    /// The ledger's windows or key are not the fleet's.
     #[error("{path}: its {name} is {found}, and {expected} is configured")]
-    Unlike {
+    Differs {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The parameter that differs.
         name: &'static str,
-        /// In the file.
+        /// Its value in the file.
         found: String,
-        /// In the configuration.
+        /// Its configured value.
         expected: String,
     },
 }
 
 impl Seed {
-    /// Reads the ledger `path`, or the one in this directory, which no daemon may have open. The fleet's key has the number `key_id`,
-    /// its windows are of `window` seconds.
+    /// Reads the ledger `path`, or the one in this directory, which no daemon may have open. `key_id` is the id of the fleet's key, and
+    /// `window` the length of its windows in seconds.
     ///
     /// # Errors
-    /// [`SeedError`]
+    /// See [`SeedError`].
     pub fn read(path: &Path, key_id: u64, window: u64) -> Result<Self, SeedError> {
         let path = file_of(path);
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         let (Loaded { mut state, .. }, found) = open::open_any(&path, random)?;
-        let unlike = |name, found: String, expected: String| {
+        let check_equal = |name, found: String, expected: String| {
             let path = path.clone();
-            if found == expected { Ok(()) } else { Err(SeedError::Unlike { path, name, found, expected }) }
+            if found == expected { Ok(()) } else { Err(SeedError::Differs { path, name, found, expected }) }
         };
-        unlike("federation key id", format!("{found:016x}"), format!("{key_id:016x}"))?;
+        check_equal("federation key id", format!("{found:016x}"), format!("{key_id:016x}"))?;
         if matches!(state, State::Cache(_)) {
             return Err(SeedError::Role { path, role: "a fleet's machine or a server's milter" });
         }
-        // What came after the last update is in the cells; so it is to be in the versions.
+        // The cells include reports after the last update; the versions must include them, too.
         state.cut(now());
         if let Some(reports) = Status::of(&state, None).held {
-            return Err(SeedError::Waits { path, reports });
+            return Err(SeedError::HoldsReports { path, reports });
         }
         let seed = Self::of(state, key_id, window).map_err(|e| no_memory(e).at(path.clone()))?;
-        // Windows of user reports are of the same length everywhere.
+        // Windows of user reports have the same length everywhere.
         for merged in seed.merged.windows().iter().filter(|merged| !merged.window.is_user_report()) {
-            unlike("window", format!("{}s", merged.window.length), format!("{window}s"))?;
+            check_equal("window", format!("{}s", merged.window.length), format!("{window}s"))?;
         }
         Ok(seed)
     }
@@ -135,7 +135,7 @@ impl Seed {
         let [a, b, c, d, e, f, g, h, ..] = digest;
         let origin = Origin(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
         for (name, (_, layer)) in layers {
-            // As the fleet knows this client.
+            // The origin under which the fleet knows this client.
             merged.layers_mut().insert(origin_of_client(origin, &name, 0), layer)?;
         }
         for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
@@ -144,7 +144,7 @@ impl Seed {
         Ok(Self { merged, vector, key_id, window, batches, origin })
     }
 
-    /// The bytes of the first step, in a log whose place for batches is this one.
+    /// Returns the bytes of the first step, for a log whose place for batches has the number `made`.
     #[must_use]
     pub fn step(&self, made: u64) -> Vec<u8> {
         let head = StepHead {
@@ -162,8 +162,8 @@ impl Seed {
         Step { head, marks: SpoolMarks::new(), bulk: Vec::new(), updates: Vec::new() }.encode()
     }
 
-    /// Hands the parts of the snapshot behind the first step, which is at this place, to `take`, one after the other, until that says
-    /// no.
+    /// Hands the parts of the snapshot behind the first step, which is at `place`, to `take`, one after the other, until `take` returns
+    /// false.
     pub fn parts(&self, made: u64, place: u64, mut take: impl FnMut(Vec<u8>) -> bool) {
         let mut packer = Packer::default();
         let (mut rows, marks) = (0, self.batches.len() as u64);
@@ -172,7 +172,7 @@ impl Seed {
         let Self { origin, key_id, window, .. } = *self;
         let head = Head { mark, origin, time: 0, key_id, window, vector: self.vector.clone() };
         packer.push(&Entry::Head(head));
-        // A server knows cells, so whoever holds bulk alone begins with none.
+        // A server has no list of bulk, so holders of bulk alone begin with nothing.
         let partial = Entry::Partial { marks, sections: 0, bound: 0 };
         for entry in self.marks().chain([partial]).chain(self.rows().map(Entry::Row)) {
             rows += u64::from(matches!(entry, Entry::Row(_)));
@@ -218,7 +218,7 @@ impl Seed {
         cells.chain(layers)
     }
 
-    /// Batches up to the last one of each spool are counted.
+    /// Returns a mark for each spool: all batches up to the last one are counted.
     fn marks(&self) -> impl Iterator<Item = Entry> {
         self.batches.iter().map(|(Reporter { client, spool }, number)| {
             let mut mark = SpoolMark::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What others see of a ledger without asking its writer.
+//! The data of a ledger that other threads read without the writer.
 
 use crate::busy::Busy;
 use crate::condition::Condition;
@@ -17,40 +17,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{RwLock, watch};
 
-/// What others see of a ledger without asking its writer.
+/// The data of a ledger that other threads read without the writer.
 pub(crate) struct Shared {
-    /// What was counted. Only the writer changes it; while the disk works, it only reads, too.
+    /// The counts. Only the writer changes them; while the disk works, it only reads them, too.
     pub(crate) condition: RwLock<Condition>,
-    /// Refused messages that are remembered.
+    /// The number of remembered refused messages.
     pub(crate) remembered: AtomicUsize,
     /// The open file, for readers.
     pub(crate) db: ArcSwapOption<Database>,
-    /// How far each origin is counted and on disk.
+    /// The version up to which each origin is counted and on disk.
     pub(crate) vector: watch::Sender<Arc<Vector>>,
-    /// How far the list of bulk is, on disk.
+    /// The position of the list of bulk on disk.
     pub(crate) bulk: watch::Sender<BulkMark>,
-    /// Where a fleet's chain stands on disk.
+    /// The position of a fleet's chain on disk.
     pub(crate) fleet: Mutex<FleetMark>,
-    /// The step that was drafted last, by the hash of its bytes.
+    /// The last drafted step, with the hash of its bytes.
     pub(crate) drafted: ArcSwapOption<(Chain, Step)>,
-    /// The number of the key, and the length of a window in seconds.
+    /// The id of the key, and the length of a window in seconds.
     pub(crate) parameters: (u64, u64),
     /// The origins whose history only this ledger writes.
     pub(crate) own: ArcSwap<Vec<Origin>>,
-    /// Whether the disk failed, and nothing was written since.
+    /// Whether the disk failed, and no write succeeded since.
     pub(crate) failed: AtomicBool,
-    /// Whether a server still has to hear from peers since its start.
-    pub(crate) listens: AtomicBool,
-    /// Whether it was closed, and will answer nothing any more.
+    /// Whether a server still waits for the vectors of some peers since its start.
+    pub(crate) awaits_peers: AtomicBool,
+    /// Whether the ledger was closed, and will answer no more requests.
     pub(crate) closed: AtomicBool,
-    /// Whether people said anything of any message that may still count.
+    /// Whether any user report may still count.
     pub(crate) has_user_reports: AtomicBool,
-    /// How long the writer has been at one piece of work.
+    /// The time that the writer has spent on one piece of work.
     pub(crate) busy: Busy,
 }
 
 impl Shared {
-    /// Of a ledger that was read; `parameters` are the number of its key, and the length of a window in seconds.
+    /// Returns the shared data of a ledger that was read; `parameters` are the id of its key and the length of a window in seconds.
     pub(crate) fn new(loaded: Loaded, parameters: (u64, u64)) -> Self {
         let shared = Self {
             condition: RwLock::new(Condition::Open(Box::new(loaded))),
@@ -64,21 +64,21 @@ impl Shared {
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            listens: AtomicBool::new(false),
+            awaits_peers: AtomicBool::new(false),
             has_user_reports: AtomicBool::new(false),
             busy: Busy::new(),
         };
-        // Nobody else has it yet.
+        // No other thread has it yet.
         if let Ok(condition) = shared.condition.try_read()
             && let Some(loaded) = condition.readable()
         {
-            shared.tell(loaded);
+            shared.publish(loaded);
         }
         shared
     }
 
-    /// Tells what is on disk now.
-    pub(crate) fn tell(&self, loaded: &Loaded) {
+    /// Publishes the state that is on disk now.
+    pub(crate) fn publish(&self, loaded: &Loaded) {
         let Loaded { db, state, .. } = loaded;
         self.remembered.store(state.retries().map_or(0, Retries::remembered), Ordering::Relaxed);
         self.vector.send_if_modified(|shared| {
@@ -96,8 +96,8 @@ impl Shared {
         let bulk = state.counts().bulk;
         self.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
         *self.fleet.lock() = state.counts().fleet.mark;
-        let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
-        self.listens.store(listens, Ordering::Relaxed);
+        let awaits_peers = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
+        self.awaits_peers.store(awaits_peers, Ordering::Relaxed);
         self.has_user_reports.store(state.counts().has_user_reports(), Ordering::Relaxed);
         if self.db.load().is_none() {
             self.db.store(Some(Arc::clone(db)));

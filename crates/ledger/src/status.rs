@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What can be said about a ledger.
+//! The status of a ledger.
 
 use bulkmark_counts::history::vector::Vector;
 use bulkmark_counts::history::window::Window;
@@ -15,7 +15,7 @@ use bulkmark_filter::Gauge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who counted what is in a filter.
+/// The source of the counts in a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
@@ -23,7 +23,7 @@ pub enum Counted {
     Own,
     /// Others, merged.
     Others,
-    /// Limited clients, those of this server and of others, each in a filter of its own.
+    /// Limited clients, those of this server and of others, each in its own filter.
     Limited,
 }
 
@@ -33,13 +33,13 @@ pub enum Counted {
 pub struct LimitedStatus {
     /// Its name.
     pub name: String,
-    /// The origin under which others hear of what it brought.
+    /// The origin under which other servers receive its counts.
     pub origin: String,
-    /// Different signatures that it brought in the newest window.
+    /// Different signatures that it reported in the newest window.
     pub signatures: u64,
-    /// Bytes of memory for all that it brought.
+    /// Bytes of memory for all its counts.
     pub memory: usize,
-    /// What is strange about the cells of its signatures.
+    /// The anomaly in the cells of its signatures.
     pub odd: Option<String>,
 }
 
@@ -51,36 +51,36 @@ pub struct SliceStatus {
     pub window: u64,
     /// The number of the slice in its window.
     pub slice: u32,
-    /// Whose counts these are.
+    /// The source of these counts.
     pub counted: Counted,
-    /// Whether they are of user reports, and not of mail.
+    /// Whether these are counts of user reports, and not of mail.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub user_reports: bool,
-    /// Signatures that it is made for.
+    /// The number of signatures that the slice is made for.
     pub capacity: u32,
-    /// Signatures that were new to it; unknown for merged ones.
+    /// The number of signatures that were new to the slice; unknown for merged ones.
     pub signatures: Option<u64>,
     /// Bytes of memory.
     pub memory: usize,
-    /// The share of cells that are not zero; with an estimate only.
+    /// The share of cells that are not zero; only with an estimate.
     pub fill: Option<f64>,
-    /// The share of cells that are saturated; with an estimate only.
+    /// The share of cells that are saturated; only with an estimate.
     pub saturated: Option<f64>,
-    /// The chance that a strange signature is bulk in it; with an estimate only.
+    /// The probability that an unknown signature is bulk in it; only with an estimate.
     pub false_bulk: Option<f64>,
 }
 
-/// Bulk that is told apart.
+/// The list of bulk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BulkStatus {
-    /// The count from which on it is told.
+    /// The count from which a signature is listed.
     pub bound: u32,
-    /// Its last note.
+    /// The number of its last note.
     pub note: u64,
-    /// Signatures, each once for each window that it is in.
+    /// Signatures, each once for each of its windows.
     pub signatures: usize,
-    /// Those that found no room since the start.
+    /// Signatures that found no room since the start.
     pub left_out: u64,
     /// Bytes of memory.
     pub memory: usize,
@@ -99,7 +99,7 @@ impl BulkStatus {
     }
 }
 
-/// A capacity that is configured and holds from the next window on.
+/// A configured capacity that takes effect with the next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NextCapacity {
@@ -107,20 +107,20 @@ pub struct NextCapacity {
     pub capacity: u32,
     /// Signatures that the newest window is made for.
     pub present: u32,
-    /// When the next one begins, in seconds since 1970.
+    /// The start of the next window, in seconds since 1970.
     pub from: u64,
 }
 
-/// A ledger at a glance.
+/// The status of a ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
-    /// The server's own origin; none for a milter.
+    /// The server's own origin; `None` for a milter.
     pub origin: Option<String>,
-    /// How far each origin is counted.
+    /// The version up to which each origin is counted.
     #[serde(skip)]
     pub vector: Vector,
-    /// How many origins are known, gone ones included; 65,536 at most.
+    /// The number of known origins, expired ones included; 65,536 at most.
     #[serde(default, skip_serializing_if = "is_none")]
     pub origins: usize,
     /// All slices, windows in order.
@@ -128,34 +128,34 @@ pub struct Status {
     /// A server's limited clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<LimitedStatus>,
-    /// Bulk that is told apart: by a server to milters with a partial copy, or to this one.
+    /// The list of bulk: of a server for milters with a partial copy, or of such a milter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulk: Option<BulkStatus>,
-    /// Local reports that the merged counts do not show yet.
+    /// Local reports that the merged counts do not include yet.
     pub spool: usize,
-    /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
+    /// The time of the oldest of them that no server acknowledged, in seconds since 1970.
     pub spool_oldest: Option<u64>,
-    /// Of how many words it is remembered who said them.
+    /// The number of user reports whose reporter is remembered.
     #[serde(default, skip_serializing_if = "Rows::is_empty")]
     pub user_reports: Rows,
-    /// What is configured and not in force yet.
+    /// The configured capacity, if it is not in force yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_capacity: Option<NextCapacity>,
-    /// Peers that a server did not hear of since its start.
+    /// Peers whose vector a server has not received since its start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
-    /// Reports that it holds back until it did; none when it holds none.
+    /// Reports that the server holds back until then; `None` if it holds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<usize>,
 }
 
-/// Of a program that did not tell.
+/// For a program that did not send the number.
 const fn is_none(origins: &usize) -> bool {
     *origins == 0
 }
 
 impl Status {
-    /// How far each origin is counted, by its name.
+    /// The version of each origin, by the origin's name.
     #[must_use]
     pub fn versions(&self) -> BTreeMap<String, u64> {
         self.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version)).collect()
@@ -177,7 +177,7 @@ impl Status {
                     memory: slice.filter.memory(),
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
                     saturated: gauge.map(|gauge| gauge.saturated),
-                    // Nothing is bulk by user reports.
+                    // User reports make nothing bulk.
                     false_bulk: gauge.filter(|_| !user_reports).map(|gauge| gauge.false_positive_rate),
                 });
             }
@@ -212,7 +212,7 @@ impl Status {
         }
     }
 
-    /// Of merged counts that are in no ledger here.
+    /// Returns the status of merged counts that belong to no ledger here.
     pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
         let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
         slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
@@ -234,7 +234,7 @@ impl Status {
     }
 }
 
-/// The configured capacity, if the newest window that was counted in here has another.
+/// The configured capacity, if that of the newest window with reports differs.
 fn next_capacity(state: &State) -> Option<NextCapacity> {
     let counts = state.counts();
     let of_mail = counts.local.generations.iter().filter(|generation| !generation.window.is_user_report());
@@ -247,7 +247,7 @@ fn next_capacity(state: &State) -> Option<NextCapacity> {
 fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
     let windows = merged.windows();
     windows.iter().flat_map(move |window| {
-        // Filters of several sizes are counted one behind the other.
+        // Slices of filters of several sizes are numbered in a row.
         let before = windows.iter().filter(|other| other.window == window.window && other.size < window.size);
         let first = before.map(|other| u32::try_from(other.slices.len()).unwrap_or_default()).sum::<u32>();
         (first..).zip(&window.slices).map(move |(number, slice)| {
@@ -269,7 +269,7 @@ fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Ite
     })
 }
 
-/// One slice for each window, of all limited clients together.
+/// One slice for each window: all limited clients together.
 fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item = SliceStatus> {
     let mut windows = BTreeMap::<Window, SliceStatus>::new();
     for (&window, held) in layers.flat_map(|layer| &layer.windows) {

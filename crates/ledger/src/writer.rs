@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The writer: the one thread that owns counts and file.
+//! The writer: the one thread that owns the counts and the file.
 
 use crate::clock::now;
 use crate::condition::Condition;
@@ -27,56 +27,55 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Requests in one commit at most; it bounds what waits for one fsync.
+/// Requests in one commit at most; it bounds the work that waits for one fsync.
 const ROUND: usize = 2048;
 
-/// Changes that wait for a commit at most while the durability is relaxed.
+/// Changes that wait for a commit at most under relaxed durability.
 const RELAXED: usize = 2048;
 
 /// Reports in the journal after which a checkpoint replaces it: 720 kB to replay, and a checkpoint of at most one
-/// generation's cells for so many messages. A server, which takes many at a time, goes on longer.
+/// generation's cells for that many messages. A server, which receives many at a time, waits longer.
 const CHECKPOINT_AFTER: u64 = 20_000;
 const SERVER_CHECKPOINT_AFTER: u64 = 1_000_000;
 
-/// Bytes of a fleet's steps after which a checkpoint replaces them: some four million signatures, which take seconds to read again.
+/// Bytes of a fleet's steps after which a checkpoint replaces them: about four million signatures, which take seconds to read again.
 const CHECKPOINT_AFTER_STEPS: usize = 32 << 20;
 
-/// With fewer reports than that, a checkpoint follows this long after the last one.
+/// The time after which a checkpoint follows the last one even with fewer reports.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 
-/// How long a ledger whose disk failed is left alone before it is tried again.
+/// The time after which a ledger whose disk failed is opened again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What is said when there is no better reason: a panic that the writer survived.
+/// The reason given for a panic that the writer survived.
 pub(crate) const INTERNAL: &str = "internal error in the ledger";
 
-/// Whether so many reports in the journal, and bytes of steps, are to be replaced by a checkpoint.
-fn is_much(role: Role, journalled: u64, steps: usize) -> bool {
+/// Whether a checkpoint must replace this many reports in the journal and bytes of steps.
+fn is_checkpoint_due(role: Role, journalled: u64, steps: usize) -> bool {
     let most = if role == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
     journalled >= most || steps >= CHECKPOINT_AFTER_STEPS
 }
 
-/// Something done to the state, if there is one.
+/// A change of the state; `None` if the disk failed.
 pub(crate) type Work = Box<dyn FnOnce(Option<&mut State>) -> Answer + Send>;
 
-/// Something looked up in the state, if there is one.
-pub(crate) type Look = Box<dyn FnOnce(Option<&State>) -> Answer + Send>;
+/// A read of the state; `None` if it cannot be read.
+pub(crate) type Query = Box<dyn FnOnce(Option<&State>) -> Answer + Send>;
 
-/// What the writer is asked for.
+/// A request to the writer.
 pub(crate) enum Request {
-    /// Something done to the state, with an answer that is sent once it is on disk. Without a state there is an error to
-    /// answer.
+    /// A change of the state. Its answer is sent once it is on disk; without a state the answer is an error.
     Work(Work),
-    /// Something that changes nothing, and so is answered while the disk takes nothing, too.
-    Look(Look),
-    /// To write everything down and stop.
+    /// A read of the state, which is answered also while the disk accepts no writes.
+    Query(Query),
+    /// Write everything to disk and stop.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 
-/// Sends an answer; it is told whether the commit succeeded.
+/// Sends an answer; the argument is the outcome of the commit.
 pub(crate) type Answer = Box<dyn FnOnce(&Result<(), LedgerError>) + Send>;
 
-/// How a ledger is opened, at the start and after its disk failed.
+/// The parameters for opening the ledger, at the start and after its disk failed.
 pub(crate) struct Opening {
     pub(crate) directory: PathBuf,
     pub(crate) role: Role,
@@ -97,7 +96,7 @@ impl Writer {
         Self { opening, shared, last_checkpoint: Instant::now(), last_cut: Instant::now(), commit_due: None }
     }
 
-    /// Works until nobody holds the other end.
+    /// Runs until all senders are dropped.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
         loop {
             let wait = self.next_due().saturating_duration_since(Instant::now());
@@ -108,7 +107,7 @@ impl Writer {
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
             self.shared.busy.begin(false);
-            // A panic must not end the only thread that counts: it is treated as a failure of the disk.
+            // A panic must not end the only thread that counts: it is handled like a failure of the disk.
             let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
                 self.fail(INTERNAL);
                 None
@@ -123,7 +122,7 @@ impl Writer {
 
     fn next_due(&self) -> Instant {
         let Condition::Open(loaded) = &*self.shared.condition.blocking_read() else {
-            // Nothing is due to a failed ledger; the next request sees whether it can be opened again.
+            // A failed ledger has no deadline; the next request checks whether it can be opened again.
             return Instant::now() + RETRY_AFTER;
         };
         let mut due = self.last_checkpoint + CHECKPOINT_INTERVAL;
@@ -134,18 +133,18 @@ impl Writer {
         due
     }
 
-    /// Applies what waits, commits it, answers. Returns whom to answer when the ledger is to be closed.
+    /// Applies the requests, commits, and answers. Returns the sender for the answer if the ledger must close.
     fn round(
         &mut self,
         requests: impl Iterator<Item = Request>,
     ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
         self.reopen_if_due();
-        let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
+        let (mut answers, mut queries, mut close) = (Vec::new(), Vec::new(), None);
         let mut condition = self.shared.condition.blocking_write();
         for request in requests {
             match request {
                 Request::Work(work) => answers.push(work(condition.state_mut())),
-                Request::Look(look) => looks.push(look),
+                Request::Query(query) => queries.push(query),
                 Request::Close(answer) => close = Some(answer),
             }
         }
@@ -155,21 +154,21 @@ impl Writer {
         for answer in answers {
             answer(&outcome);
         }
-        self.answer(looks);
+        self.answer(queries);
         self.checkpoint_if_due();
         close
     }
 
-    fn answer(&self, looks: Vec<Look>) {
-        if looks.is_empty() {
+    fn answer(&self, queries: Vec<Query>) {
+        if queries.is_empty() {
             return;
         }
         self.shared.busy.begin(false);
         let condition = self.shared.condition.blocking_read();
         let readable = condition.readable();
         let outcome = if readable.is_some() { Ok(()) } else { condition.outcome() };
-        for look in looks {
-            look(readable.map(|loaded| &loaded.state))(&outcome);
+        for query in queries {
+            query(readable.map(|loaded| &loaded.state))(&outcome);
         }
     }
 
@@ -223,14 +222,14 @@ impl Writer {
             return;
         }
         let changes = std::mem::take(&mut state.counts_mut().changes);
-        // While the disk works, others read.
+        // While the disk works, others can read.
         let condition = condition.downgrade();
         let result = match &*condition {
             Condition::Open(loaded) => commit::commit(&loaded.db, &loaded.state, &changes),
             Condition::Failed { .. } => return,
         };
         drop(condition);
-        self.end(result);
+        self.handle_outcome(result);
     }
 
     fn checkpoint_if_due(&mut self) {
@@ -240,7 +239,7 @@ impl Writer {
                 let Loaded { state, checkpoint, .. } = &**loaded;
                 let counts = state.counts();
                 let journalled = counts.next - checkpoint;
-                let many = is_much(state.role(), journalled, counts.unwritten.steps);
+                let many = is_checkpoint_due(state.role(), journalled, counts.unwritten.steps);
                 (many || elapsed && (journalled > 0 || counts.merged_grew()), counts.clock)
             }
             Condition::Failed { .. } => return,
@@ -253,17 +252,17 @@ impl Writer {
         }
     }
 
-    /// `time` is zero when no request told the time; then nothing expires.
+    /// Writes a checkpoint. `time` is zero if no request gave the time; then nothing expires.
     fn checkpoint(&mut self, time: u64) {
         self.shared.busy.begin(true);
         let shared = Arc::clone(&self.shared);
         let mut condition = shared.condition.blocking_write();
         let Some(state) = condition.state_mut() else { return };
-        // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
+        // The cells of a checkpoint contain only reports that are in updates; so its vector describes them.
         state.cut(now());
         let expired = if time == 0 { Expired::default() } else { state.take_expired(time) };
         let changes = std::mem::take(&mut state.counts_mut().changes);
-        // While the disk works, others read.
+        // While the disk works, others can read.
         let condition = condition.downgrade();
         let result = match &*condition {
             Condition::Open(loaded) => commit::checkpoint(&loaded.db, &loaded.state, &changes, &expired),
@@ -275,21 +274,21 @@ impl Writer {
             loaded.checkpoint = loaded.state.counts().next;
         }
         self.last_checkpoint = Instant::now();
-        self.end(result);
+        self.handle_outcome(result);
     }
 
-    /// The disk took it, or did not.
-    fn end(&mut self, result: Result<(), WriteError>) {
+    /// Handles the outcome of a write.
+    fn handle_outcome(&mut self, result: Result<(), WriteError>) {
         match result {
             Ok(()) => self.succeed(),
-            Err(e) => self.fail(&self.opening.told(&e)),
+            Err(e) => self.fail(&self.opening.error_text(&e)),
         }
     }
 
-    /// Tells others what is on disk now.
-    fn share(&self) {
+    /// Publishes the state on disk to other threads.
+    fn publish(&self) {
         if let Some(loaded) = self.shared.condition.blocking_read().readable() {
-            self.shared.tell(loaded);
+            self.shared.publish(loaded);
         }
     }
 
@@ -297,47 +296,47 @@ impl Writer {
         if let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
             && matches!(&loaded.state, State::Server(server) if server.unheard.knows_all())
         {
-            // Whoever was heard once need not be again because of a disk.
+            // Peers that reported their vectors before need not do so again because of a disk failure.
             self.opening.settings.federation.peers.clear();
         }
         if !self.shared.failed.swap(true, Ordering::Relaxed) {
-            let what = match self.opening.role {
+            let effect = match self.opening.role {
                 Role::Server => "reports are refused",
                 Role::Site | Role::Cache => "messages pass unjudged",
             };
-            log::error!("{reason}; {what} until the ledger can be written again");
+            log::error!("{reason}; {effect} until the ledger can be written again");
         }
         self.commit_due = None;
-        self.leave(reason);
+        self.go_read_only(reason);
     }
 
-    /// Lets go of what is in memory, which the disk does not have, and goes on with what is on disk, to be looked at.
-    fn leave(&mut self, reason: &str) {
+    /// Drops the counts in memory, which are ahead of the disk, and continues read-only with those on disk.
+    fn go_read_only(&mut self, reason: &str) {
         self.shared.db.store(None);
         let failed = |readable| Condition::Failed {
             reason: reason.to_owned(),
             retry_at: Instant::now() + RETRY_AFTER,
             readable,
         };
-        // First the memory is free, then the same is read again.
+        // Free the memory before the same counts are read again.
         self.set(failed(None));
         match self.opening.open_overlay() {
             Ok(loaded) => self.set(failed(Some(Box::new(loaded)))),
             Err(e) => log::error!("{e}; nothing can be counted or read"),
         }
-        self.share();
+        self.publish();
     }
 
     fn set(&self, condition: Condition) {
         *self.shared.condition.blocking_write() = condition;
     }
 
-    /// Tries after a while whether the disk takes something again: all that is not on it.
+    /// Checks, at intervals, whether the disk accepts writes again; then writes everything that it lacks.
     fn reopen_if_due(&mut self) {
         match &mut *self.shared.condition.blocking_write() {
             Condition::Failed { retry_at, readable, reason } if Instant::now() >= *retry_at => {
                 if let Err(e) = room::try_out(&self.opening.directory) {
-                    (*retry_at, *reason) = (Instant::now() + RETRY_AFTER, self.opening.told(&e));
+                    (*retry_at, *reason) = (Instant::now() + RETRY_AFTER, self.opening.error_text(&e));
                     return;
                 }
                 *readable = None;
@@ -348,27 +347,27 @@ impl Writer {
         match self.opening.open() {
             Ok(loaded) => {
                 self.set(Condition::Open(Box::new(loaded)));
-                self.share();
+                self.publish();
                 self.checkpoint(0);
             }
-            Err(e) => self.leave(&e.to_string()),
+            Err(e) => self.go_read_only(&e.to_string()),
         }
     }
 
-    /// Something was written.
+    /// Records that a write succeeded.
     fn succeed(&self) {
         if self.shared.failed.swap(false, Ordering::Relaxed) {
             log::warn!("the ledger can be written again");
         }
-        self.share();
+        self.publish();
     }
 
-    /// Writes all down, and lets go of it.
+    /// Writes everything to disk and closes the file.
     fn shut_down(&mut self) -> Result<(), LedgerError> {
         self.shared.closed.store(true, Ordering::Release);
         self.checkpoint(0);
         let outcome = self.outcome();
-        // Handles may outlive the writer; neither file nor memory must stay with them.
+        // Handles may outlive the writer, but must not keep the file or the memory.
         self.shared.db.store(None);
         let reason = LedgerError::Closed.to_string();
         self.set(Condition::Failed { reason, retry_at: Instant::now(), readable: None });
@@ -378,8 +377,8 @@ impl Writer {
 }
 
 impl Opening {
-    /// An error of the disk, with the ledger's path and the remedy.
-    fn told(&self, error: &WriteError) -> String {
+    /// Formats an error of the disk, with the ledger's path and the remedy.
+    fn error_text(&self, error: &WriteError) -> String {
         error.at(&self.directory.join(FILE_NAME))
     }
 
@@ -390,7 +389,7 @@ impl Opening {
     }
 
     fn open_overlay(&self) -> Result<Loaded, OpenError> {
-        // What is new in it is forgotten with it, and needs no name.
+        // New origins and spools in it are dropped with it, and need no random numbers.
         open::open_overlay(&self.directory, self.role, &self.settings, [0; 2])
     }
 }
@@ -405,12 +404,15 @@ impl From<WrongRole> for LedgerError {
 mod tests {
     use super::*;
 
-    /// What a start has to read again is bounded, in reports and in bytes of steps.
+    /// The work of a start is bounded, in reports and in bytes of steps.
     #[test]
     fn a_checkpoint_comes_before_there_is_too_much_to_read_again() {
         for (role, most) in [(Role::Site, 20_000), (Role::Cache, 20_000), (Role::Server, 1_000_000)] {
-            assert!(!is_much(role, most - 1, 0) && is_much(role, most, 0), "{role:?}");
-            assert!(!is_much(role, 0, (32 << 20) - 1) && is_much(role, 0, 32 << 20), "{role:?}");
+            assert!(!is_checkpoint_due(role, most - 1, 0) && is_checkpoint_due(role, most, 0), "{role:?}");
+            assert!(
+                !is_checkpoint_due(role, 0, (32 << 20) - 1) && is_checkpoint_due(role, 0, 32 << 20),
+                "{role:?}"
+            );
         }
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Names of tags and attributes, looked up once: a page has few, and many times each.
+//! A cache of tag and attribute names: a page has few different ones.
 
 use html5ever::LocalName;
 
-/// Names that are remembered, each at its place.
+/// Cached names, each in the slot of its hash.
 const KEPT: usize = 64;
 
-/// Bytes of the longest name that is looked up here.
+/// Bytes of the longest cached name.
 const LONGEST: usize = 32;
 
 /// The names of a page.

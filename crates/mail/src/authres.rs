@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Authentication-Results fields (RFC 8601): what a mail server says of DKIM, SPF and DMARC.
+//! Authentication-Results fields (RFC 8601): a mail server's results for DKIM, SPF and DMARC.
 //!
-//! Anybody may write such a field, and mail servers remove those that claim to be theirs. What they cannot read they leave
-//! in place, so what is odd in any way is no field here, though the RFC might let it pass: a quoted name of the server, versions
-//! of methods, more or longer things than OpenDKIM reads. Each bound was tried with OpenDKIM 2.11.
+//! Anybody may write such a field, and mail servers remove forged ones under their own name. They leave fields that they cannot read, so
+//! anything unusual is no field here, even if the RFC allows it: a quoted server name, versions of methods, more or longer items than
+//! OpenDKIM reads. Each bound was tested with OpenDKIM 2.11.
 
 use std::fmt;
 
-/// Results of one field. OpenDKIM removes no field of its own name that has more.
+/// Results of one field. OpenDKIM does not remove a field with its own name that has more.
 const MAX_RESULTS: usize = 15;
 
-/// Properties of all results, for the same reason: it reads 512 pieces, of which a property has five. Servers write six for a
+/// Properties of all results, for the same reason: OpenDKIM reads 512 tokens, five for each property. Servers write six properties for a
 /// result.
 const MAX_PROPERTIES: usize = 64;
 
-/// Comments of a field; each is a piece.
+/// Comments of a field; each is a token.
 const MAX_COMMENTS: usize = 64;
 
-/// What properties are of (RFC 8601, 2.3). OpenDKIM knows no others.
+/// Types of properties (RFC 8601, 2.3). OpenDKIM knows no others.
 const KINDS: [&str; 4] = ["header", "smtp", "body", "policy"];
 
-/// Bytes of a name or value; OpenDKIM reads no longer ones.
+/// Bytes of the longest name or value that OpenDKIM reads.
 const MAX_VALUE: usize = 255;
 
-/// What one mail server says.
+/// The results of one mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthenticationResults {
-    /// The server that says so (the authserv-id), in lower case.
+    /// The server (the authserv-id), in lower case.
     pub server: String,
-    /// What it says of each method; empty for `none`.
+    /// Its result for each method; empty for `none`.
     pub results: Vec<MethodResult>,
 }
 
-/// What came of one method.
+/// The result of one method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodResult {
     /// `dkim`, `spf`, `dmarc` or another one, in lower case.
     pub method: String,
     /// `pass`, `fail`, `none` and so on, in lower case.
     pub result: String,
-    /// What it was found of, such as `header.d`; names in lower case, values as they stand.
+    /// The properties, such as `header.d`; names in lower case, values as written.
     properties: Vec<(String, String)>,
 }
 
 impl MethodResult {
-    /// The value of a property, if it is there once: of two, one may be a sender's.
+    /// The value of a property that occurs once: of two, one may be a sender's.
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&str> {
         let mut values = self.properties.iter().filter(|(found, _)| found == name);
@@ -56,21 +56,21 @@ impl MethodResult {
 impl fmt::Display for MethodResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.method, self.result)?;
-        let telling = |name: &str| matches!(name, "header.d" | "header.from" | "smtp.mailfrom" | "reason");
-        let mut told = self.properties.iter().filter(|(name, _)| telling(name));
-        told.try_for_each(|(name, value)| write!(f, " {name}={value}"))
+        let is_shown = |name: &str| matches!(name, "header.d" | "header.from" | "smtp.mailfrom" | "reason");
+        let mut shown = self.properties.iter().filter(|(name, _)| is_shown(name));
+        shown.try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }
 
 impl AuthenticationResults {
-    /// Reads the value of a field; none if anything of it is not as servers write it.
+    /// Reads the value of a field. Returns `None` for any unusual form.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         if value.contains(|c: char| c.is_control() && !"\t\r\n".contains(c)) {
             return None;
         }
         let mut rest = Reader { rest: value.trim_ascii(), properties: 0, comments: 0 };
-        // No comment stands before it, and no quotation mark: whoever removes forged fields looks for the plain name.
+        // Neither comments nor quotation marks may precede it: programs that remove forged fields search for the plain name.
         let server = rest.run(|c| c.is_ascii_alphanumeric() || "-._".contains(c))?.to_ascii_lowercase();
         rest.blank()?;
         if rest.run(|c| c.is_ascii_digit()).is_some() {
@@ -94,7 +94,7 @@ impl AuthenticationResults {
     }
 }
 
-/// What was not read yet.
+/// The unread rest of a field.
 struct Reader<'a> {
     rest: &'a str,
     properties: usize,
@@ -141,8 +141,8 @@ impl<'a> Reader<'a> {
         Some((name, value))
     }
 
-    /// A value: quoted pieces and plain ones up to a blank, a comment or a semicolon. Quotation marks stay, so that what was
-    /// quoted is no name of a domain.
+    /// A value: quoted and plain pieces up to a blank, a comment or a semicolon. Quotation marks stay, so that a quoted piece is not taken
+    /// for a domain.
     fn value(&mut self) -> Option<String> {
         let mut value = String::new();
         loop {
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
             .then_some(value)
     }
 
-    /// The characters of this kind that come next, if there are any.
+    /// The next characters of this kind; `None` if there are none.
     fn run(&mut self, is_kind: impl Fn(char) -> bool) -> Option<&'a str> {
         let end = self.rest.find(|c| !is_kind(c)).unwrap_or(self.rest.len());
         let (run, rest) = self.rest.split_at(end);
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Goes over white space and comments, which may hold others; none if one does not end.
+    /// Skips white space and comments, which may be nested; `None` if a comment does not end.
     fn blank(&mut self) -> Option<()> {
         let mut depth = 0usize;
         let mut chars = self.rest.char_indices();
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a quoted string ends that begins here.
+/// The end of the quoted string at the beginning of `text`.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -210,8 +210,8 @@ fn quoted_end(text: &str) -> Option<usize> {
     None
 }
 
-/// The domain of a DKIM-Signature field (its `d=`, in lower case), if the field has all that a verifier needs to say something
-/// of it: with less, some say nothing.
+/// The domain of a DKIM-Signature field (its `d=`, in lower case), if the field has all tags that a verifier needs: without them, some
+/// verifiers report no result.
 pub(super) fn signing_domain(value: &str) -> Option<String> {
     let mut tags: Vec<(&str, String)> = Vec::new();
     for tag in value.trim_ascii().trim_end_matches(';').split(';') {
@@ -237,7 +237,7 @@ pub(super) fn signing_domain(value: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// All results as they are shown.
+    /// All results in display form.
     fn read(value: &str) -> Option<String> {
         let all = AuthenticationResults::parse(value)?;
         let results: Vec<_> = all.results.iter().map(ToString::to_string).collect();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mail_servers_write_is_read() {
+    fn usual_fields_are_read() {
         for (value, expected) in [
             (
                 "mx.test;\n\tdkim=pass (2048-bit key; unprotected) header.d=shop.example header.i=@shop.example \
@@ -272,9 +272,9 @@ mod tests {
         }
     }
 
-    /// Fields that some program leaves in place, since it cannot read them; the first eight came past OpenDKIM 2.11.
+    /// Fields that some program leaves in place, since it cannot read them; the first eight passed OpenDKIM 2.11.
     #[test]
-    fn what_is_odd_is_no_field() {
+    fn unusual_fields_are_ignored() {
         let many = "mx.test".to_owned() + &"; dkim=pass header.d=a.example".repeat(16);
         let most = "mx.test".to_owned() + &"; dkim=pass header.d=a.example".repeat(15);
         assert!(read(&most).is_some());
@@ -308,9 +308,9 @@ mod tests {
         }
     }
 
-    /// A sender may have a quoted name with anything in it, and a verifier that writes it down.
+    /// A sender may have a quoted name with any content, and some verifiers copy it.
     #[test]
-    fn what_is_quoted_is_no_property() {
+    fn quoted_text_is_no_property() {
         let parse = |value: &str| AuthenticationResults::parse(value).unwrap().results.remove(0);
         let quoted =
             parse("mx.test; spf=pass smtp.mailfrom=\"x smtp.mailfrom=a.example; dkim=pass\"@evil.example");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_signature_names_its_domain() {
+    fn a_complete_signature_has_a_domain() {
         let whole = "v=1; a=rsa-sha256; c=relaxed/simple; d=Shop.\r\n\texample; s=sel;\r\n\th=From:To; bh=AA==;\r\n\tb=AA\r\n\t==";
         assert_eq!(signing_domain(whole).as_deref(), Some("shop.example"));
         for odd in [

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text that is written backwards, and turned around by a character that says so (Unicode Standard Annex 9).
+//! Text written backwards and reversed by an override character (Unicode Standard Annex 9).
 
 use std::borrow::Cow;
 
-/// Letters behind it stand from right to left, whatever they are.
+/// Right-to-left override: reverses the letters behind it.
 const OVERRIDE: char = '\u{202E}';
 
-/// The end of that, which also a line's end is.
+/// Ends an override, as does the end of a line.
 const POP: char = '\u{202C}';
 
-/// A text in the order in which it is read: letters behind a right-to-left override are reversed, up to its end or that of the line.
-/// Overrides in one another are taken as one. Linear.
+/// A text in reading order: letters behind a right-to-left override are reversed, up to its end or that of the line. Nested overrides count
+/// as one. Linear.
 #[must_use]
 pub fn in_reading_order(text: &str) -> Cow<'_, str> {
     // Most texts have no such byte.

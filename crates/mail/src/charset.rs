@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Charsets: decoded strictly, or as mail programs do.
+//! Decodes charsets, strictly or as mail programs do.
 
 use super::legacy;
 use super::meta;
@@ -13,17 +13,17 @@ const GUESSED_FROM: usize = 16 << 10;
 
 const ESCAPE: u8 = 0x1B;
 
-/// The text in the declared charset, UTF-8 where none is declared, and whether it is surely what mail programs show.
+/// The text in the declared charset (UTF-8 by default), and whether mail programs certainly show the same.
 ///
-/// Bytes that are not valid in it become one character each (as in ISO 8859-1), never a replacement character:
-/// texts in an undeclared charset would otherwise all look alike.
+/// Invalid bytes become one character each (as in ISO 8859-1), not a replacement character: otherwise all texts in an undeclared charset
+/// would look alike.
 pub(super) fn exact<'a>(bytes: &'a [u8], declared: Option<&str>) -> (Cow<'a, str>, bool) {
     let charset = declared.unwrap_or("utf-8");
     let is_utf8 = charset.eq_ignore_ascii_case("utf-8");
     if let Ok(text) = str::from_utf8(bytes)
         && (is_utf8 || text.is_ascii() && is_ascii_superset(charset))
     {
-        // Without a charset that can be relied on, ASCII may be the Japanese that is written with escapes.
+        // Without a reliable charset, ASCII with escapes may be Japanese.
         let is_sure =
             declared.is_some_and(is_known) || !text.is_ascii() || memchr::memchr(ESCAPE, bytes).is_none();
         return (Cow::Borrowed(text), is_sure);
@@ -35,8 +35,8 @@ pub(super) fn exact<'a>(bytes: &'a [u8], declared: Option<&str>) -> (Cow<'a, str
     )
 }
 
-/// The text as mail programs show it. A charset is believed if the bytes fit it more or less, and what does not fit is
-/// replaced: that of a byte order mark, the declared one, UTF-8, and in HTML that of a `<meta>`; else it is guessed.
+/// The text as mail programs show it, with invalid bytes replaced. The charset is the first that mostly fits the bytes: that of a byte
+/// order mark, the declared one, UTF-8, and in HTML that of a `<meta>`; otherwise it is guessed.
 pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) -> Cow<'a, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(&bytes[mark..]).0;
@@ -45,7 +45,7 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
     let has_escapes = memchr::memchr(ESCAPE, bytes).is_some();
     let declared = declared.map(str::trim).filter(|label| is_known(label));
     match declared.map(|label| (label, encoding_of(label))) {
-        // Nothing of it is in ISO-2022-JP.
+        // Without escapes nothing is in ISO-2022-JP.
         Some((_, Some(encoding))) if encoding == ISO_2022_JP && !has_escapes => (),
         Some((_, Some(encoding))) => {
             let text = decode(encoding, bytes);
@@ -75,18 +75,18 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
     text.filter(|text| fits(text)).unwrap_or_else(|| decode(guessed(bytes), bytes))
 }
 
-/// The text in a charset, with U+FFFD for what is not valid in it, if it is known.
+/// The text in a charset, with U+FFFD for invalid bytes; `None` if the charset is unknown.
 fn decoded(label: &str, bytes: &[u8]) -> Option<String> {
     legacy::decode(label, bytes).or_else(|| charset_decoder(label.as_bytes()).map(|decode| decode(bytes)))
 }
 
-/// What a label stands for. Labels that say nothing of bytes above 127 stand for nothing.
+/// The encoding of a label; `None` for labels that do not define bytes above 127.
 fn encoding_of(label: &str) -> Option<&'static Encoding> {
     if is_ascii(label) {
         return None;
     }
     let lower = label.to_ascii_lowercase();
-    // As Japanese and Chinese mail has them; the standard has labels for browsers.
+    // Labels of Japanese and Chinese mail; the standard has labels for browsers.
     let label = match &*lower {
         "cp932" | "ms932" => "shift_jis",
         "cp936" | "ms936" => "gbk",
@@ -99,7 +99,7 @@ fn encoding_of(label: &str) -> Option<&'static Encoding> {
     encoding.filter(|&encoding| encoding != REPLACEMENT && encoding != X_USER_DEFINED)
 }
 
-/// Whether a label stands for a charset, and one that has more than ASCII.
+/// Whether a label names a known charset beyond ASCII.
 fn is_known(label: &str) -> bool {
     let is_decoded = encoding_of(label).is_some() || charset_decoder(label.as_bytes()).is_some();
     let is_replaced = Encoding::for_label(label.as_bytes()) == Some(REPLACEMENT);
@@ -117,12 +117,11 @@ fn decode<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Cow<'a, str> {
     encoding.decode_without_bom_handling(bytes).0
 }
 
-/// Decodes ISO-2022-JP. Programs that mix charsets put Shift_JIS between its escapes, which has bytes above 127 and
-/// ISO-2022-JP none.
+/// Decodes ISO-2022-JP. Programs that mix charsets put Shift_JIS between its escapes; its bytes above 127 never occur in ISO-2022-JP.
 fn japanese(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut decoder = ISO_2022_JP.new_decoder_without_bom_handling();
-    // A buffer of its own, since the decoder clears all the room that it is given.
+    // A separate buffer, since the decoder clears all room that it is given.
     let mut buffer = [0; 1024];
     let mut feed = |text: &mut String, mut bytes: &[u8], is_last: bool| {
         loop {
@@ -136,11 +135,11 @@ fn japanese(bytes: &[u8]) -> String {
     };
     let mut rest = bytes;
     while !rest.is_empty() {
-        // Up to the next escape or line end; one of them in front belongs to it.
+        // Up to the next escape or line end; one at the start of the run belongs to it.
         let end = memchr::memchr2(ESCAPE, b'\n', &rest[1..]).map_or(rest.len(), |at| at + 1);
         let (run, after) = rest.split_at(end);
         rest = after;
-        // Of those escapes, the ones that return to ASCII and to what is nearly it.
+        // The escapes that return to ASCII or nearly ASCII.
         let escape = if run.starts_with(b"\x1b(B") || run.starts_with(b"\x1b(J") { 3 } else { 0 };
         if run.is_ascii() || run[0] == ESCAPE && escape == 0 {
             feed(&mut text, run, false);
@@ -162,7 +161,7 @@ fn guessed(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// Bytes that may be damaged in any text.
+/// Damaged bytes that any text may have.
 const DAMAGED: usize = 2;
 
 /// Whether so few characters were replaced that the charset must be the right one.
@@ -170,7 +169,7 @@ fn fits(text: &str) -> bool {
     fits_well(text) || replaced(text) <= DAMAGED
 }
 
-/// Whether at most one was replaced for every four that are not ASCII.
+/// Whether at most one character was replaced for every four non-ASCII ones.
 fn fits_well(text: &str) -> bool {
     let replaced = replaced(text);
     let other = text.chars().filter(|c| !c.is_ascii()).count() - replaced;
@@ -181,7 +180,7 @@ fn replaced(text: &str) -> usize {
     text.matches(char::REPLACEMENT_CHARACTER).count()
 }
 
-/// Whether ASCII bytes mean themselves in `charset`. Not so in those that use escapes or two bytes for everything.
+/// Whether ASCII bytes mean themselves in `charset`: not in charsets that use escapes or two bytes for everything.
 fn is_ascii_superset(charset: &str) -> bool {
     let name = charset.to_ascii_lowercase();
     !["utf-7", "utf7", "utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"]
@@ -197,7 +196,7 @@ mod tests {
         exact(bytes, declared).0.into_owned()
     }
 
-    /// What a visitor is shown.
+    /// The text that a visitor gets.
     fn lenient(bytes: &[u8], declared: Option<&str>) -> String {
         let (exact, is_sure) = exact(bytes, declared);
         if is_sure { exact.into_owned() } else { shown(bytes, declared, true).into_owned() }
@@ -222,9 +221,9 @@ mod tests {
         assert_ne!(strict(b"\xc4\xe3", unknown), strict(b"\xd0\xbb", unknown));
     }
 
-    /// What is valid as declared is the same both ways, and is not even looked at again.
+    /// Valid text is the same in both ways, and in the same memory.
     #[test]
-    fn what_fits_is_not_guessed() {
+    fn valid_text_is_not_guessed() {
         for (label, text) in [
             ("utf-8", CHINESE),
             ("big5", CHINESE),
@@ -286,14 +285,14 @@ mod tests {
             "<!-- <meta charset=koi8-r> --><head lang=zh><meta name=x><meta charset=\" Big5 \"/><meta charset=utf-8>",
             "<meta http-equiv='Content-Type' content='text/html; x=charset; charset=big5; y'>",
         ] {
-            // Three characters are too few to guess by.
+            // Three characters are too few to guess from.
             let text: String = CHINESE.chars().take(3).collect();
             let html = [meta.as_bytes(), &encoded(&text, "big5")].concat();
             for label in [None, Some("us-ascii"), Some("nonsense")] {
                 assert_eq!(lenient(&html, label), format!("{meta}{text}"), "{label:?}");
             }
         }
-        // The header is believed first, and nobody what does not fit.
+        // The header takes precedence, but a charset that does not fit is ignored.
         let html = [b"<meta charset=koi8-r>", &*encoded(CHINESE, "big5")].concat();
         assert!(lenient(&html, Some("big5")).ends_with(CHINESE));
         let html = format!("<meta charset=big5>{RUSSIAN}");
@@ -310,7 +309,7 @@ mod tests {
         let mixed =
             [&encoded(JAPANESE, "iso-2022-jp")[..], b"\r\n", &encoded(JAPANESE, "shift_jis"), b"\n"].concat();
         assert_eq!(lenient(&mixed, Some("ISO-2022-JP")), format!("{JAPANESE}\r\n{JAPANESE}\n"));
-        // In one line, after the escape that ends the other.
+        // In one line, after the escape that ends the other charset.
         let mixed = [&encoded(JAPANESE, "iso-2022-jp")[..], &encoded(JAPANESE, "shift_jis")].concat();
         assert_eq!(lenient(&mixed, Some("iso-2022-jp-ms")), format!("{JAPANESE}{JAPANESE}"));
         assert_eq!(lenient(b"\x1b(I1\x1b(B a", Some("iso-2022-jp")), "\u{ff71} a");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The message in an S/MIME part that is signed in one piece (RFC 5652, 5.1 and 5.2; RFC 8551, 3.5.2).
+//! The message in an opaque-signed S/MIME part (RFC 5652, 5.1 and 5.2; RFC 8551, 3.5.2).
 
 /// Object identifier of signed data, 1.2.840.113549.1.7.2.
 const SIGNED_DATA: &[u8] = &[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02];
@@ -12,14 +12,14 @@ const PIECES: u8 = 0x24;
 /// The explicit tag 0.
 const TAGGED: u8 = 0xA0;
 
-/// The entity that is signed; none where the bytes are something else, such as encrypted data.
+/// The signed entity; `None` for other content, such as encrypted data.
 pub(super) fn signed(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut info = Elements(inner(bytes, SEQUENCE)?);
     if info.next().filter(|element| element.tag == OBJECT)?.content != SIGNED_DATA {
         return None;
     }
     let signed = inner(info.next().filter(|element| element.tag == TAGGED)?.content, SEQUENCE)?;
-    // Its version, and the digests.
+    // Skips the version and the digests.
     let content = Elements(signed).nth(2).filter(|element| element.tag == SEQUENCE)?.content;
     let octets = Elements(content).nth(1).filter(|element| element.tag == TAGGED)?.content;
     let octets = Elements(octets).next()?;
@@ -43,7 +43,7 @@ struct Element<'a> {
     content: &'a [u8],
 }
 
-/// Elements one after the other.
+/// A sequence of elements.
 struct Elements<'a>(&'a [u8]);
 
 impl<'a> Iterator for Elements<'a> {
@@ -52,7 +52,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Element<'a>> {
         let (&tag, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
-        // The end of contents, or a tag of several bytes, of which none is wanted.
+        // The end of contents, or a tag of several bytes, which is never needed.
         if tag == 0 || tag & 0x1F == 0x1F {
             return None;
         }
@@ -61,7 +61,7 @@ impl<'a> Iterator for Elements<'a> {
             0x80 => (open_length(rest)?, rest),
             _ => {
                 let (number, rest) = rest.split_at_checked(usize::from(first & 0x7F))?;
-                // No message is longer than four bytes tell.
+                // Four bytes are enough for the length of any message.
                 let number = number.get(number.len().saturating_sub(4)..)?;
                 (number.iter().fold(0, |length, &b| length << 8 | usize::from(b)), rest)
             }
@@ -75,7 +75,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The length of contents that two zero bytes end, passing over elements in them: one pass, as each length that is open is counted.
+/// The length of contents up to two zero bytes, skipping nested elements. One pass: open lengths are counted.
 fn open_length(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut open) = (0usize, 1usize);
     loop {
@@ -104,7 +104,7 @@ fn open_length(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// An element of these contents; `long`: with a length in two bytes; `open`: without one.
+    /// An element with these contents; `long`: with a length in two bytes; `open`: without a length.
     fn element(tag: u8, parts: &[&[u8]], form: u8) -> Vec<u8> {
         let content = parts.concat();
         let [low, high] = u16::try_from(content.len()).unwrap().to_le_bytes();
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_found() {
+    fn the_signed_entity_is_found() {
         let pieces = element(PIECES, &[&[OCTETS, 2, b'a', b'b'], &[OCTETS, 1, b'c']], 0x80);
         for form in [0x80, 0x82] {
             for octets in [&[OCTETS, 3, b'a', b'b', b'c'][..], &pieces] {
                 let bytes = message(form, octets);
                 assert_eq!(signed(&bytes).as_deref(), Some(&b"abc"[..]));
-                // Cut or damaged anywhere.
+                // Truncated or damaged anywhere.
                 for at in 0..bytes.len() {
                     signed(&bytes[..at]);
                     for byte in [0, 0x7F, 0x80, 0x84, 0x88, 0xFF] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Header fields: who sent a message, and how its parts are to be read.
+//! Header fields: the senders of a message, and how to read its parts.
 
 use super::authres::signing_domain;
 use super::structured::Structured;
@@ -12,18 +12,18 @@ static FIELD_PARSER: LazyLock<MessageParser> =
 static SUBJECT_PARSER: LazyLock<MessageParser> =
     LazyLock::new(|| MessageParser::new().header_text(HeaderName::Subject));
 
-/// What the header says of sender, list and message. Addresses and the list id are in lower case.
+/// Sender, list and message id from the header. Addresses and the list id are in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
     /// Addresses of the From field.
     pub from: Vec<String>,
-    /// What stands in angle brackets in List-Id, or the whole value where there are none.
+    /// The text in angle brackets in List-Id, or the whole value without brackets.
     pub list_id: Option<String>,
-    /// The Message-ID as it stands.
+    /// The Message-ID as written.
     pub message_id: Option<String>,
-    /// The values of the first Authentication-Results fields, from the top on.
+    /// The values of the first Authentication-Results fields, from the top.
     pub authentication_results: Vec<String>,
-    /// The domains of its first DKIM signatures, in lower case; whether they are valid is not known here.
+    /// The domains of its first DKIM signatures, in lower case, not verified.
     pub signed_by: Vec<String>,
 }
 
@@ -52,14 +52,14 @@ impl Fields {
     }
 }
 
-/// The addresses between which a message goes, as its header says, in lower case.
+/// The addresses in the header of a message, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Correspondents {
-    /// Of the From field.
+    /// From the From field.
     pub from: Vec<String>,
-    /// Of the Reply-To field.
+    /// From the Reply-To field.
     pub reply_to: Vec<String>,
-    /// Of the To and Cc fields, as far as [`RawMessage`](super::RawMessage) keeps them.
+    /// From the To and Cc fields, as far as [`RawMessage`](super::RawMessage) keeps them.
     pub to: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Correspondents {
     }
 }
 
-/// A Subject field as people read it, from its value.
+/// The readable text of a Subject field's value.
 #[must_use]
 pub fn subject(value: &[u8]) -> String {
     let field = [b"Subject: ", value.trim_ascii(), b"\r\n\r\n"].concat();
@@ -105,7 +105,7 @@ pub(super) fn fields_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     exact_fields_of(head).map(<[u8]>::trim_ascii_end)
 }
 
-/// The same with their line ends, as they are.
+/// The same fields, unchanged and with their line ends.
 pub(super) fn exact_fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if head.is_empty() {
@@ -124,7 +124,7 @@ pub(super) fn exact_fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The fields of a header block: each with its name and, behind the colon, its value with folds and without its final line end.
+/// The fields of a header block: for each the name, and the value behind the colon, with folds and without its final line end.
 pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     exact_fields_of(head).filter_map(|field| {
         let field = field.strip_suffix(b"\n").unwrap_or(field);
@@ -146,17 +146,17 @@ const MAX_MIME: usize = 8 << 10;
 /// Bytes of a Content-ID, as long as a line may be (RFC 5322, 2.1.1).
 const MAX_ID: usize = 998;
 
-/// Fields of one name that are looked at.
+/// Fields of one name that are read.
 const MAX_SAME: usize = 4;
 
-/// The values of the first fields of that name.
+/// The values of the first fields with that name.
 fn structured(head: &[u8], wanted: &str) -> impl Iterator<Item = Structured> {
     let fields = fields_of(head).filter_map(name_and_value);
     let values = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
     values.take(MAX_SAME).map(|(_, value)| Structured::of(&value[..value.len().min(MAX_MIME)]))
 }
 
-/// The Content-ID without angle brackets. It is compared with what HTML calls it, and nobody writes a long one there.
+/// The Content-ID without angle brackets. It is compared with ids in HTML, which are never long.
 fn content_id(head: &[u8]) -> Option<String> {
     let mut fields = fields_of(head).filter_map(name_and_value);
     let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"content-id"))?;
@@ -164,7 +164,7 @@ fn content_id(head: &[u8]) -> Option<String> {
     (!id.is_empty() && id.len() <= MAX_ID).then(|| id.to_owned())
 }
 
-/// What the MIME header of one entity says. All names are in lower case.
+/// The MIME header of one entity. All names are in lower case.
 #[derive(Debug)]
 pub(super) struct Mime {
     /// Type and subtype, where given.
@@ -172,19 +172,19 @@ pub(super) struct Mime {
     pub(super) boundary: Option<String>,
     pub(super) charset: Option<String>,
     pub(super) encoding: Encoding,
-    /// Whether the blank at the end of a line of text belongs to the line end alone (RFC 3676, 4.1).
+    /// Whether the blank at the end of a text line belongs to the line break (RFC 3676, 4.1).
     pub(super) deletes_blanks: bool,
-    /// In a multipart: the Content-ID of the part that is shown first.
+    /// In a multipart: the Content-ID of the root part.
     pub(super) start: Option<String>,
     /// The Content-ID without angle brackets.
     pub(super) id: Option<String>,
     pub(super) is_attachment: bool,
-    /// Whether it only belongs to the part that is shown.
-    pub(super) is_aside: bool,
+    /// Whether it only accompanies the root part.
+    pub(super) is_related: bool,
 }
 
 impl Mime {
-    /// Reads the MIME fields of a header block. Of several of a name the first one counts that says something.
+    /// Reads the MIME fields of a header block. Of several fields with one name, the first usable one counts.
     pub(super) fn of(head: &[u8]) -> Self {
         let mut mime = Self {
             media: None,
@@ -195,7 +195,7 @@ impl Mime {
             start: None,
             id: None,
             is_attachment: false,
-            is_aside: false,
+            is_related: false,
         };
         if head.is_empty() {
             return mime;
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(id("Content-Type: image/png\r\ncontent-id:\r\n <a@b>\r\n\r\n").as_deref(), Some("a@b"));
         assert_eq!(id("Content-ID: <>\r\n\r\n"), None);
         assert_eq!(id(&format!("Content-ID: {}\r\n\r\n", "x".repeat(2000))), None);
-        // It takes no room from the fields that say how the part is read.
+        // It takes no room from the fields needed to read the part.
         let head = format!("Content-ID: {}\r\nContent-Type: text/html\r\n\r\n", "x".repeat(MAX_MIME));
         assert_eq!(Mime::of(head.as_bytes()).media, Some(("text".to_owned(), "html".to_owned())));
     }

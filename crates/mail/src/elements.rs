@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The open elements of an HTML part, as far as they say whether their text is seen.
+//! The open elements of an HTML part, which decide whether its text is visible.
 
-use super::look::{How, Look};
-use super::names::{closes_its_like, closes_paragraph, holds_its_own, is_void};
+use super::look::{Look, Visibility};
+use super::names::{closes_paragraph, closes_same_name, is_void, may_nest};
 use super::piece::Piece;
-use super::style::{Known, Node, Pseudo, Sheet, Style};
+use super::style::{Node, PageState, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-/// Elements that are remembered; what is deeper is shown like the last of them. Real mail has some dozens.
+/// Open elements that are tracked; deeper ones look like the last of them. Real mail has some dozens.
 const MAX_OPEN: usize = 512;
 
-/// Bytes of text that the style sheets of a page add, and of texts in the place of its pictures.
+/// Bytes of text that a page's style sheets may add, and of its pictures' alternative texts.
 const MAX_GENERATED: usize = 32 << 10;
 
-/// Elements of a page that are read before, for what asks for what follows an element.
+/// Elements of a page that are read in advance, for selectors that need later elements.
 const MAX_KNOWN: usize = 1 << 15;
 
 /// An open element.
@@ -25,17 +25,17 @@ const MAX_KNOWN: usize = 1 << 15;
 struct Element {
     name: LocalName,
     look: Look,
-    /// The boxes in it stand in an order of their own.
+    /// Whether it reorders its inner boxes.
     lays_out: bool,
-    /// None where nothing is asked of what stands around an element.
+    /// `None` if no selector needs the context of an element.
     node: Option<Rc<Node>>,
-    /// The innermost of those around it that have its name.
-    namesake: Option<usize>,
-    /// The innermost element that [holds its own](holds_its_own), this one or around it.
-    holder: Option<usize>,
+    /// The index of the innermost outer element with the same name.
+    outer_with_name: Option<usize>,
+    /// The innermost element that [may nest](may_nest), this one or an outer one.
+    container: Option<usize>,
 }
 
-/// Names bring a hash of their own. Whoever finds names with equal ones makes [`MAX_OPEN`] of them meet, no more.
+/// Uses the hash that each name has. Names constructed with equal hashes cost at most [`MAX_OPEN`] collisions.
 #[derive(Default)]
 struct ByOwnHash(u64);
 
@@ -53,39 +53,38 @@ impl Hasher for ByOwnHash {
     }
 }
 
-/// The open elements, outermost first. None is looked for one by one: a message may have millions of tags that close
-/// nothing.
+/// The open elements, outermost first. No operation searches them one by one: a message may have millions of unmatched end tags.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     sheet: &'a Sheet,
     document: Option<Rc<Node>>,
-    known: Known,
+    known: PageState,
     /// Bytes of text that style sheets may still add.
     generated: usize,
-    /// What stands in the place of pictures that are shown, a line each.
+    /// The alternative texts of visible pictures, a line each.
     alternatives: String,
-    /// How many paragraphs are open.
+    /// Visibility many paragraphs are open.
     paragraphs: usize,
     open: Vec<Element>,
-    /// For each name that is open, the innermost element.
+    /// The innermost open element of each name.
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
-    /// How many elements were opened of the page.
+    /// Number of elements opened so far.
     count: usize,
-    /// Where boxes began and ended since these were shown last.
+    /// Starts and ends of boxes not yet reported.
     boxes: Vec<Piece<'static>>,
-    /// They are only listed, to be known when the page is read again.
+    /// The list of all elements, when the page is only listed before it is read.
     listed: Option<Vec<Rc<Node>>>,
     /// Whether the last shown words end with a colon, like the line that names the author of a quote.
     is_announced: bool,
 }
 
 impl<'a> Elements<'a> {
-    /// None, on a page with these style sheets.
+    /// No open element, on a page with these style sheets.
     pub(super) fn new(sheet: &'a Sheet) -> Self {
         Self {
             sheet,
             document: sheet.document(),
-            known: Known::default(),
+            known: PageState::default(),
             generated: MAX_GENERATED,
             alternatives: String::new(),
             paragraphs: 0,
@@ -98,24 +97,24 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The same that only lists elements.
+    /// The same, for only listing the elements.
     pub(super) fn listing(sheet: &'a Sheet) -> Self {
         Self { listed: Some(Vec::new()), ..Self::new(sheet) }
     }
 
-    /// All elements of the page; `None` where there are more than are read before.
+    /// All elements of the page; `None` if it has more than [`MAX_KNOWN`].
     pub(super) fn list(mut self) -> Option<Vec<Rc<Node>>> {
         self.close_from(0);
         self.listed.filter(|_| self.count <= MAX_KNOWN)
     }
 
-    /// A start tag was read.
+    /// Opens the element of a start tag.
     pub(super) fn open(&mut self, tag: &Tag) {
-        if closes_its_like(&tag.name) {
-            self.close_like(&tag.name);
+        if closes_same_name(&tag.name) {
+            self.close_implicitly(&tag.name);
         }
         if self.paragraphs > 0 && closes_paragraph(&tag.name) {
-            self.close_like(&local_name!("p"));
+            self.close_implicitly(&local_name!("p"));
         }
         let node = self.node(tag);
         if is_void(&tag.name) {
@@ -144,13 +143,13 @@ impl<'a> Elements<'a> {
                 look,
                 lays_out,
                 node,
-                namesake: self.innermost.insert(tag.name.clone(), at),
-                holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
+                outer_with_name: self.innermost.insert(tag.name.clone(), at),
+                container: if may_nest(&tag.name) { Some(at) } else { self.container() },
             });
         }
     }
 
-    /// What selectors ask of an element that begins here.
+    /// The node for selectors of an element that begins here.
     fn node(&mut self, tag: &Tag) -> Option<Rc<Node>> {
         let around = self.open.last().map_or(&self.document, |element| &element.node).as_ref()?;
         self.count += 1;
@@ -165,62 +164,62 @@ impl<'a> Elements<'a> {
         Some(node)
     }
 
-    /// Text was read, seen or not.
+    /// Notes text, visible or not.
     pub(super) fn fill(&self) {
         if let (Some(_), Some(Element { node: Some(node), .. })) = (&self.listed, self.open.last()) {
             node.fill();
         }
     }
 
-    /// An end tag was read. It closes what is open inside of it; one that nothing opened means nothing.
+    /// Closes the element of an end tag, with its open inner elements. Ignores an end tag without a start tag.
     pub(super) fn close(&mut self, name: &LocalName) {
         if let Some(&at) = self.innermost.get(name) {
             self.close_from(at);
         }
     }
 
-    /// Text was read that is shown.
+    /// Notes visible text.
     pub(super) fn shown(&mut self, text: &str) {
         if let Some(last) = text.trim_end().chars().next_back() {
             self.is_announced = matches!(last, ':' | '\u{ff1a}');
         }
     }
 
-    /// Shows where boxes began and ended.
-    pub(super) fn show_boxes(&mut self, see: &mut dyn FnMut(Piece<'_>)) {
-        self.boxes.drain(..).for_each(see);
+    /// Passes on the starts and ends of boxes.
+    pub(super) fn show_boxes(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+        self.boxes.drain(..).for_each(emit);
     }
 
-    /// How text that stands here is shown.
-    pub(super) fn how(&self) -> How {
-        self.look().how()
+    /// Visibility text is shown here.
+    pub(super) fn visibility(&self) -> Visibility {
+        self.look().visibility()
     }
 
-    /// Whether a picture that stands here is seen, and belongs to this message.
+    /// Whether a picture here is visible and belongs to this message.
     pub(super) fn shows_pictures(&self) -> bool {
         let look = self.look();
         !look.hidden && !look.quoted
     }
 
-    /// Whether what stands here is laid out at all, for this message or for one that it quotes.
+    /// Whether content here is laid out, in this message or in a quoted one.
     pub(super) fn is_displayed(&self) -> bool {
         !self.look().hidden
     }
 
-    /// Whether letters that stand here are read from right to left, whatever they are.
+    /// Whether letters here are forced to read from right to left.
     pub(super) fn is_reversed(&self) -> bool {
         self.look().reversed
     }
 
-    /// Keeps the text in the place of a picture that stands here.
+    /// Keeps the alternative text of a picture here.
     pub(super) fn keep_alternative(&mut self, text: &str) {
-        if self.how() == How::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
+        if self.visibility() == Visibility::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
             self.alternatives.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
             self.alternatives.push('\n');
         }
     }
 
-    /// All of these.
+    /// Takes all alternative texts.
     pub(super) fn take_alternatives(&mut self) -> String {
         std::mem::take(&mut self.alternatives)
     }
@@ -233,7 +232,7 @@ impl<'a> Elements<'a> {
         self.generate(self.open.len().checked_sub(1)?, Pseudo::Before)
     }
 
-    /// Text that they put at the end of the element that an end tag of this name closes.
+    /// Text that style sheets put at the end of the element that this end tag closes.
     pub(super) fn after(&mut self, name: &LocalName) -> Option<String> {
         if !self.sheet.generates_text() {
             return None;
@@ -251,19 +250,19 @@ impl<'a> Elements<'a> {
         self.open.last().map_or(Look::START, |element| element.look)
     }
 
-    fn holder(&self) -> Option<usize> {
-        self.open.last().and_then(|element| element.holder)
+    fn container(&self) -> Option<usize> {
+        self.open.last().and_then(|element| element.container)
     }
 
-    /// Closes an element whose end tag may be left out, unless it is outside of the table or list that is open.
-    fn close_like(&mut self, name: &LocalName) {
-        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.holder()) {
+    /// Closes an element whose end tag may be omitted, unless it is outside the open table or list.
+    fn close_implicitly(&mut self, name: &LocalName) {
+        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.container()) {
             self.close_from(at);
         }
     }
 
     fn close_from(&mut self, at: usize) {
-        for Element { name, namesake, node, lays_out, .. } in self.open.drain(at..).rev() {
+        for Element { name, outer_with_name, node, lays_out, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {
                 node.end_before(self.count);
             }
@@ -271,7 +270,7 @@ impl<'a> Elements<'a> {
             if lays_out {
                 self.boxes.push(Piece::BoxesEnd);
             }
-            match namesake {
+            match outer_with_name {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),
             };

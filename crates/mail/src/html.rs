@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The text of HTML, what of it a reader sees, and where its links lead.
+//! The text of HTML, its visible part, and the targets of its links.
 
 use super::bidi::in_reading_order;
 use super::elements::Elements;
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
-use super::look::How;
+use super::look::Visibility;
 use super::names::{ends_word, is_void};
 use super::piece::Piece;
 use super::style::Sheet;
@@ -15,13 +15,13 @@ use html5ever::{LocalName, local_name};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
-/// Shows the text and the link targets of `html`, in order.
+/// Passes on the text and the link targets of `html`, in order.
 ///
-/// Tokenised by the rules of browsers, since that is how readers see it. Comments, scripts, styles and the title are
-/// left out, and so are `cid:` and `mid:` targets: they name other parts by a label that differs in each copy.
-pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
+/// It follows the browsers' tokenizer, since readers see mail that way. Comments, scripts, styles and the title are left out, as are `cid:`
+/// and `mid:` targets: they name other parts by a label that differs in each copy.
+pub fn pieces(html: &str, emit: &mut dyn FnMut(Piece<'_>)) {
     let sheet = Sheet::of(html);
-    if sheet.looks_ahead() {
+    if sheet.needs_lookahead() {
         let elements = RefCell::new(Elements::listing(&sheet));
         tokenize_all(html, &[], &elements, &mut |_| ());
         elements.into_inner().list().into_iter().for_each(|nodes| sheet.keep_document(nodes));
@@ -32,45 +32,45 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
         if let Piece::Text(text) = piece {
             shown += written(text);
         }
-        see(piece);
+        emit(piece);
     });
-    // A page that is pictures says so in their place; beside a text, pictures are shown.
+    // On a page of pictures their alternative texts are shown; beside text, the pictures themselves.
     let alternatives = elements.borrow_mut().take_alternatives();
     if shown < alternatives.len() {
         for text in alternatives.lines() {
-            see(Piece::Break);
-            see(Piece::Text(text));
+            emit(Piece::Break);
+            emit(Piece::Text(text));
         }
     }
     if let Some(swallowed) = swallowed.filter(|swallowed| shown < swallowed.text.len() / SWALLOWED) {
-        show_swallowed(swallowed, &elements, see);
+        show_swallowed(swallowed, &elements, emit);
     }
 }
 
-/// Bytes of a text that are no white space, in pieces that are counted many bytes at a time.
+/// Bytes of a text without white space, counted in chunks so that the compiler can vectorise it.
 fn written(text: &str) -> usize {
     let of = |piece: &[u8]| piece.iter().map(|b| u8::from(!b.is_ascii_whitespace())).sum::<u8>();
     text.as_bytes().chunks(255).map(|piece| usize::from(of(piece))).sum()
 }
 
-/// A page of which so much more was swallowed than is shown is not what its writer meant.
+/// If a page hides this many times more swallowed text than it shows, its author did not intend that.
 const SWALLOWED: usize = 4;
 
-/// What an element that is never closed took with it.
+/// The text inside an element that is never closed.
 struct Swallowed<'a> {
     by: LocalName,
     text: &'a str,
 }
 
 impl<'a> Swallowed<'a> {
-    /// What is behind the start tag of an element in `html` that is not closed at its end.
+    /// The text behind the start tag of the element that is unclosed at the end of `html`.
     fn of(html: &'a str, by: LocalName) -> Option<Self> {
         let bytes = html.as_bytes();
         let is = |at: usize, mark: &str| {
             let tag = bytes[at..].strip_prefix(mark.as_bytes()).unwrap_or_default();
             tag.get(..by.len()).is_some_and(|name| name.eq_ignore_ascii_case(by.as_bytes()))
         };
-        // The last end tag closed another one.
+        // The last end tag closed an earlier one.
         let from = memchr::memrchr_iter(b'<', bytes).find(|&at| is(at, "</")).unwrap_or(0);
         let start = memchr::memchr_iter(b'<', &bytes[from..]).map(|at| from + at).find(|&at| is(at, "<"))?;
         let (_, text) = html[start..].split_once('>')?;
@@ -80,42 +80,42 @@ impl<'a> Swallowed<'a> {
     }
 }
 
-/// Shows what was swallowed. It may swallow some of itself once more, by another element.
+/// Passes on swallowed text, which may contain another unclosed element.
 fn show_swallowed(
     swallowed: Swallowed<'_>,
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) {
-    let mut passed = Vec::new();
+    let mut skipped = Vec::new();
     let mut next = Some(swallowed);
     while let Some(Swallowed { by, text }) = next {
-        // Each of three kinds once.
-        passed.push(by);
-        next = tokenize_all(text, &passed, elements, &mut |piece| match piece {
-            Piece::Text(text) => see(Piece::Swallowed(text)),
-            Piece::Target(target) => see(Piece::SwallowedTarget(target)),
-            Piece::Break | Piece::Start { .. } | Piece::End(_) => see(piece),
+        // Each of the three element kinds can swallow only once.
+        skipped.push(by);
+        next = tokenize_all(text, &skipped, elements, &mut |piece| match piece {
+            Piece::Text(text) => emit(Piece::Swallowed(text)),
+            Piece::Target(target) => emit(Piece::SwallowedTarget(target)),
+            Piece::Break | Piece::Start { .. } | Piece::End(_) => emit(piece),
             _ => (),
         });
     }
 }
 
-/// Tokenises all of `html`, passing over the start tags of some elements. Returns what was swallowed at its end.
+/// Tokenises all of `html`, ignoring the start tags of `passed`. Returns the text that an unclosed element swallowed.
 fn tokenize_all<'a>(
     html: &'a str,
-    passed: &[LocalName],
+    skipped: &[LocalName],
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) -> Option<Swallowed<'a>> {
     let mut rest = html;
     while !rest.is_empty() {
-        rest = match tokenize(rest, passed, elements, see) {
+        rest = match tokenize(rest, skipped, elements, emit) {
             Stopped::AtEnd => "",
-            Stopped::InSilence(by) => return Swallowed::of(rest, by),
-            // The comment goes on, and is not seen; nor is its end tokenised.
+            Stopped::InIgnored(by) => return Swallowed::of(rest, by),
+            // The rest of the comment is invisible and not tokenised.
             Stopped::InComment(after) => after.split_once("-->").map_or("", |(_, after)| after),
             Stopped::InTag(after) => {
-                see(Piece::Text(after));
+                emit(Piece::Text(after));
                 ""
             }
         };
@@ -126,35 +126,35 @@ fn tokenize_all<'a>(
 /// Bytes that are tokenised at a time.
 const PIECE: usize = 4 << 10;
 
-/// How far [`tokenize`] came, and what it left.
+/// Where [`tokenize`] stopped, with the rest.
 #[derive(Debug)]
 enum Stopped<'a> {
     AtEnd,
     /// At the end, in an element whose text is no content.
-    InSilence(LocalName),
+    InIgnored(LocalName),
     InTag(&'a str),
     InComment(&'a str),
 }
 
-/// Tokenises `html` until its end, or until so much of it made no token that it may be a tag without bounds.
+/// Tokenises `html` up to its end, or up to a tag or comment that grows without bound.
 fn tokenize<'a>(
     html: &'a str,
-    passed: &[LocalName],
+    skipped: &[LocalName],
     elements: &RefCell<Elements<'_>>,
-    see: &mut dyn FnMut(Piece<'_>),
+    emit: &mut dyn FnMut(Piece<'_>),
 ) -> Stopped<'a> {
-    let sink = Sink::new(passed, elements, see);
+    let sink = Sink::new(skipped, elements, emit);
     let ordinary = ordinary(html, &sink);
     read_on(html, ordinary, sink)
 }
 
-/// Tokenises what is behind the first bytes, which were read.
+/// Tokenises the bytes behind the first `known` ones.
 fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     if known == html.len() {
         sink.end_text();
         return Stopped::AtEnd;
     }
-    // The tokenizer goes on where its piece would be cut if it had begun at the beginning.
+    // Pieces have the same bounds as when tokenising from the beginning.
     let (mut rest, mut known) = (html, known);
     while rest.ceil_char_boundary(PIECE) <= known {
         let length = rest.ceil_char_boundary(PIECE);
@@ -165,21 +165,21 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     let input = BufferQueue::default();
     while !rest.is_empty() && tokenizer.sink.separators.get() <= MAX_SEPARATORS {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
-        // In a piece with a token before, what stands before is none of its own.
+        // In a piece that holds an earlier token, bytes before the rest do not count.
         if known == 0 {
             tokenizer.sink.separate(piece);
         }
         input.push_back(StrTendril::from_slice(&piece[std::mem::take(&mut known)..]));
-        // The sink never asks to stop at a script, so one feed takes all of the piece.
+        // The sink never stops at a script, so one feed takes the whole piece.
         let _ = tokenizer.feed(&input);
         rest = after;
     }
     tokenizer.sink.last_is_comment.set(false);
     tokenizer.end();
     tokenizer.sink.end_text();
-    // Its end makes a token of an open comment, and none of an open tag. The comment's own end may have begun.
+    // The end of input makes a token of an open comment, but not of an open tag. The comment's own end may have begun.
     match (rest.is_empty(), tokenizer.sink.last_is_comment.get()) {
-        (true, _) => tokenizer.sink.silent.take().map_or(Stopped::AtEnd, Stopped::InSilence),
+        (true, _) => tokenizer.sink.ignored.take().map_or(Stopped::AtEnd, Stopped::InIgnored),
         (false, false) => Stopped::InTag(rest),
         (false, true) => {
             let dashes =
@@ -189,7 +189,7 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     }
 }
 
-/// Words of a text that only names a picture: a logo, a product.
+/// Words of an alternative text that is only a label: a logo, a product.
 const LABEL: usize = 3;
 
 fn begins(text: &str, with: &str) -> bool {
@@ -197,31 +197,30 @@ fn begins(text: &str, with: &str) -> bool {
 }
 
 struct Sink<'a, 's> {
-    see: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
-    /// The names of elements that are passed over.
-    passed: &'a [LocalName],
-    /// The element that is open whose text is no content. Such elements hold only text, so they do not nest.
-    silent: RefCell<Option<LocalName>>,
-    /// The open elements, which say how text is shown.
+    emit: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
+    /// The names of elements that are ignored.
+    skipped: &'a [LocalName],
+    /// The open element whose text is no content. Such elements contain only text, so they do not nest.
+    ignored: RefCell<Option<LocalName>>,
+    /// The open elements, which decide how text is shown.
     elements: &'a RefCell<Elements<'s>>,
-    /// Text since the last tag. It comes in pieces, a letter that is written as a reference in one of its own; a word
-    /// must be seen whole.
+    /// Text since the last tag. The tokenizer passes it in pieces, one for each character reference, but words must be passed on whole.
     text: RefCell<String>,
-    /// Bytes since the last token that may have ended an attribute, and those of the piece in which it came.
+    /// Bytes since the last token that may have ended an attribute, including those of that token's piece.
     separators: Cell<usize>,
     last_is_comment: Cell<bool>,
 }
 
 impl<'a, 's> Sink<'a, 's> {
     fn new(
-        passed: &'a [LocalName],
+        skipped: &'a [LocalName],
         elements: &'a RefCell<Elements<'s>>,
-        see: &'a mut dyn FnMut(Piece<'_>),
+        emit: &'a mut dyn FnMut(Piece<'_>),
     ) -> Self {
         Self {
-            see: RefCell::new(see),
-            passed,
-            silent: RefCell::new(None),
+            emit: RefCell::new(emit),
+            skipped,
+            ignored: RefCell::new(None),
             elements,
             text: RefCell::default(),
             separators: Cell::new(0),
@@ -244,14 +243,14 @@ impl<'a, 's> Sink<'a, 's> {
             } else {
                 in_reading_order(&text)
             };
-            let how = elements.how();
-            if matches!(how, How::Shown) {
+            let visibility = elements.visibility();
+            if matches!(visibility, Visibility::Shown) {
                 elements.shown(&text);
             }
-            (self.see.borrow_mut())(match how {
-                How::Shown => Piece::Text(&read),
-                How::Quoted => Piece::Quoted(&read),
-                How::Hidden => Piece::Hidden(&read),
+            (self.emit.borrow_mut())(match visibility {
+                Visibility::Shown => Piece::Text(&read),
+                Visibility::Quoted => Piece::Quoted(&read),
+                Visibility::Hidden => Piece::Hidden(&read),
             });
             drop(read);
             text.clear();
@@ -259,12 +258,12 @@ impl<'a, 's> Sink<'a, 's> {
     }
 
     fn show_boxes(&self) {
-        self.elements.borrow_mut().show_boxes(*self.see.borrow_mut());
+        self.elements.borrow_mut().show_boxes(*self.emit.borrow_mut());
     }
 
     fn end_word(&self, tag: &Tag) {
         if ends_word(tag) {
-            (self.see.borrow_mut())(Piece::Break);
+            (self.emit.borrow_mut())(Piece::Break);
         }
     }
 
@@ -278,7 +277,7 @@ impl<'a, 's> Sink<'a, 's> {
             let attribute = tag.attrs.iter().find(|a| a.name.local == name)?;
             Some(attribute.value.trim()).filter(|value| !value.is_empty())
         });
-        (self.see.borrow_mut())(Piece::Start { name: &tag.name, link });
+        (self.emit.borrow_mut())(Piece::Start { name: &tag.name, link });
     }
 
     fn targets(&self, tag: &Tag) {
@@ -291,7 +290,7 @@ impl<'a, 's> Sink<'a, 's> {
             let scheme = target.as_bytes().get(..4).unwrap_or_default();
             let names_a_part = scheme.eq_ignore_ascii_case(b"cid:") || scheme.eq_ignore_ascii_case(b"mid:");
             if is_target && !target.is_empty() && !names_a_part {
-                (self.see.borrow_mut())(Piece::Target(target));
+                (self.emit.borrow_mut())(Piece::Target(target));
             }
         }
     }
@@ -304,13 +303,13 @@ impl<'a, 's> Sink<'a, 's> {
         if let Some(source) = value(local_name!("src")).filter(|source| !source.is_empty()) {
             let pixels = |text: &str| text.strip_suffix("px").unwrap_or(text).trim_end().parse().ok();
             let size = [local_name!("width"), local_name!("height")].map(|name| value(name).and_then(pixels));
-            (self.see.borrow_mut())(Piece::Picture { source, size: size.into() });
+            (self.emit.borrow_mut())(Piece::Picture { source, size: size.into() });
         }
     }
 
-    /// Text in attributes that a reader sees: what fields and buttons hold, and what stands in the place of a picture on the net, which
-    /// mail programs do not fetch.
-    fn said_by_attributes(&self, tag: &Tag) {
+    /// Text in attributes that a reader sees: values of fields and buttons, and alternative texts of remote pictures, which mail programs
+    /// do not fetch.
+    fn attribute_text(&self, tag: &Tag) {
         let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
         if tag.name == local_name!("img") {
             let source = value(local_name!("src")).unwrap_or("");
@@ -338,12 +337,11 @@ impl<'a, 's> Sink<'a, 's> {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.text.borrow_mut().push_str(text);
             self.end_text();
-            (self.see.borrow_mut())(Piece::Break);
+            (self.emit.borrow_mut())(Piece::Break);
         }
     }
 
-    /// The way in which the tokenizer must read on after the start tag of `name`, as the tree builder of the HTML
-    /// standard would tell it.
+    /// Visibility the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
     fn content_of(name: &LocalName) -> TokenSinkResult<()> {
         match *name {
             local_name!("script") => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -358,14 +356,14 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    fn is_silent(name: &LocalName) -> bool {
+    fn is_ignored(name: &LocalName) -> bool {
         matches!(*name, local_name!("script") | local_name!("style") | local_name!("title"))
     }
 }
 
 impl Tokens for Sink<'_, '_> {
     fn characters(&self, text: &str) {
-        if self.silent.borrow().is_none() {
+        if self.ignored.borrow().is_none() {
             self.text.borrow_mut().push_str(text);
         }
     }
@@ -375,7 +373,7 @@ impl Tokens for Sink<'_, '_> {
     }
 
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
-        if self.passed.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
+        if self.skipped.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
     }
 }
 
@@ -383,14 +381,14 @@ impl TokenSink for Sink<'_, '_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        // No tokens of the text: a tag of many attributes may have as many errors.
+        // Errors are no tokens of text: a tag with many attributes may have as many errors.
         if let Token::ParseError(_) | Token::EOFToken = token {
             return TokenSinkResult::Continue;
         }
         self.separators.set(0);
         self.last_is_comment.set(matches!(token, Token::CommentToken(_)));
         match token {
-            Token::CharacterTokens(text) if self.silent.borrow().is_none() => {
+            Token::CharacterTokens(text) if self.ignored.borrow().is_none() => {
                 self.text.borrow_mut().push_str(&text);
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
@@ -401,15 +399,15 @@ impl TokenSink for Sink<'_, '_> {
                 self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
-                self.said_by_attributes(&tag);
+                self.attribute_text(&tag);
                 if !is_void(&tag.name) {
                     let text = self.elements.borrow_mut().before();
                     text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
                 }
-                if self.passed.contains(&tag.name) {
+                if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
-                *self.silent.borrow_mut() = Self::is_silent(&tag.name).then(|| tag.name.clone());
+                *self.ignored.borrow_mut() = Self::is_ignored(&tag.name).then(|| tag.name.clone());
                 return Self::content_of(&tag.name);
             }
             Token::TagToken(tag) => {
@@ -419,8 +417,8 @@ impl TokenSink for Sink<'_, '_> {
                 self.elements.borrow_mut().close(&tag.name);
                 self.show_boxes();
                 self.end_word(&tag);
-                (self.see.borrow_mut())(Piece::End(&tag.name));
-                *self.silent.borrow_mut() = None;
+                (self.emit.borrow_mut())(Piece::End(&tag.name));
+                *self.ignored.borrow_mut() = None;
             }
             _ => (),
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Charsets of old mail that neither the standard of browsers nor the mail parser has: those of DOS, and such as switch by escapes.
+//! Charsets of old mail that neither the browsers' standard nor the mail parser has: DOS code pages, and charsets with escapes.
 
 use encoding_rs::{EUC_KR, GBK};
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 
-/// The text in a charset that is known here alone, with U+FFFD for what is not valid in it.
+/// The text in a charset that only this module knows, with U+FFFD for invalid bytes.
 pub(super) fn decode(label: &str, bytes: &[u8]) -> Option<String> {
     let label = label.trim().to_ascii_lowercase().replace('_', "-");
     Some(match &*label {
@@ -25,7 +25,7 @@ pub(super) fn decode(label: &str, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Whether [`decode`] knows it.
+/// Whether [`decode`] knows a label.
 pub(super) fn is_known(label: &str) -> bool {
     decode(label, b"").is_some()
 }
@@ -43,7 +43,7 @@ fn hz(bytes: &[u8]) -> String {
             (b'~', Some(b'\n')) => (),
             (0x21..=0x7E, Some(low @ 0x21..=0x7E)) if is_wide => plain.extend([b | 0x80, low | 0x80]),
             _ => {
-                // It ends with its line.
+                // The end of the line ends it.
                 is_wide &= b != b'\n';
                 plain.push(b);
                 at -= 1;
@@ -70,7 +70,7 @@ fn korean(bytes: &[u8]) -> String {
     EUC_KR.decode_without_bom_handling(&plain).0.into_owned()
 }
 
-/// UTF-7 (RFC 2152): between `+` and what is no base64 stands UTF-16.
+/// UTF-7 (RFC 2152): UTF-16 in base64, behind each `+`.
 fn utf7(bytes: &[u8]) -> String {
     let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
     while let Some((&b, after)) = rest.split_first() {
@@ -99,7 +99,7 @@ fn utf7(bytes: &[u8]) -> String {
     text
 }
 
-/// UTF-32, big-endian where neither its name nor a byte order mark says other.
+/// UTF-32, big-endian unless its name or a byte order mark differs.
 fn utf32(bytes: &[u8], label: &str) -> String {
     let is_little = label.ends_with("le") || bytes.starts_with(&[0xFF, 0xFE, 0, 0]);
     let (units, rest) = bytes.as_chunks::<4>();
@@ -115,7 +115,7 @@ fn utf32(bytes: &[u8], label: &str) -> String {
     chars.chain(rest).filter(|&c| c != '\u{FEFF}').collect()
 }
 
-/// Code pages of DOS: the characters of the bytes from 0x80 on, as in the tables of the Unicode Consortium (VENDORS/MICSFT/PC).
+/// DOS code pages: the characters of the bytes from 0x80 on, as in the tables of the Unicode Consortium (VENDORS/MICSFT/PC).
 const PAGES: [(u16, &str); 14] = [
     (
         437,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tokens of ordinary HTML, found faster than by a tokenizer that takes one character at a time. What is not ordinary is left
-//! to that one, so there is one authority on what HTML means; a test compares the two.
+//! A fast lexer for ordinary HTML. It leaves all other HTML to the tokenizer, which reads one character at a time, so only one program
+//! defines the meaning of HTML; a test compares the two.
 
 use super::atoms::Atoms;
 use super::reference::{Reference, reference};
@@ -10,7 +10,7 @@ use html5ever::tokenizer::{Tag, TagKind, TokenSinkResult};
 use html5ever::{Attribute, LocalName, QualName, local_name, ns};
 use memchr::{memchr, memchr3, memmem};
 
-/// Takes the tokens.
+/// Receives the tokens.
 pub(super) trait Tokens {
     /// Characters, with references resolved.
     fn characters(&self, text: &str);
@@ -18,23 +18,23 @@ pub(super) trait Tokens {
     /// A tag.
     fn tag(&self, tag: Tag);
 
-    /// How the tokenizer must read on after the start tag of an element.
+    /// How the tokenizer must continue after the start tag of an element.
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()>;
 }
 
-/// What may end an attribute.
+/// Bytes that may end an attribute.
 pub(super) const SEPARATORS: &[u8] = b" \t\r\n\x0c/\"'";
 
-/// The tokenizer compares each attribute of a tag with all before it, so a tag of a million would take minutes; of a tag with
-/// more separators than so many, the rest of the HTML is shown as it stands.
+/// The tokenizer compares each attribute of a tag with all before it, so a tag with a million would take minutes. After a tag with more
+/// separators than this, the rest of the HTML is shown as text.
 pub(super) const MAX_SEPARATORS: usize = 4096;
 
-/// Attributes that an ordinary tag has at most, since each is compared with all before it.
+/// The most attributes of an ordinary tag, since each is compared with all before it.
 const MAX_ATTRIBUTES: usize = 32;
 
-/// Shows the tokens of `html` as long as they are ordinary. Returns where a token begins that is not, or the length.
+/// Passes on the tokens of `html` as long as they are ordinary. Returns the start of the first other token, or the length.
 pub(super) fn ordinary(html: &str, sink: &impl Tokens) -> usize {
-    // The tokenizer passes over this mark at the start of all that it is fed with.
+    // The tokenizer skips this mark at the start of its input.
     let start = if html.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     if memmem::find(&html.as_bytes()[start..], "\u{FEFF}".as_bytes()).is_some() {
         return 0;
@@ -52,7 +52,7 @@ struct Lexer<'a, S> {
 }
 
 impl<S: Tokens> Lexer<'_, S> {
-    /// Shows the next token, and goes behind it; `None` if it is not an ordinary one.
+    /// Passes on the next token and moves behind it; `None` if it is not an ordinary one.
     fn token(&mut self) -> Option<()> {
         let rest = &self.html.as_bytes()[self.at..];
         match rest {
@@ -63,7 +63,7 @@ impl<S: Tokens> Lexer<'_, S> {
                 self.at = end;
                 Some(())
             }
-            // The second of these makes no token, which would matter to who counts what comes since the last.
+            // The second of these makes no token, which would change the count of bytes since the last token.
             [b'<'] | [b'<', b'/', b'>', ..] => None,
             [b'<', b'!' | b'?' | b'/', ..] => {
                 let length = comment(rest).filter(|&length| is_bounded(&rest[..length]))?;
@@ -74,7 +74,7 @@ impl<S: Tokens> Lexer<'_, S> {
         }
     }
 
-    /// Text up to the next `<`. One in front of what is no tag is text itself.
+    /// Text up to the next `<`. A `<` that begins no tag is text itself.
     fn text(&mut self) -> Option<()> {
         let bytes = self.html.as_bytes();
         let from = self.at + usize::from(bytes[self.at] == b'<');
@@ -117,7 +117,7 @@ impl<S: Tokens> Lexer<'_, S> {
         let (tag, end) = self.tag(1, TagKind::StartTag)?;
         let length = match self.sink.content_of(&tag.name) {
             TokenSinkResult::Continue => 0,
-            // Nobody sees what is in these.
+            // The content of these is invisible.
             TokenSinkResult::RawData(RawKind::Rawtext) if tag.name == local_name!("style") => {
                 raw_content(&self.html.as_bytes()[end..], &tag.name)?
             }
@@ -137,7 +137,7 @@ impl<S: Tokens> Lexer<'_, S> {
         Some(())
     }
 
-    /// The tag whose name begins so many bytes further on, and where it ends.
+    /// The tag whose name begins `name_at` bytes further on, and its end.
     fn tag(&mut self, name_at: usize, kind: TagKind) -> Option<(Tag, usize)> {
         let bytes = &self.html.as_bytes()[self.at..];
         let mut at = name_at;
@@ -154,7 +154,7 @@ impl<S: Tokens> Lexer<'_, S> {
                 }
                 _ => {
                     let attribute = self.attribute(bytes, &mut at)?;
-                    // Of two with one name the first counts.
+                    // The first of two attributes with one name counts.
                     if tag.attrs.iter().any(|other| other.name.local == attribute.name.local) {
                         tag.had_duplicate_attributes = true;
                     } else if tag.attrs.len() < MAX_ATTRIBUTES {
@@ -167,7 +167,7 @@ impl<S: Tokens> Lexer<'_, S> {
         }
     }
 
-    /// A name of letters, digits and some signs, in small letters, and goes behind it.
+    /// A name of letters, digits and some signs, in small letters. Moves behind it.
     fn name(&mut self, bytes: &[u8], at: &mut usize) -> Option<LocalName> {
         let length = bytes[*at..].iter().position(
             |b| !matches!(b, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'-' | b'.'),
@@ -205,7 +205,7 @@ impl<S: Tokens> Lexer<'_, S> {
     }
 }
 
-/// The value of an attribute, which stands in `bytes` from `start`.
+/// The value of an attribute, which is in `bytes` from `start`.
 fn unescaped(value: &str, bytes: &[u8], start: usize) -> Option<StrTendril> {
     let Some(mut next) = memchr3(b'&', b'\r', 0, value.as_bytes()) else {
         return Some(StrTendril::from_slice(value));
@@ -216,7 +216,7 @@ fn unescaped(value: &str, bytes: &[u8], start: usize) -> Option<StrTendril> {
         at = next;
         match value.as_bytes().get(at) {
             None => return Some(plain),
-            // What follows the value is no part of a name, nor is it a semicolon.
+            // The byte behind the value neither continues a name nor is a semicolon.
             Some(b'&') => match reference(&bytes[start + at..], true)? {
                 Reference::None => {
                     plain.push_char('&');
@@ -247,12 +247,12 @@ fn skip_blanks(bytes: &[u8], at: &mut usize) {
     }
 }
 
-/// Whether the tokenizer is fed with all of a tag or comment.
+/// Whether the tokenizer would read all of a tag or comment.
 fn is_bounded(bytes: &[u8]) -> bool {
     bytes.len() <= MAX_SEPARATORS || bytes.iter().filter(|b| SEPARATORS.contains(b)).count() <= MAX_SEPARATORS
 }
 
-/// Bytes up to the end tag of an element that holds nothing else.
+/// Bytes up to the end tag of a raw text element.
 fn raw_content(content: &[u8], name: &str) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -266,7 +266,7 @@ fn raw_content(content: &[u8], name: &str) -> Option<usize> {
     }
 }
 
-/// Bytes of a comment, or of what is one to the tokenizer: a declaration, an instruction.
+/// Bytes of a comment, or of a declaration or instruction, which the tokenizer reads as a comment.
 fn comment(rest: &[u8]) -> Option<usize> {
     let Some(content) = rest.strip_prefix(b"<!--") else {
         return memchr(b'>', rest).map(|end| end + 1);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From a raw message to its content: decoded text, visible text of HTML, attachments.
+//! The content of a raw message: decoded text, visible text of HTML, attachments.
 //!
-//! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
-//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
-//! messages of a file begin and end.
+//! [`RawMessage`] collects the needed bytes of a message; [`RawMessage::visit`] passes its content, part by part, to a [`Visitor`]. Nothing
+//! here fails: malformed or excessive content is still passed on, as bytes. [`mbox`] finds the messages of a file.
 //!
 //! Pure: no file, no socket, no clock. It knows no other crate of bulkmark.
 

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How the text of an element is shown, by its style and by those around it.
+//! Visibility the text of an element is shown, by its style and that of outer elements.
 
 use super::names::{is_folded, is_never_shown, is_override, is_quote};
 use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, alike};
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
-/// How the text of an element is shown.
+/// Visibility the text of an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Visibility {
     Shown,
     Quoted,
     Hidden,
 }
 
-/// The way in which the text of an element is shown, with what its inner ones inherit.
+/// The look of an element, with the properties that inner elements inherit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) hidden: bool,
-    /// It is shown once a reader opens what it stands in.
+    /// Whether it is shown only after a reader opens an outer element.
     pub(super) folded: bool,
     pub(super) invisible: bool,
-    /// How large letters are, in 64ths of a pixel.
+    /// Size of letters, in 64ths of a pixel.
     pub(super) size: u32,
     pub(super) squeezed: bool,
     pub(super) quoted: bool,
     pub(super) ink: Ink,
-    /// What letters are drawn with instead of their colour.
+    /// The fill of letters, which replaces their colour.
     pub(super) fill: Option<Ink>,
-    /// Letters are seen by an outline or shadow, though they are not drawn.
+    /// Whether an outline or shadow makes letters visible that are not drawn.
     pub(super) outlined: bool,
     pub(super) background: Option<Colour>,
-    /// What stands behind it is covered.
+    /// Whether it covers inner content that stands behind it.
     pub(super) covers: bool,
     pub(super) reversed: bool,
 }
 
 impl Look {
-    /// That of a page.
+    /// The look of a page.
     pub(super) const START: Self = Self {
         hidden: false,
         folded: false,
@@ -53,11 +53,11 @@ impl Look {
         reversed: false,
     };
 
-    /// That of an element in one of this look.
+    /// The look of an element within one of this look.
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
         let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
         let behind = style.behind && self.covers;
-        // What makes a layer stands before nothing of its own.
+        // A layer does not cover its own content.
         let covers =
             !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
         Self {
@@ -80,8 +80,8 @@ impl Look {
         }
     }
 
-    /// How text of an element of this look is shown.
-    pub(super) fn how(&self) -> How {
+    /// Visibility the text of an element with this look is shown.
+    pub(super) fn visibility(&self) -> Visibility {
         let is_drawn = match (self.fill.unwrap_or(self.ink), self.background) {
             (Ink::Of(ink), Some(background)) => !alike(ink, background),
             (Ink::Transparent, _) => false,
@@ -89,11 +89,11 @@ impl Look {
         };
         let is_seen = is_drawn || self.outlined;
         if self.hidden || self.folded || self.invisible || self.size < TINY || self.squeezed || !is_seen {
-            How::Hidden
+            Visibility::Hidden
         } else if self.quoted {
-            How::Quoted
+            Visibility::Quoted
         } else {
-            How::Shown
+            Visibility::Shown
         }
     }
 }

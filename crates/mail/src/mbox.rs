@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where the messages of a file begin and end. Files are read as a stream: of a message only the header is kept, for as
-//! long as it is read.
+//! Finds the messages of a file. Files are read as a stream: only the header of the current message is kept.
 //!
-//! The mbox reader of `mail-parser` takes whole messages of any size into memory, tells no places, and takes every line
-//! that begins with "From " for the next message.
+//! The mbox reader of `mail-parser` loads whole messages of any size, gives no offsets, and starts a new message at every line that begins
+//! with "From ".
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
-/// Bytes of a header that are kept to be read.
+/// Bytes of a header that are kept.
 const MAX_HEAD: usize = 256 << 10;
 
 /// Bytes of a line that are kept.
 const MAX_LINE: usize = 8 << 10;
 
-/// What begins each message of an mbox.
+/// The beginning of each message of an mbox.
 pub const SEPARATOR: &[u8] = b"From ";
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Messages in a row, each behind a line that begins with "From ".
     Mbox,
     /// One message.
     Message,
-    /// Something that must be unpacked first.
+    /// A compressed file.
     Compressed,
     /// No mail.
     Other,
@@ -33,18 +32,18 @@ pub enum Shape {
 /// A message of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Where it begins in the file: where the one before it ends.
+    /// The offset in the file, where the message before it ends.
     pub at: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
     /// The header, or the beginning of it.
     pub head: &'a [u8],
 }
 
-/// Shows each message of a file of `size` bytes.
+/// Passes on each message of a file of `size` bytes.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the file cannot be read.
 pub fn scan(reader: &mut impl BufRead, size: u64, each: &mut dyn FnMut(Found<'_>)) -> io::Result<Shape> {
     let shape = shape(reader.fill_buf()?);
     match shape {
@@ -61,10 +60,9 @@ pub fn scan(reader: &mut impl BufRead, size: u64, each: &mut dyn FnMut(Found<'_>
     Ok(shape)
 }
 
-/// What a file that begins like this is. A message begins with a header field: `name: value`, with a name of letters,
-/// digits and dashes.
+/// The kind of a file with this beginning. A message begins with a header field: `name: value`, with a name of letters, digits and dashes.
 fn shape(begin: &[u8]) -> Shape {
-    // gzip, bzip2, xz, zstd: as archives and some mail servers pack messages.
+    // gzip, bzip2, xz, zstd: used by archives and some mail servers.
     let packed: [&[u8]; 4] = [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"];
     let name = begin.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'-').count();
     if begin.starts_with(SEPARATOR) {
@@ -114,8 +112,8 @@ fn is_blank(line: &[u8]) -> bool {
     matches!(line, b"\n" | b"\r\n")
 }
 
-/// Whether a line behind an empty one begins a message: it tells a time. Programs that quote nothing write "From the
-/// editor:" into their mboxes.
+/// Whether a line behind an empty one begins a message: it has a time of day. Programs that do not quote write "From the editor:" into
+/// their mboxes.
 fn is_separator(line: &[u8]) -> bool {
     line.starts_with(SEPARATOR)
         && line.windows(3).any(|w| w[0].is_ascii_digit() && w[1] == b':' && w[2].is_ascii_digit())
@@ -142,8 +140,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     }
 }
 
-/// A message of a file as it was delivered: in an mbox, lines that begin with "From ", behind any number of ">", got one
-/// ">" more.
+/// The delivered form of a message in a file: in an mbox, a ">" was added to each line that begins with "From " behind any number of ">".
 #[must_use]
 pub fn delivered(raw: &[u8]) -> Cow<'_, [u8]> {
     const QUOTED: &[u8] = b">From ";
@@ -164,7 +161,7 @@ mod tests {
     use super::*;
     use std::io::BufReader;
 
-    /// The messages of a file, and what is kept of their headers, read through a buffer of `capacity` bytes.
+    /// The messages of a file with the kept parts of their headers, read through a buffer of `capacity` bytes.
     fn found(text: &str, capacity: usize) -> (Shape, Vec<(String, String)>) {
         let mut all = Vec::new();
         let mut reader = BufReader::with_capacity(capacity, text.as_bytes());

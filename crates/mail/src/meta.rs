@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The charset that HTML names for itself.
+//! The charset that HTML declares.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use html5ever::{LocalName, local_name};
 use std::cell::RefCell;
 
-/// Bytes in which the name must stand, by the HTML standard (13.2.3.2).
+/// Bytes that are searched for the declaration, by the HTML standard (13.2.3.2).
 const PRESCAN: usize = 1024;
 
-/// The charset that the first `<meta>` names which names one.
+/// The charset of the first `<meta>` that declares one.
 pub(super) fn charset(html: &[u8]) -> Option<String> {
-    // Tags are ASCII, whatever the charset.
+    // Tags are ASCII in any charset.
     let start: String = html.iter().take(PRESCAN).map(|&b| char::from(b)).collect();
     let tokenizer = Tokenizer::new(Metas::default(), html5ever::tokenizer::TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -19,7 +19,7 @@ pub(super) fn charset(html: &[u8]) -> Option<String> {
     let _ = tokenizer.feed(&input);
     tokenizer.end();
     let label = tokenizer.sink.0.take();
-    // It was read as ASCII, so it cannot be in one that is not like it.
+    // The tag was readable as ASCII, so the charset cannot be UTF-16.
     label.map(
         |label| if label.to_ascii_lowercase().starts_with("utf-16") { "utf-8".to_owned() } else { label },
     )
@@ -53,7 +53,7 @@ fn named_by(tag: &Tag) -> Option<String> {
     in_content(value(local_name!("content"))?)
 }
 
-/// What stands behind `charset=` in a content type.
+/// The charset in a content type.
 fn in_content(content: &str) -> Option<String> {
     let lower = content.to_ascii_lowercase();
     let label =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The MIME tree of a message, walked within bounds.
+//! Walks the MIME tree of a message, within bounds.
 
 use super::charset;
 use super::cms;
@@ -7,21 +7,20 @@ use super::decode::{Mime, addresses, exact_fields_of, fields_of, name_and_value}
 use super::part::{File, Text, begins_html};
 use memchr::memmem;
 
-/// Parts that are told apart; what follows the last of them is shown as one attachment. Real mail has some dozens, a
-/// digest some hundreds.
+/// Separate parts; all behind the last of them are passed on as one attachment. Real mail has some dozens, a digest some hundreds.
 pub const MAX_PARTS: usize = 1000;
 
-/// Levels of multiparts and enclosed messages; what is deeper is shown as an attachment. Bounces of forwarded digests
-/// reach eight; the bound keeps the walk's recursion and its repeated scans small.
+/// Levels of multiparts and enclosed messages; deeper ones are passed on as attachments. Bounces of forwarded digests reach eight; the
+/// bound keeps the walk's recursion and its repeated scans small.
 pub const MAX_DEPTH: usize = 32;
 
-/// Header fields of an enclosed message that a reader sees, and that are therefore content.
+/// Header fields of an enclosed message that a reader sees, so that they are content.
 const SHOWN: [&[u8]; 5] = [b"from", b"to", b"cc", b"subject", b"date"];
 
-/// How the addresses begin from which mail servers send bounces.
+/// Beginnings of the addresses from which mail servers send bounces.
 const DAEMONS: [&str; 5] = ["mailer-daemon", "mail-daemon", "maildaemon", "postmaster", "microsoftexchange"];
 
-/// Is shown the content of a message, part by part, in order.
+/// Receives the content of a message, part by part, in order.
 pub trait Visitor {
     /// A text part that is not HTML, or an attached file of any text type, decoded.
     fn text(&mut self, text: Text<'_>);
@@ -29,27 +28,27 @@ pub trait Visitor {
     fn html(&mut self, html: Text<'_>);
     /// Any other part.
     fn file(&mut self, file: File<'_>);
-    /// An enclosed message begins; the values of the header fields that a reader sees, as they stand.
+    /// An enclosed message begins; `fields` are the values of the header fields that a reader sees, as written.
     fn message(&mut self, fields: &[&[u8]]);
-    /// The enclosed message that began last ends.
+    /// The innermost enclosed message ends.
     fn message_end(&mut self);
-    /// The parts of a program's report on another message follow (RFC 6522): a bounce, a receipt. `by_daemon`: its From is that
-    /// of a mail server, which a reader sees.
+    /// The parts of a program's report on another message follow (RFC 6522): a bounce, a receipt. `by_daemon`: its visible From is a mail
+    /// server's.
     fn report(&mut self, _by_daemon: bool) {}
-    /// The report that began last ends.
+    /// The innermost report ends.
     fn report_end(&mut self) {}
-    /// Parts follow of which a reader is shown one, the last that his program can show (RFC 2046, 5.1.4).
+    /// Alternative parts follow. A mail program shows the last that it can show (RFC 2046, 5.1.4).
     fn alternatives(&mut self) {}
-    /// The next of the alternatives begins; what is shown up to the next one, or to their end, belongs to it.
+    /// The next alternative begins; it extends to the next one, or to their end.
     fn alternative(&mut self) {}
-    /// The alternatives that began last end.
+    /// The innermost alternatives end.
     fn alternatives_end(&mut self) {}
 }
 
-/// Shows the content of a whole message.
+/// Passes on the content of a whole message.
 pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
     let mut walk = Walk { visitor, parts: 0, from: Vec::new() };
-    // Line ends of old machines, which mail programs take as such where there are no others.
+    // Line ends of old machines, which mail programs accept if there are no others.
     let (head, body) = split_entity(message);
     if memchr::memchr(b'\n', body).is_none() && memchr::memchr(b'\r', body).is_some() {
         let lines =
@@ -59,17 +58,17 @@ pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
     walk.entity(message, 0, Place::Message);
 }
 
-/// Where an entity stands.
+/// The place of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is a message.
+    /// A message.
     Message,
-    /// It is a part of a multipart.
+    /// A part of a multipart.
     Part,
-    /// It is a part whose type is that of a message where none is said (RFC 2046, 5.1.5).
+    /// A part of a digest, whose default type is a message (RFC 2046, 5.1.5).
     Digest,
-    /// It is a part of one that belongs together, and not the one that is shown (RFC 2387, 3.2).
-    Aside,
+    /// A part of a multipart/related that is not its root (RFC 2387, 3.2).
+    Related,
 }
 
 struct Walk<'a> {
@@ -86,7 +85,7 @@ impl Walk<'_> {
         let default = if place == Place::Digest { ("message", "rfc822") } else { ("text", "plain") };
         let media = mime.media.clone();
         let media = media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
-        mime.is_aside = place == Place::Aside && media == ("text", "html");
+        mime.is_related = place == Place::Related && media == ("text", "html");
         match (media, &mime.boundary) {
             (("multipart" | "message", _), _) if depth >= MAX_DEPTH => {
                 self.leaf(&mime, "text", "plain", body)
@@ -108,7 +107,7 @@ impl Walk<'_> {
                     self.visitor.report_end();
                 }
                 if self.parts == before {
-                    // Whatever it is called, it is shown as text: that before a delimiter that closes, or behind it.
+                    // It is shown as text, whatever its type: the text before a closing delimiter, or behind it.
                     let closed = Delimiters::new(body, boundary, true).next();
                     let text = closed.map_or(body, |closing| {
                         let before = &body[..closing.before];
@@ -148,7 +147,7 @@ impl Walk<'_> {
     fn leaf(&mut self, mime: &Mime, kind: &str, sub: &str, body: &[u8]) {
         self.parts += 1;
         let bytes = mime.encoding.decoded(body);
-        let is_attachment = mime.is_attachment || mime.is_aside;
+        let is_attachment = mime.is_attachment || mime.is_related;
         match (kind, sub) {
             // A multipart without a usable boundary is shown as text, as mail readers do.
             ("text" | "multipart", _) => {
@@ -177,10 +176,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Shows the parts of a multipart; nothing where no delimiter begins one.
+    /// Passes on the parts of a multipart; none if no delimiter begins one.
     fn multipart(&mut self, body: &[u8], boundary: &str, depth: usize, mime: &Mime) {
         let sub = mime.media.as_ref().map_or("", |(_, sub)| sub);
-        // Where no delimiter is right, those count that have text behind them.
+        // If no delimiter is valid, those with text behind them count.
         let begins =
             |is_strict| Delimiters::new(body, boundary, is_strict).any(|delimiter| !delimiter.closes);
         let mut delimiters = Delimiters::new(body, boundary, begins(true)).peekable();
@@ -206,7 +205,7 @@ impl Walk<'_> {
             };
             let place = match sub {
                 "digest" => Place::Digest,
-                "related" if !is_root() => Place::Aside,
+                "related" if !is_root() => Place::Related,
                 _ => Place::Part,
             };
             self.entity(part, depth + 1, place);
@@ -214,7 +213,7 @@ impl Walk<'_> {
     }
 }
 
-/// Joins lines that end with a blank, which is left out (RFC 3676, 4.1).
+/// Joins lines that end with a blank and removes the blank (RFC 3676, 4.1).
 fn join_lines(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -227,19 +226,19 @@ fn join_lines(text: &str) -> String {
     joined
 }
 
-/// What is not looked into.
+/// A file that is not parsed.
 fn bare(bytes: &[u8]) -> File<'_> {
     let media = ("application", "octet-stream");
     File { exact: bytes, shown: bytes, media, id: None, is_attachment: true }
 }
 
-/// Whether the author of a message is a mail server, by the names that these have in bounces (RFC 2142, 5; RFC 3464, 2.1).
+/// Whether the author of a message is a mail server, by the usual names in bounces (RFC 2142, 5; RFC 3464, 2.1).
 fn is_of_daemon(from: &[u8]) -> bool {
     let authors = addresses(&[b"From: ", from].concat());
     authors.iter().any(|author| DAEMONS.iter().any(|name| author.starts_with(name)))
 }
 
-/// The value of the first field of that name, or nothing.
+/// The value of the first field with that name, or nothing.
 fn first_value<'a>(head: &'a [u8], wanted: &[u8]) -> &'a [u8] {
     let mut fields = fields_of(head).filter_map(name_and_value);
     fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map_or(&[], |(_, value)| value)
@@ -247,7 +246,7 @@ fn first_value<'a>(head: &'a [u8], wanted: &[u8]) -> &'a [u8] {
 
 /// A delimiter line of a multipart.
 struct Delimiter {
-    /// End of what stands before it: the line end in front belongs to the delimiter (RFC 2046, 5.1.1).
+    /// The end of the text before it: the line end in front belongs to the delimiter (RFC 2046, 5.1.1).
     before: usize,
     /// Start of the line after it.
     after: usize,
@@ -256,7 +255,7 @@ struct Delimiter {
 
 struct Delimiters<'a> {
     body: &'a [u8],
-    /// Whether nothing but blanks may stand behind a delimiter.
+    /// Whether only blanks may stand behind a delimiter.
     is_strict: bool,
     finder: memmem::Finder<'static>,
     needle: usize,
@@ -307,14 +306,14 @@ impl Iterator for Delimiters<'_> {
     }
 }
 
-/// Header block and body of an entity. The block keeps the line end of its last field; the empty line goes to neither. A line that is
-/// no field begins the body, too, unless fields of MIME follow it before the first empty line.
+/// Header block and body of an entity. The block keeps the line end of its last field; the empty line belongs to neither. A line that is no
+/// field also begins the body, unless MIME fields follow it before the first empty line.
 pub(super) fn split_entity(entity: &[u8]) -> (&[u8], &[u8]) {
     let (end, after) = header_end(entity).unwrap_or((entity.len(), entity.len()));
     (&entity[..end], &entity[after..])
 }
 
-/// The same of a part: one in which no line ends the header has its body behind the last field of MIME.
+/// The same of a part. If no line ends its header, the body begins behind the last MIME field.
 fn split_part(part: &[u8]) -> (&[u8], &[u8]) {
     let (end, after) = header_end(part).unwrap_or_else(|| {
         let fields = exact_fields_of(part);
@@ -328,7 +327,7 @@ fn split_part(part: &[u8]) -> (&[u8], &[u8]) {
     (&part[..end], &part[after..])
 }
 
-/// Where the header ends and where the body begins; `None` where all lines are fields.
+/// The end of the header and the start of the body; `None` if all lines are fields.
 fn header_end(entity: &[u8]) -> Option<(usize, usize)> {
     let (mut at, mut ended) = (0, None);
     loop {
@@ -341,7 +340,7 @@ fn header_end(entity: &[u8]) -> Option<(usize, usize)> {
         }
         let next = entity.len() - after_line(line).len();
         if ended.is_none() && !is_field(&entity[at..next], at == 0) {
-            // Nothing is a field behind the delimiter of a part.
+            // No field follows the delimiter of a part.
             if line.starts_with(b"--") {
                 return Some((at, at));
             }
@@ -363,13 +362,13 @@ fn is_field(line: &[u8], is_first: bool) -> bool {
     is_named || line.starts_with(b">From ") || line.starts_with(b"From ")
 }
 
-/// Whether a field says how to read a part.
+/// Whether a field describes how to read a part.
 fn is_of_mime(field: &[u8]) -> bool {
     field.get(..b"content-".len()).is_some_and(|name| name.eq_ignore_ascii_case(b"content-"))
         && is_field(field, false)
 }
 
-/// What follows the first line.
+/// The bytes behind the first line.
 pub(super) fn after_line(bytes: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', bytes).map_or(&[], |i| &bytes[i + 1..])
 }
@@ -378,7 +377,7 @@ pub(super) fn after_line(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Writes down what is shown, one line each.
+    /// Records the calls, a line each.
     #[derive(Default)]
     struct Script(Vec<String>);
 
@@ -443,7 +442,7 @@ mod tests {
         let parts =
             |body: &str| script(&format!("Content-Type: multipart/mixed; boundary=b\n\n{body}\n--b--"));
         assert_eq!(parts("--b x\n\none\n--b y"), ["text one", "text "]);
-        // A header that does not end.
+        // A header without an end.
         let html = "Content-Type: text/html";
         assert_eq!(parts(&format!("--b\n{html}\none two: three")), ["html one two: three"]);
         assert_eq!(parts(&format!("--b\n{html}\nNote: one\nmore: two")), ["html Note: one\r\nmore: two"]);
@@ -463,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_that_belong_together_is_shown() {
+    fn the_root_of_related_parts_is_shown() {
         let related = |kind: &str, parts: &[&str]| {
             let parts: String =
                 parts.iter().map(|part| format!("--b\nContent-Type: text/html\n{part}\n")).collect();

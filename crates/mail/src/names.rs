@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the elements of HTML are by their names and attributes.
+//! Properties of HTML elements by their names and attributes.
 
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
@@ -25,8 +25,8 @@ pub(super) fn is_void(name: &LocalName) -> bool {
     )
 }
 
-/// Elements that end where the next of the same name begins.
-pub(super) fn closes_its_like(name: &LocalName) -> bool {
+/// Whether the next element of the same name ends it.
+pub(super) fn closes_same_name(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("p")
@@ -40,8 +40,8 @@ pub(super) fn closes_its_like(name: &LocalName) -> bool {
     )
 }
 
-/// Elements before which a paragraph ends, though its end tag is left out (HTML standard, 13.2.6.4.7). A table does not in the pages of old
-/// that mail has.
+/// Whether a paragraph without an end tag ends before it (HTML standard, 13.2.6.4.7). Before a table it does not, in the old pages that
+/// mail has.
 pub(super) fn closes_paragraph(name: &LocalName) -> bool {
     is_block(name)
         && !matches!(
@@ -56,8 +56,8 @@ pub(super) fn closes_paragraph(name: &LocalName) -> bool {
         )
 }
 
-/// Elements in which others of the name of an outer one may stand.
-pub(super) fn holds_its_own(name: &LocalName) -> bool {
+/// Elements that may hold another element of an outer one's name.
+pub(super) fn may_nest(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("table")
@@ -122,7 +122,7 @@ pub(super) fn is_block(name: &LocalName) -> bool {
     )
 }
 
-/// Elements that stand in a line like a large letter.
+/// Elements that are laid out like a large letter.
 fn is_replaced(name: &LocalName) -> bool {
     matches!(
         *name,
@@ -143,8 +143,7 @@ fn is_replaced(name: &LocalName) -> bool {
     )
 }
 
-/// Whether a word ends at a tag. It goes on behind all that takes no place: tags that nobody knows, fields that are hidden, pictures of
-/// no size.
+/// Whether a word ends at a tag. It continues behind tags that take no place: unknown tags, hidden fields, pictures of no size.
 pub(super) fn ends_word(tag: &Tag) -> bool {
     let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
     let is_none = |name| value(name).is_some_and(|v| v.strip_suffix("px").unwrap_or(v).parse() == Ok(0));
@@ -156,8 +155,8 @@ pub(super) fn ends_word(tag: &Tag) -> bool {
     }
 }
 
-/// Whether browsers never show the content of an element: it is for programs, or stands where something else is shown. Mail programs run no
-/// script, so they show that of a canvas.
+/// Whether browsers never show the content of an element: it is for programs, or a substitute for content that is shown. Mail programs run
+/// no script, so they show that of a canvas.
 pub(super) fn is_never_shown(tag: &Tag) -> bool {
     let has = |name: LocalName| tag.attrs.iter().any(|a| a.name.local == name);
     match tag.name {
@@ -172,7 +171,7 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("progress")
         | local_name!("meter")
         | local_name!("rp")
-        // Of drawings and formulas: what is drawn elsewhere, or said of them.
+        // In drawings and formulas: definitions and descriptions.
         | local_name!("defs")
         | local_name!("symbol")
         | local_name!("desc")
@@ -183,14 +182,14 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("annotation")
         | local_name!("annotation-xml")
         | local_name!("mphantom") => true,
-        // Without anything to show in their place, they are.
+        // An object without data shows its content instead.
         local_name!("object") => has(local_name!("data")),
         local_name!("dialog") => !has(local_name!("open")),
         _ => tag.attrs.iter().any(|a| &*a.name.local == "popover"),
     }
 }
 
-/// Parts of a table, which are as large as what is in them.
+/// Parts of a table, which are as large as their content.
 pub(super) fn is_of_table(name: &LocalName) -> bool {
     matches!(
         *name,
@@ -205,7 +204,7 @@ pub(super) fn is_of_table(name: &LocalName) -> bool {
     )
 }
 
-/// Whether an element is folded up, or what stays of one that is; none for all others.
+/// Whether an element is folded, or is the visible part of a folded one; `None` for all others.
 pub(super) fn is_folded(tag: &Tag) -> Option<bool> {
     match tag.name {
         local_name!("details") => {
@@ -216,13 +215,13 @@ pub(super) fn is_folded(tag: &Tag) -> Option<bool> {
     }
 }
 
-/// Whether the letters of an element are read from right to left, whatever they are; none for all that say nothing of it.
+/// Whether the letters of an element are forced to read from right to left; `None` if it does not decide.
 pub(super) fn is_override(tag: &Tag) -> Option<bool> {
     let direction = tag.attrs.iter().find(|a| a.name.local == local_name!("dir"))?;
     (tag.name == local_name!("bdo")).then(|| direction.value.trim().eq_ignore_ascii_case("rtl"))
 }
 
-/// Quotes of an answered message, as mail programs mark them, or announce them: many give a quote no mark.
+/// Whether an element quotes an answered message, by the marks of mail programs or an announcing line: many quotes have no mark.
 pub(super) fn is_quote(tag: &Tag, is_announced: bool) -> bool {
     if tag.name == local_name!("blockquote") && is_announced {
         return true;

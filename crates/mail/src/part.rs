@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The parts of a message, as they are shown to a visitor.
+//! The parts of a message, as a visitor gets them.
 
 /// A text or HTML part.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
-    /// Its characters, decoded strictly: what is invalid in its transfer encoding or charset stays as it stands. So two texts never
-    /// become one. `body/1` is made of these.
+    /// Its characters, decoded strictly: bytes that are invalid in its transfer encoding or charset are kept, so that different texts stay
+    /// different. `body/1` is made of these.
     pub exact: &'a str,
-    /// Its characters as mail programs show them: what is invalid is skipped or replaced. In nearly all mail the same as
-    /// `exact`, in the same place in memory.
+    /// Its characters as mail programs show them: invalid bytes are skipped or replaced. In nearly all mail the same as `exact`, in the
+    /// same memory.
     pub shown: &'a str,
     /// The second half of its type, in lower case: `plain`, `html`, `calendar`.
     pub subtype: &'a str,
-    /// Whether it is not shown in its place: it is to be stored (Content-Disposition), or is HTML in a `multipart/related` and not its root.
+    /// Whether it is not shown inline: a file by its Content-Disposition, or HTML in a `multipart/related` that is not its root.
     pub is_attachment: bool,
 }
 
@@ -23,8 +23,8 @@ impl Text<'_> {
         std::ptr::eq(self.exact, self.shown) || self.exact == self.shown
     }
 
-    /// Whether it is read as HTML: it is called so, attached or not, or begins like it. Mail programs and those that open
-    /// attached files look at the beginning.
+    /// Whether it is read as HTML, attached or not, by its type or its beginning. Mail programs and those that open attached files look at
+    /// the beginning.
     #[must_use]
     pub fn is_html(&self) -> bool {
         self.subtype == "html" || begins_html(self.shown.as_bytes())
@@ -44,15 +44,15 @@ pub(super) fn begins_html(text: &[u8]) -> bool {
 /// A part that is neither text nor HTML.
 #[derive(Debug, Clone, Copy)]
 pub struct File<'a> {
-    /// Its bytes, with the transfer encoding taken off if they are valid in it.
+    /// Its bytes, decoded if they are valid in the transfer encoding.
     pub exact: &'a [u8],
-    /// Its bytes as mail programs read them: what is invalid in the transfer encoding is skipped.
+    /// Its bytes as mail programs read them: without bytes that are invalid in the transfer encoding.
     pub shown: &'a [u8],
     /// Its type in lower case, such as `image` and `png`.
     pub media: (&'a str, &'a str),
-    /// Its Content-ID without angle brackets: HTML names it by this (`cid:`).
+    /// Its Content-ID without angle brackets, by which HTML refers to it (`cid:`).
     pub id: Option<&'a str>,
-    /// Whether it is to be stored and not shown (Content-Disposition).
+    /// Whether it is for storing, not for showing (Content-Disposition).
     pub is_attachment: bool,
 }
 

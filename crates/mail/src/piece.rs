@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What HTML is taken apart into.
+//! The pieces of HTML.
 
 /// A piece of an HTML part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Characters that a reader sees, with references such as `&amp;` resolved. A word may come in several pieces.
     Text(&'a str),
-    /// The same, of a message that is answered.
+    /// The same, of an answered message.
     Quoted(&'a str),
-    /// Characters that the style of their element keeps from being seen.
+    /// Characters that the style of their element hides.
     Hidden(&'a str),
     /// The target of a link, form or remote picture.
     Target(&'a str),
-    /// A picture that is shown; if it is remote, its [`Target`](Self::Target) came before it.
+    /// A visible picture; if it is remote, its [`Target`](Self::Target) came before it.
     Picture {
-        /// Where it is: an address, or another part of the message by its Content-ID (`cid:`).
+        /// Its place: an address, or another part of the message by its Content-ID (`cid:`).
         source: &'a str,
-        /// How wide and high its element says it is, in pixels.
+        /// Width and height in its element, in pixels.
         size: (Option<u32>, Option<u32>),
     },
     /// A word ends here: a line break, or the edge of a paragraph, cell or picture.
@@ -25,27 +25,27 @@ pub enum Piece<'a> {
     Start {
         /// Its name in lower case.
         name: &'a str,
-        /// The address that a click on it opens (`a`, `area`), its form sends to (`form`), or relative links begin from (`base`); none
-        /// where the element is not displayed.
+        /// The address that a click on it opens (`a`, `area`), that its form sends to (`form`), or that relative links start from (`base`);
+        /// `None` if the element is not displayed.
         link: Option<&'a str>,
     },
     /// The end tag of an element of this name, in lower case; elements may also end without one.
     End(&'a str),
-    /// Boxes follow, up to the [end](Self::BoxesEnd) of these, which stand in another order than they are written: by their
-    /// [numbers](Self::Box), and then by their place in the text, or all of it the other way round.
+    /// Boxes follow, up to their [end](Self::BoxesEnd), whose visual order differs from source order: by their [numbers](Self::Box) and
+    /// then by source order, or all of that reversed.
     Boxes {
-        /// The last comes first.
+        /// Whether the last comes first.
         reversed: bool,
     },
-    /// One of these begins.
+    /// An inner box begins.
     Box {
-        /// Those with a lower number come before it.
+        /// Boxes with a lower number come before it.
         order: i16,
     },
-    /// The boxes that began last end. At the end of a page this is left out.
+    /// The innermost boxes end. Left out at the end of a page.
     BoxesEnd,
-    /// Characters behind the start tag of a title, style sheet or script that is never closed, read as if that tag were not
-    /// there. Programs by the HTML standard show nothing of it, others do.
+    /// Characters behind the start tag of a title, style sheet or script that is never closed, read as if that tag were missing. Programs
+    /// that follow the HTML standard show none of it, others do.
     Swallowed(&'a str),
     /// The target of a link in such a place.
     SwallowedTarget(&'a str),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Large providers of mail, in whose domains anybody can have an address.
+//! Large mail providers, in whose domains anybody can have an address.
 
 /// Their names in all countries.
 const NAMES: [&str; 9] =
@@ -40,7 +40,7 @@ const DOMAINS: [&str; 31] = [
     "zoho.com",
 ];
 
-/// Whether anybody can have an address in this registered domain, so that two with one have nothing in common. In small letters.
+/// Whether anybody can have an address in this registered domain (in small letters), so that users of it have nothing in common.
 #[must_use]
 pub fn is_of_provider(domain: &str) -> bool {
     let (first, rest) = domain.split_once('.').unwrap_or_default();

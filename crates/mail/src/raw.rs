@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A message as it came: the few header fields that matter, and the body.
+//! A received message: its few needed header fields, and the body.
 
 use super::decode::{self, Correspondents, Fields};
 use super::mime::{self, Visitor};
 
-/// Bytes of body that are kept. Postfix takes 10 MB by default and sites that raise it stay near 25 to 50 MB; what is
-/// larger is never sent in bulk, and many such messages at once must not exhaust the machine.
+/// Bytes of body that are kept. Postfix accepts 10 MB by default, and sites that raise it stay near 25 to 50 MB. Larger messages are never
+/// bulk, and many of them at once must not exhaust the machine.
 pub const MAX_BODY: usize = 32 << 20;
 
-/// Bytes of the header as it came, for those who verify signatures over it.
+/// Bytes of the original header, for verifying signatures over it.
 pub const MAX_HEADERS: usize = 256 << 10;
 
-/// The header fields that say how to read the body or who sent it; all others are dropped on arrival, so that neither
-/// their number nor their content matters. With each the bytes of all such fields that are kept: who writes more has those, and gets
-/// around no verdict by it. Postfix cuts each field at 100 KiB; those that matter are a few hundred bytes.
+/// The header fields needed to read the body or to identify the sender, each with the bytes kept of all fields of its name; all others are
+/// dropped on arrival, so that neither their number nor their content matters. A sender who writes more loses the rest and gains nothing by
+/// it. Postfix truncates each field at 100 KiB; needed fields are a few hundred bytes.
 const KEPT: [(&str, usize); 6] = [
     ("content-type", 32 << 10),
     ("content-transfer-encoding", 4 << 10),
@@ -23,17 +23,16 @@ const KEPT: [(&str, usize); 6] = [
     ("message-id", 8 << 10),
 ];
 
-/// What others say of a message, and who signed it. Only the first of these fields are kept: what mail servers write stands above
-/// what the sender wrote.
+/// Fields with claims of others about a message. Only the first of these are kept: mail servers write theirs above the sender's.
 const CLAIMS: [&str; 2] = ["authentication-results", "dkim-signature"];
 
-/// So many of each; mail servers write a few, and verify a few signatures.
+/// Kept fields of each name; mail servers write a few, and verify a few signatures.
 const MAX_CLAIMS: usize = 20;
 
 /// Bytes of such a field; a signature with a key of 4,096 bits takes 1 to 2 KiB.
 const MAX_CLAIM: usize = 4 << 10;
 
-/// Fields with the addresses of others. The first of each is kept, and of that the beginning.
+/// Fields with others' addresses. The first of each is kept, from its beginning.
 const ADDRESSES: [&str; 3] = ["reply-to", "to", "cc"];
 
 /// Bytes of such a field, some hundred addresses.
@@ -47,25 +46,25 @@ pub enum TooLarge {
     Body,
 }
 
-/// A message under construction, and complete once its last body chunk was added.
+/// A message under construction; complete after its last body chunk.
 #[derive(Debug, Clone, Default)]
 pub struct RawMessage {
     /// The kept header fields, the empty line once the body began, and the body.
     bytes: Vec<u8>,
-    /// Where the body begins; 0 until it did.
+    /// Where the body begins; 0 before that.
     body: usize,
     over: Option<TooLarge>,
-    /// Bytes of each of [`KEPT`].
+    /// Bytes kept of each of [`KEPT`].
     kept: [usize; KEPT.len()],
-    /// Of each of [`CLAIMS`], how many came.
+    /// Number of fields received of each of [`CLAIMS`].
     claims: [usize; CLAIMS.len()],
-    /// Of each of [`ADDRESSES`], whether it came.
+    /// Whether a field of each of [`ADDRESSES`] was received.
     addresses: [bool; ADDRESSES.len()],
-    /// All header fields as they came, where signatures over them may be verified.
+    /// All original header fields, if signatures over them may be verified.
     exact: Option<Exact>,
 }
 
-/// Header fields as they came, each with its line end; longer ones than [`MAX_HEADERS`] together are not kept.
+/// Original header fields, each with its line end; none if they exceed [`MAX_HEADERS`] together.
 #[derive(Debug, Clone, Default)]
 struct Exact {
     bytes: Vec<u8>,
@@ -74,7 +73,7 @@ struct Exact {
 
 impl Exact {
     fn add(&mut self, name: &[u8], value: &[u8]) {
-        // Mail servers hand on the lines of a folded field without the first half of their line ends.
+        // Mail servers pass the lines of a folded field without the CR of their line ends.
         let value = value.strip_suffix(b"\n").unwrap_or(value);
         let value = value.strip_suffix(b"\r").unwrap_or(value);
         if self.is_over || self.bytes.len() + name.len() + 2 * value.len() > MAX_HEADERS {
@@ -98,7 +97,7 @@ impl RawMessage {
         Self::default()
     }
 
-    /// An empty message that keeps its header as it comes, too.
+    /// An empty message that also keeps its original header.
     #[must_use]
     pub fn exact() -> Self {
         Self { exact: Some(Exact::default()), ..Self::default() }
@@ -112,7 +111,7 @@ impl RawMessage {
         Self::new().fill(raw)
     }
 
-    /// The same with its header as it is, too.
+    /// The same, keeping its original header.
     ///
     /// # Errors
     /// The same.
@@ -133,17 +132,17 @@ impl RawMessage {
         message.over.map_or(Ok(message), Err)
     }
 
-    /// Adds a header field, in order: its value with the blank behind the colon, if there is one. Values may have folded lines.
+    /// Adds a header field, in order; `value` includes the blank behind the colon, and may have folds.
     pub fn header(&mut self, name: &[u8], value: &[u8]) {
         if let Some(exact) = &mut self.exact {
             exact.add(name, value);
         }
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-        // Whoever removes forged ones looks for the plain name: one with a blank behind it is another.
+        // Programs that remove forged fields search for the plain name: a name with a blank behind it is another one.
         if let Some(claim) = CLAIMS.iter().position(|claim| is(claim)) {
             self.claims[claim] += 1;
             if self.claims[claim] <= MAX_CLAIMS {
-                // What is too long stays as one that cannot be read: without it, one below would seem to be on top.
+                // A field that is too long stays as an unreadable one: otherwise the one below would seem to be on top.
                 self.keep(name, if value.len() <= MAX_CLAIM { value } else { b"" });
             }
             return;
@@ -163,13 +162,13 @@ impl RawMessage {
         if room > 0 {
             let value = value.trim_ascii();
             let value = &value[..value.len().min(room)];
-            // An empty field takes room, too: their number is bounded.
+            // An empty field takes room, too: the number of fields is bounded.
             self.kept[field] = KEPT[field].1.min(self.kept[field] + value.len() + name.len() + 4);
             self.keep(name, value);
         }
     }
 
-    /// Adds the beginning of a field of addresses, up to a comma.
+    /// Adds the beginning of an address field, up to a comma.
     fn keep_addresses(&mut self, name: &[u8], value: &[u8]) {
         let value = match value.get(..MAX_ADDRESSES) {
             Some(beginning) => &value[..memchr::memrchr(b',', beginning).unwrap_or(0)],
@@ -178,7 +177,7 @@ impl RawMessage {
         self.keep(name, value);
     }
 
-    /// Adds a field that matters.
+    /// Adds a needed field.
     fn keep(&mut self, name: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(b": ");
@@ -186,7 +185,7 @@ impl RawMessage {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// Adds a piece of the body; pieces may end anywhere. Past [`MAX_BODY`] they are dropped.
+    /// Adds a piece of the body; pieces may end anywhere. Past [`MAX_BODY`] the body is dropped.
     pub fn body(&mut self, chunk: &[u8]) {
         if self.body == 0 {
             self.bytes.extend_from_slice(b"\r\n");
@@ -202,7 +201,7 @@ impl RawMessage {
         }
     }
 
-    /// The bound that this message is over, if any. Its content is then incomplete and must not be judged.
+    /// The bound that this message exceeds, if any. Its content is incomplete then and must not be judged.
     #[must_use]
     pub const fn over(&self) -> Option<TooLarge> {
         self.over
@@ -214,14 +213,14 @@ impl RawMessage {
         self.bytes.len() + self.exact.as_ref().map_or(0, |exact| exact.bytes.len())
     }
 
-    /// All header fields as they came, with CRLF as line ends and without the empty line at the end; none where they were not kept,
-    /// or are longer than [`MAX_HEADERS`] together.
+    /// All original header fields, with CRLF line ends and without the empty line at the end; `None` if they were not kept or exceed
+    /// [`MAX_HEADERS`].
     #[must_use]
     pub fn exact_header(&self) -> Option<&[u8]> {
         self.exact.as_ref().filter(|exact| !exact.is_over).map(|exact| &*exact.bytes)
     }
 
-    /// The body as it came.
+    /// The original body.
     #[must_use]
     pub fn exact_body(&self) -> &[u8] {
         if self.body == 0 { &[] } else { &self.bytes[self.body..] }
@@ -233,19 +232,19 @@ impl RawMessage {
         self.len() == 0
     }
 
-    /// Sender, list and message id as the header says.
+    /// Sender, list and message id from the header.
     #[must_use]
     pub fn fields(&self) -> Fields {
         Fields::of(mime::split_entity(&self.bytes).0)
     }
 
-    /// Who writes to whom as the header says: the addresses of From, Reply-To, and the first To and Cc.
+    /// The addresses in From, Reply-To, and the first To and Cc.
     #[must_use]
     pub fn correspondents(&self) -> Correspondents {
         Correspondents::of(mime::split_entity(&self.bytes).0)
     }
 
-    /// Shows the content to `visitor`, in the order of the message.
+    /// Passes the content to `visitor`, in the order of the message.
     pub fn visit(&self, visitor: &mut dyn Visitor) {
         mime::walk(&self.bytes, visitor);
     }
@@ -256,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_whatever_stands_around_them() {
+    fn fields_are_found_in_any_form() {
         let raw =
             b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
                     List-Id: News <news.Example.org>\r\nMessage-ID: <1@x>\r\nSubject: a\r\n b\r\n\r\nbody";
@@ -268,7 +267,7 @@ mod tests {
         assert_eq!(RawMessage::from_bytes(&lf).unwrap().fields(), fields);
     }
 
-    /// What a verifier of signatures needs.
+    /// A verifier of signatures needs this.
     #[test]
     fn an_exact_message_is_as_it_came() {
         let mut message = RawMessage::exact();
@@ -314,7 +313,7 @@ mod tests {
             message.header(b"Received", &[b'x'; 100]);
         }
         assert!(message.is_empty() && message.over().is_none());
-        // Who writes too much of one field loses what is behind it of that field, and nothing else.
+        // A sender who writes too much of one field loses the rest of that field, and nothing else.
         let all = KEPT.iter().map(|(name, _)| *name).chain(CLAIMS).chain(ADDRESSES);
         for name in all.clone() {
             message.header(name.as_bytes(), b"first@example.org");

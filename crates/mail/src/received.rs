@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a Received field says of the client that a mail server took a message from. Every mail server writes it in its own way.
+//! Received fields, in which a mail server describes its client. Every mail server has another form.
 
 use std::net::IpAddr;
 
-/// One mail server's line.
+/// The field of one mail server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The mail server that wrote it, in lower case; empty where it does not say.
+    /// The mail server that wrote it, in lower case; empty if not given.
     pub by: String,
     /// The address of its client.
     pub client: Option<IpAddr>,
-    /// What that client called itself.
+    /// The name that the client gave (HELO).
     pub helo: Option<String>,
 }
 
 impl Received {
-    /// Reads the value of a Received field. What the client called itself is not taken for its address. It stands behind `from`, or, with
-    /// Exim and qmail, marked in a comment.
+    /// Reads the value of a Received field. The client's own name is not taken for its address. The name is behind `from`, or, with Exim
+    /// and qmail, marked in a comment.
     #[must_use]
     pub fn of(value: &str) -> Self {
         let mut received = Self::default();
         let (mut depth, mut is_by, mut literal) = (0usize, false, None);
-        let (mut before, mut said, mut marked) = ("", None, None);
+        let (mut before, mut named, mut marked) = ("", None, None);
         for word in words(value) {
             let last = std::mem::replace(&mut before, word);
-            if depth == 0 && said.is_none() && last.eq_ignore_ascii_case("from") {
-                said = Some(word);
+            if depth == 0 && named.is_none() && last.eq_ignore_ascii_case("from") {
+                named = Some(word);
             } else if depth > 0 && marked.is_none() {
                 marked = marked_helo(last, word);
             }
@@ -38,19 +38,19 @@ impl Received {
                     break;
                 }
                 _ if word.eq_ignore_ascii_case("by") => is_by = true,
-                // Exim has the address itself outside of comments, where others have what the client said.
+                // Exim writes the address itself outside comments, where others write the client's name.
                 _ if word.starts_with('[') => literal = address(word).or(literal),
                 _ => (),
             }
         }
         received.client = received.client.or(literal).map(|ip| ip.to_canonical());
-        let is_said = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
-        received.helo = marked.or(said).filter(is_said).map(str::to_owned);
+        let is_helo = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
+        received.helo = marked.or(named).filter(is_helo).map(str::to_owned);
         received
     }
 }
 
-/// Pieces between white space, and parentheses for themselves.
+/// Pieces between white space; parentheses are separate pieces.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     let pieces = value.split_inclusive(['(', ')']).flat_map(|piece| {
         let is_mark = piece.ends_with(['(', ')']);
@@ -60,15 +60,15 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
     pieces.filter(|word| !word.is_empty())
 }
 
-/// What a client called itself, where a comment has it as `helo=NAME` (Exim) or `HELO NAME` (qmail).
+/// The client's name in a comment, as `helo=NAME` (Exim) or `HELO NAME` (qmail).
 fn marked_helo<'a>(last: &str, word: &'a str) -> Option<&'a str> {
     let is_name = |name: &str| !matches!(name, "" | "(" | ")");
     let at = word.find('=').filter(|&at| word[..at].eq_ignore_ascii_case("helo"));
-    let told = if last.eq_ignore_ascii_case("helo") { Some(word) } else { at.map(|at| &word[at + 1..]) };
-    told.filter(|name| is_name(name))
+    let name = if last.eq_ignore_ascii_case("helo") { Some(word) } else { at.map(|at| &word[at + 1..]) };
+    name.filter(|name| is_name(name))
 }
 
-/// An address, maybe in brackets. `helo=` is what the client said.
+/// An address, maybe in brackets. `helo=` marks a name.
 fn address(word: &str) -> Option<IpAddr> {
     let word = word.trim_end_matches([';', ',']);
     let word = word.strip_prefix('[').map_or(word, |rest| rest.split(']').next().unwrap_or(rest));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_servers_say_it_in_their_own_ways() {
+    fn forms_of_many_mail_servers_are_read() {
         let lines = [
             ("me", "from me (client.example [192.0.2.7])\n\tby MX.test (Postfix) with ESMTP id 4ID; Sat"),
             ("[198.51.100.1]", "from [198.51.100.1] (unknown [192.0.2.7]) by mx.test (Postfix)"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_has_nothing() {
+    fn fields_without_a_client_have_none() {
         for line in
             ["", "by mx.test (Postfix, from userid 0) id 4ID", "from (((", "from [", ")))) by", "from a (b"]
         {
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!((found.client, found.helo), (None, None), "{line}");
         }
         assert_eq!(Received::of("by mx.test (Postfix, from userid 0)").by, "mx.test");
-        // The server's own address is behind the "by".
+        // The server's own address is behind "by".
         assert_eq!(Received::of("from me by mx.test ([192.0.2.1])").client, None);
     }
 }

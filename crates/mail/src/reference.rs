@@ -3,12 +3,12 @@
 
 use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 
-/// What stands where an ampersand stands.
+/// The meaning of an ampersand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reference {
-    /// No reference: the ampersand is one.
+    /// No reference, but the ampersand itself.
     None,
-    /// One or two characters, and zeros in the place of others, by so many bytes.
+    /// One or two characters (a zero for no second one), written in this many bytes.
     To {
         /// The characters.
         chars: [char; 2],
@@ -17,7 +17,7 @@ pub(super) enum Reference {
     },
 }
 
-/// Reads what begins with an ampersand; `None` if it ends too early to tell.
+/// Reads a reference at its ampersand; `None` if the text ends too early to decide.
 pub(super) fn reference(rest: &[u8], in_attribute: bool) -> Option<Reference> {
     match rest.get(1)? {
         b'#' => number(rest),
@@ -48,13 +48,13 @@ fn number(rest: &[u8]) -> Option<Reference> {
     Some(Reference::To { chars: [c, '\0'], length })
 }
 
-/// Bytes of the longest name, and more.
+/// More bytes than the longest name has.
 const LONGEST: usize = 40;
 
 fn name(rest: &[u8], in_attribute: bool) -> Option<Reference> {
     let known = |end: usize| str::from_utf8(&rest[1..end]).ok().and_then(|name| NAMED_ENTITIES.get(name));
     let is_letter = |at: usize| rest.get(at).map(u8::is_ascii_alphanumeric);
-    // Nearly all names end with a semicolon, and no name goes on behind it.
+    // Nearly all names end with a semicolon, and no name continues behind it.
     let mut end = 1;
     while end < LONGEST && is_letter(end)? {
         end += 1;
@@ -64,7 +64,7 @@ fn name(rest: &[u8], in_attribute: bool) -> Option<Reference> {
     {
         return Some(to(found, end + 1));
     }
-    // The longest beginning that is a name. The table has beginnings of names as well.
+    // The longest prefix that is a name. The table also has prefixes of names.
     let (mut longest, mut at) = (None, 2);
     while at <= rest.len()
         && let Some(&found) = known(at)

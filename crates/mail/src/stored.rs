@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message tells that was delivered and kept: when it came, by whose envelope, and what it is about.
+//! Data from the header of a delivered message: arrival, envelope and subject.
 
 use super::decode::{fields_of, name_and_value, subject};
 use super::mime;
@@ -9,26 +9,26 @@ use mail_parser::DateTime;
 /// Bytes of a field's value that are read; a Received field takes some hundreds.
 const MAX_VALUE: usize = 4 << 10;
 
-/// Received fields that are read; a message has one for each mail server that it went through.
+/// Received fields that are read; a message has one for each mail server on its way.
 const MAX_RECEIVED: usize = 30;
 
-/// What the header says that a mail server and the sender's program wrote.
+/// Header data written by mail servers and the sender's program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// When it came, in seconds since 1970: the date of the first Received field, or else that of the Date field.
+    /// Arrival in seconds since 1970: the date of the first Received field, or else of the Date field.
     pub time: Option<u64>,
-    /// The envelope sender that the last mail server wrote down; empty for the null sender.
+    /// The envelope sender written by the last mail server; empty for the null sender.
     pub return_path: Option<String>,
-    /// The envelope recipient that the last mail server wrote down.
+    /// The envelope recipient written by the last mail server.
     pub delivered_to: Option<String>,
-    /// What its mail servers say of their clients, the last one first.
+    /// The clients of its mail servers, as these describe them, the last first.
     pub received: Vec<Received>,
-    /// The Subject in plain text; it may hold any character.
+    /// The Subject in plain text; it may contain any character.
     pub subject: String,
 }
 
 impl Stored {
-    /// Reads the header of a whole message, or what there is of it. An mbox `From ` line in front is ignored.
+    /// Reads the header of a message, whole or truncated. Ignores an mbox `From ` line in front.
     #[must_use]
     pub fn of(raw: &[u8]) -> Self {
         let mut stored = Self::default();
@@ -56,7 +56,7 @@ impl Stored {
     }
 }
 
-/// The values of all fields of this name in the header of a whole message, as they stand, cut short.
+/// The values of all fields of this name in the header of a whole message, as written, truncated.
 pub fn values<'a>(raw: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let fields = fields_of(head(raw)).filter_map(name_and_value);
     let of_name = fields.filter(move |(other, _)| other.eq_ignore_ascii_case(name.as_bytes()));
@@ -77,7 +77,7 @@ fn address(value: &[u8]) -> String {
     text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(&text).to_owned()
 }
 
-/// A date as RFC 5322 writes it, after 1970.
+/// A date in the format of RFC 5322, after 1970.
 fn time(value: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(cut(value)).replace(['\r', '\n'], " ");
     let date = DateTime::parse_rfc822(text.trim()).filter(DateTime::is_valid)?;
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_received_says_when() {
+    fn the_first_received_has_the_time() {
         let raw = b"From x Sat Nov 21 10:00:00 2026\nReturn-Path: <Bounce@Example.org>\nDelivered-To: user@example.net\n\
                     Received: from a (a [192.0.2.1]) by mx; with; SMTP;\n\tSat, 21 Nov 2026 11:00:05 +0100 (CET)\n\
                     Received: from b by a; Fri, 20 Nov 2026 10:00:00 +0000\nDate: Thu, 1 Jan 2099 00:00:00 +0000\n\
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_the_date_does() {
+    fn without_received_the_date_has_the_time() {
         let time = |text: &str| Stored::of(text.as_bytes()).time;
         assert_eq!(time("Date: Sat, 21 Nov 2026 10:00:05 GMT\n\n"), Some(1_795_255_205));
         assert_eq!(time("Received: by mx\nDate: 21 Nov 2026 10:00:05 +0000\n\n"), Some(1_795_255_205));

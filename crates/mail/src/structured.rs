@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Values of structured header fields (RFC 2045, 5.1; RFC 2231): a word and parameters, with comments and blanks anywhere, and
-//! what mail programs take of those that are broken.
+//! Values of structured header fields (RFC 2045, 5.1; RFC 2231): a word and parameters, with comments and blanks anywhere. Broken values
+//! are read as mail programs do.
 
-/// Parameters of a field that are read; more are none of mail.
+/// The most parameters that are read; mail has fewer.
 const MAX_PARAMETERS: usize = 64;
 
 /// A field such as `text/html (yes); charset="utf-8"`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Structured {
-    /// What stands before the parameters, in lower case.
+    /// The value before the parameters, in lower case.
     pub(super) value: String,
-    /// Names in lower case, and values as they stand.
+    /// Names in lower case, values as written.
     parameters: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ impl Structured {
                 let is_boundary = name.starts_with("boundary");
                 parameters.push((name, rest.blanks().word(!is_boundary)));
             } else if name.is_empty() {
-                // It begins like no name.
+                // Skips a character that begins no name.
                 let mut chars = rest.0.chars();
                 chars.next();
                 rest.0 = chars.as_str();
@@ -51,7 +51,7 @@ impl Structured {
         Self { value: value.to_ascii_lowercase(), parameters }
     }
 
-    /// Type and subtype: `html` alone is a text, as is what nobody knows (RFC 2045, 5.2). None where nothing is said.
+    /// Type and subtype. `html` alone is a text, as is an unknown type (RFC 2045, 5.2). `None` for an empty value.
     pub(super) fn media(&self) -> Option<(String, String)> {
         let media = |kind: &str, sub: &str| Some((kind.to_owned(), sub.to_owned()));
         match self.value.split_once('/') {
@@ -65,7 +65,7 @@ impl Structured {
         }
     }
 
-    /// A parameter, put together where it comes in pieces, and decoded where it says so.
+    /// A parameter, joined if it is in pieces, and decoded if it is encoded.
     pub(super) fn parameter(&self, wanted: &str) -> Option<String> {
         let of_name = |(name, value): &'_ (String, String)| {
             let rest = name.strip_prefix(wanted)?;
@@ -79,7 +79,7 @@ impl Structured {
         pieces.dedup_by_key(|piece| piece.0);
         let mut all = Vec::new();
         for (at, (number, is_encoded, value)) in pieces.iter().enumerate() {
-            // Charset and language stand before it.
+            // Charset and language precede the value.
             let value = match value.splitn(3, '\'').nth(2) {
                 Some(value) if *is_encoded && *number == 0 => value,
                 _ => value,
@@ -97,7 +97,7 @@ impl Structured {
     }
 }
 
-/// Appends bytes that may be written as `%` and two hexadecimal digits.
+/// Appends bytes, decoding `%` with two hexadecimal digits.
 fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
     while let Some((&first, rest)) = text.split_first() {
         let digits = rest.get(..2).and_then(|digits| str::from_utf8(digits).ok());
@@ -114,11 +114,11 @@ fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What is not read yet.
+/// The unread rest.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
-    /// Passes over blanks and comments.
+    /// Skips blanks and comments.
     fn blanks(&mut self) -> &mut Self {
         loop {
             self.0 = self.0.trim_start();
@@ -138,7 +138,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Passes over what stands between parameters.
+    /// Skips separators between parameters.
     fn separators(&mut self) -> &mut Self {
         while self.blanks().0.starts_with([';', ',']) {
             self.0 = &self.0[1..];
@@ -154,7 +154,7 @@ impl Rest<'_> {
         name.to_ascii_lowercase()
     }
 
-    /// A word, in quotes or not. Boundaries are written without quotes though they hold what ends other words.
+    /// A word, quoted or not. Unquoted boundaries often contain characters that end other words.
     fn word(&mut self, is_strict: bool) -> String {
         self.blanks();
         if let Some(quoted) = self.0.strip_prefix('"') {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_read_whatever_stands_around_them() {
+    fn types_are_read_in_any_form() {
         for html in [
             "text/html",
             " Text/HTML; charset=x",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_put_together() {
+    fn parameters_are_joined() {
         assert_eq!(parameter("a/b; boundary*1=\"d e\"; boundary*0=c", "boundary").as_deref(), Some("cd e"));
         assert_eq!(parameter("a/b; name*=utf-8'en'a%20b%", "name").as_deref(), Some("a b%"));
         assert_eq!(parameter("a/b; name*0*=x''a%41; name*1=%41", "name").as_deref(), Some("aA%41"));

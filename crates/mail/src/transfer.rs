@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Transfer encodings: decoded strictly, or as mail programs do.
+//! Decodes transfer encodings, strictly or as mail programs do.
 
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use std::borrow::Cow;
 
-/// How the transfer encoding wraps a part.
+/// The transfer encoding of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Identity,
@@ -16,9 +16,9 @@ pub(super) enum Encoding {
 
 /// The bytes of a part.
 pub(super) struct Decoded<'a> {
-    /// Decoded strictly: what is not valid in its encoding stays as it is, all of it.
+    /// Decoded strictly: a part that is not valid in its encoding stays undecoded.
     pub(super) exact: Cow<'a, [u8]>,
-    /// Decoded as mail programs do, where that is something else.
+    /// Decoded as mail programs do, if that differs.
     lenient: Option<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ impl Decoded<'_> {
 }
 
 impl Encoding {
-    /// By its name in the header, in lower case; none for one that nobody knows.
+    /// The encoding with this name in the header, in lower case; `None` if it is unknown.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "base64" => Some(Self::Base64),
@@ -46,19 +46,19 @@ impl Encoding {
         }
     }
 
-    /// Takes the encoding off. What is not validly encoded stays as it is.
+    /// Decodes the body strictly. An invalid body stays undecoded.
     pub(super) fn exact(self, body: &[u8]) -> Cow<'_, [u8]> {
         self.strict(body).map_or(Cow::Borrowed(body), Cow::Owned)
     }
 
-    /// Takes the encoding off in both ways. The lenient one costs nothing where the strict one succeeds.
+    /// Decodes the body in both ways. The lenient one costs nothing if the strict one succeeds.
     pub(super) fn decoded(self, body: &[u8]) -> Decoded<'_> {
         let strict = self.strict(body);
         let lenient = match self {
             _ if strict.is_some() => None,
             Self::Identity | Self::Uuencode => None,
             Self::QuotedPrintable => Some(quoted_printable(body)),
-            // A body of none of its characters is no base64, whatever it is called.
+            // A body without base64 characters is no base64.
             Self::Base64 => Some(base64(body)).filter(|bytes| !bytes.is_empty()),
         };
         Decoded { exact: strict.map_or(Cow::Borrowed(body), Cow::Owned), lenient }
@@ -74,7 +74,7 @@ impl Encoding {
     }
 }
 
-/// Decodes uuencode (POSIX, uuencode): lines from `begin` on, each with its number of bytes in front. None where there are none.
+/// Decodes uuencode (POSIX, uuencode): lines from `begin` on, each beginning with its number of bytes. `None` if there are none.
 fn uuencoded(body: &[u8]) -> Option<Vec<u8>> {
     let mut lines = body.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
     lines.find(|line| line.starts_with(b"begin "))?;
@@ -92,7 +92,7 @@ fn uuencoded(body: &[u8]) -> Option<Vec<u8>> {
     Some(out).filter(|out| !out.is_empty())
 }
 
-/// The number that a character of base64 stands for.
+/// The number of a base64 character.
 pub(super) const fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -104,15 +104,15 @@ pub(super) const fn sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// Bytes of a line behind padding that are looked at. A line of base64 has 76 characters.
+/// Bytes of a line behind padding that are checked. A line of base64 has 76 characters.
 const NEXT_LINE: usize = 80;
 
-/// Decodes base64 as mail programs do: other characters are skipped, and padding ends a block, behind which another one may
-/// begin. Text that was put below the last block, such as the footer of a list, ends it.
+/// Decodes base64 as mail programs do: other characters are skipped, and padding ends a block, behind which another one may begin. Text
+/// added below the last block, such as a list footer, ends it.
 fn base64(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() / 4 * 3 + 3);
     let (mut group, mut have) = ([0; 4], 0);
-    // Up to where it is known that base64 goes on.
+    // Base64 is known to continue up to here.
     let mut looked = 0;
     for (at, &byte) in body.iter().enumerate() {
         if let Some(value) = sextet(byte) {
@@ -139,13 +139,13 @@ fn base64(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The bytes that the first `have` characters of a group stand for.
+/// The bytes for the first `have` characters of a group.
 fn end_group(out: &mut Vec<u8>, [a, b, c, d]: [u8; 4], have: usize) {
     let bytes = [a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d];
     out.extend_from_slice(&bytes[..have.saturating_sub(1)]);
 }
 
-/// How far the next line goes that is not empty; `None` if it has a character that base64 does not.
+/// The end of the next line that is not empty; `None` if it has a character outside base64.
 fn next_line(rest: &[u8]) -> Option<usize> {
     let start = rest.iter().position(|&b| b != b'=' && !b.is_ascii_whitespace()).unwrap_or(rest.len());
     let line = &rest[start..rest.len().min(start + NEXT_LINE)];
@@ -153,7 +153,7 @@ fn next_line(rest: &[u8]) -> Option<usize> {
     line.trim_ascii_end().iter().all(|&b| sextet(b).is_some() || b == b'=').then_some(start + line.len())
 }
 
-/// Decodes quoted-printable as mail programs do: an escape that is none stands as it is.
+/// Decodes quoted-printable as mail programs do: an invalid escape stays as written.
 fn quoted_printable(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len());
     for line in body.split_inclusive(|&b| b == b'\n') {
@@ -183,7 +183,7 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The byte that an escape at the beginning stands for.
+/// The byte of an escape at the beginning.
 fn hexadecimal(escape: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*escape.get(at)?).to_digit(16).and_then(|d| u8::try_from(d).ok());
     Some(digit(1)? << 4 | digit(2)?)
@@ -199,7 +199,7 @@ mod tests {
 
     /// "An offer for you" is `QW4gb2ZmZXIgZm9yIHlvdQ==`.
     #[test]
-    fn base64_is_decoded_past_what_is_none() {
+    fn base64_is_decoded_past_other_characters() {
         for body in [
             "QW4gb2ZmZXIgZm9yIHlvdQ==",
             "QW4gb2Zm!ZXIgZm9yIHlvdQ==",
@@ -214,13 +214,13 @@ mod tests {
         ] {
             assert_eq!(shown(Encoding::Base64, body), "An offer for you", "{body}");
         }
-        // What follows padding and is most of the body is no footer.
+        // Text behind padding that is most of the body is no footer.
         let long = format!("QQ==\r\na b\r\n{}", "QW4gb2Zm".repeat(20));
         assert!(shown(Encoding::Base64, &long).len() > 100);
     }
 
     #[test]
-    fn what_has_nothing_of_base64_stays() {
+    fn a_body_without_base64_characters_stays() {
         assert_eq!(shown(Encoding::Base64, "\u{2014} ?!"), "\u{2014} ?!");
     }
 
@@ -246,9 +246,9 @@ mod tests {
         assert_eq!(shown(Encoding::Uuencode, "Cat"), "Cat");
     }
 
-    /// The lenient way differs from the strict one only where that one fails.
+    /// The lenient way differs from the strict one only if that one fails.
     #[test]
-    fn both_ways_agree_on_what_is_valid() {
+    fn both_ways_agree_on_valid_bodies() {
         for body in ["a=3D=\r\nb \r\n\r\nc", "=\n", "", "x\n", "=41=0A\r\n"] {
             let strict = quoted_printable_decode(body.as_bytes()).unwrap();
             assert_eq!(quoted_printable(body.as_bytes()), strict, "{body:?}");

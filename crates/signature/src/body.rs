@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `body` signature: an exact digest of what a reader gets.
+//! The `body` signature: an exact digest of the content that a reader sees.
 
 use super::guard::Guard;
 use super::settings::Settings;
@@ -10,7 +10,7 @@ use bulkmark_types::{Kind, LowInformation, Signature};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// Marks in the canonical stream. Text holds no byte below 0x21, so they cannot be forged from inside.
+/// Marks in the canonical stream. Text holds no byte below 0x21, so text cannot forge them.
 mod mark {
     pub(super) const TEXT: u8 = 0x01;
     pub(super) const HTML: u8 = 0x02;
@@ -26,7 +26,7 @@ mod mark {
 /// canonical form of the content (docs/signatures.md).
 ///
 /// # Errors
-/// [`LowInformation`] when the message says too little to be told from unrelated ones.
+/// [`LowInformation`] if the message has too few distinct words to differ from unrelated messages.
 pub fn body(
     message: &RawMessage,
     key: &FederationKey,
@@ -39,7 +39,7 @@ pub fn body(
 
 pub(super) struct Canonical {
     mac: Hmac<Sha256>,
-    /// Canonical bytes on their way into `mac`, which is faster in large pieces.
+    /// Canonical bytes not yet hashed: `mac` is faster in large pieces.
     pending: Vec<u8>,
     guard: Guard,
 }
@@ -74,7 +74,7 @@ impl Canonical {
                 self.mark(mark::TARGET_END);
                 self.guard.target(target);
             }
-            // Its target is content; what is enclosed enters as an attachment.
+            // The link's target is content; enclosed pictures enter as attachments.
             Piece::Picture { .. }
             | Piece::Break
             | Piece::Start { .. }
@@ -91,7 +91,7 @@ impl Canonical {
         self.pending.push(mark);
     }
 
-    /// Text without white space and control characters: wrapping, trailing blanks and format=flowed leave no trace.
+    /// Text without white space and control characters: wrapping, trailing blanks and format=flowed do not change the digest.
     fn characters(&mut self, text: &str) {
         for piece in pieces(text) {
             push_graphic(&mut self.pending, piece);

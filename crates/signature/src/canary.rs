@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The canary: a line that makes any message bulk, so that a whole mail chain can be tested (the idea of GTUBE).
-//! Each site has its own, a secret: nobody else can have a message of theirs refused by it.
+//! The canary: a line that makes any message bulk, to test a whole mail chain (GTUBE's idea).
+//!
+//! Each site has its own secret line: nobody else can make this site refuse a message by it.
 
 use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
 use memchr::memmem;
@@ -9,43 +10,43 @@ use std::fmt;
 use std::str::FromStr;
 use subtle::ConstantTimeEq as _;
 
-/// What is around the secret of each site.
+/// The fixed text around the secret of each site.
 const BEFORE: &str = "BULKMARK*CANARY*";
 const BEHIND: &str = "*MAKES*BULK";
 
-/// Letters and digits of a secret, each of five bits (RFC 4648, base 32).
+/// Letters and digits of a secret, five bits each (RFC 4648, base 32).
 const ALPHABET: [u8; 32] = *b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// The secret line of a site. Its 160 random bits keep others from writing it.
+/// The secret line of a site. Others cannot guess its 160 random bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Canary([u8; 32]);
 
-/// It is a secret.
+/// Hides the secret.
 impl fmt::Debug for Canary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Canary(..)")
     }
 }
 
-/// The line is none of a canary.
+/// The error for a line that is no canary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {BEFORE}, 32 letters A to Z and digits 2 to 7, and {BEHIND}")]
-pub struct NoCanary;
+pub struct InvalidCanary;
 
 impl Canary {
-    /// From random bytes.
+    /// Makes a canary from random bytes.
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
         Self(random.map(|byte| ALPHABET[usize::from(byte % 32)]))
     }
 
-    /// The line that makes a message bulk when it is the first of its text.
+    /// The line, which makes a message bulk as the first line of its text.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{BEFORE}{}{BEHIND}", String::from_utf8_lossy(&self.0))
     }
 
-    /// Whether this is the first line of a text that says anything; none when the text says nothing.
+    /// Whether the first line of a text that is not blank is this one. Returns `None` for blank text.
     fn begins(&self, text: &str) -> Option<bool> {
         let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
         Some(bool::from(first.as_bytes().ct_eq(self.line().as_bytes())))
@@ -53,22 +54,27 @@ impl Canary {
 }
 
 impl FromStr for Canary {
-    type Err = NoCanary;
+    type Err = InvalidCanary;
 
-    fn from_str(line: &str) -> Result<Self, NoCanary> {
+    fn from_str(line: &str) -> Result<Self, InvalidCanary> {
         let secret = line.trim().strip_prefix(BEFORE).and_then(|rest| rest.strip_suffix(BEHIND));
-        let secret: [u8; 32] = secret.and_then(|secret| secret.as_bytes().try_into().ok()).ok_or(NoCanary)?;
-        if secret.iter().all(|letter| ALPHABET.contains(letter)) { Ok(Self(secret)) } else { Err(NoCanary) }
+        let secret: [u8; 32] =
+            secret.and_then(|secret| secret.as_bytes().try_into().ok()).ok_or(InvalidCanary)?;
+        if secret.iter().all(|letter| ALPHABET.contains(letter)) {
+            Ok(Self(secret))
+        } else {
+            Err(InvalidCanary)
+        }
     }
 }
 
-/// Shows a message to `visitor`, and looks whether it is a canary: whether the line is the first that a reader sees. A reply that
-/// quotes one says something before it, if only who wrote it; and so it comes through, however it is quoted.
+/// Passes a message on to `visitor` and checks whether it is a canary: whether the line is the first that a reader sees. A reply that
+/// quotes a canary has text before it, at least the attribution, so it comes through, however it is quoted.
 ///
-/// An enclosed message that is one makes none of the message around it: a bounce of a canary must come through.
+/// An enclosed canary does not make the message around it a canary: a bounce of a canary must come through.
 pub(super) struct Watch<'a> {
     visitor: &'a mut dyn Visitor,
-    /// None where there is none, and once the first line was seen.
+    /// `None` if the site has no canary, and after the first line.
     canary: Option<Canary>,
     enclosed: usize,
     pub(super) found: bool,
@@ -79,10 +85,10 @@ impl<'a> Watch<'a> {
         Self { visitor, canary, enclosed: 0, found: false }
     }
 
-    /// Looks at the first text of the message.
+    /// Checks the first text of the message.
     fn look(&mut self, text: &str, shown: fn(&str) -> Cow<'_, str>) {
         let Some(canary) = self.canary.filter(|_| self.enclosed == 0) else { return };
-        // Nearly all texts have no such line, and that is known at once.
+        // Nearly all texts lack the line, and this check is cheap.
         let suspicious = memmem::find(text.as_bytes(), BEFORE.as_bytes()).is_some();
         let begins =
             if suspicious { canary.begins(&shown(text)) } else { (!text.trim().is_empty()).then_some(false) };
@@ -92,7 +98,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A page as it is read.
+/// The visible text of a page.
 fn shown(html: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     pieces(html, &mut |piece| match piece {
@@ -165,7 +171,7 @@ mod tests {
         let message = RawMessage::from_bytes(raw.as_bytes()).unwrap();
         let of = |canary| Settings { canary, ..Settings::default() };
         let found = signatures(&message, &FederationKey::public(), &of(Some(canary()))).canary;
-        // It is nobody else's.
+        // Other sites do not recognise it.
         for other in [None, Some(Canary::new([7; 32]))] {
             assert!(!signatures(&message, &FederationKey::public(), &of(other)).canary);
         }
@@ -178,7 +184,7 @@ mod tests {
         assert_eq!(format!("{line}\n").parse(), Ok(canary()));
         assert!(!format!("{:?}", canary()).contains(&line[16..48]));
         for bad in ["", &line[1..], &line[..58], &line.to_lowercase(), &line.replace('A', "1")] {
-            assert_eq!(bad.parse::<Canary>(), Err(NoCanary), "{bad}");
+            assert_eq!(bad.parse::<Canary>(), Err(InvalidCanary), "{bad}");
         }
     }
 
@@ -195,7 +201,7 @@ mod tests {
         ] {
             assert!(is_canary(message), "{message}");
         }
-        // Encoded, and cut in two by that, it is the same line.
+        // An encoding that splits the line does not change it.
         let line = canary().line();
         let half = line.split_at(20);
         let quoted = format!("Content-Transfer-Encoding: quoted-printable\n\n{}=\n{}\n", half.0, half.1);
@@ -203,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_like_it_is_none() {
+    fn similar_lines_are_no_canary() {
         let html = "Content-Type: text/html\n\n";
         let line = canary().line();
         for message in [

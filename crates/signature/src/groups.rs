@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which messages belong together: those that share a `body` signature, or `near` signatures enough. This is for people who
-//! look at them; what is decided is decided by counts.
+//! Groups of messages that share a `body` signature or enough `near` signatures. They serve displays for people; verdicts depend on counts
+//! alone.
 
 use super::message::Signatures;
 use bulkmark_types::Signature;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Signatures of one group by which others are found: copies that differ bring new ones for ever.
+/// Signatures kept for one group. Copies that differ bring new ones without end.
 const MOST_OF_ONE: usize = 256;
 
-/// Slots whose passages must be those of a group.
+/// Slots whose passages must agree with a group.
 const AGREEING: usize = 2;
 
-/// Groups of messages, each with a number. Of each signature half of the bits are kept.
+/// Numbered groups of messages. Half of each signature's bits are kept.
 #[derive(Debug, Default)]
 pub struct Groups {
     of: HashMap<u64, u64>,
@@ -21,18 +21,18 @@ pub struct Groups {
     next: u64,
 }
 
-/// To which group a message belongs.
+/// The group of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Belongs {
-    /// The group's number; a new one is greater than those before it.
+pub struct Membership {
+    /// The group's number; numbers of new groups grow.
     pub group: u64,
-    /// Whether its body is that of an earlier message.
+    /// Whether its body equals that of an earlier message.
     pub exact: bool,
 }
 
 impl Groups {
-    /// Finds the group of a message, or begins one.
-    pub fn add(&mut self, signatures: &Signatures) -> Belongs {
+    /// Finds the group of a message, or starts one.
+    pub fn add(&mut self, signatures: &Signatures) -> Membership {
         let body = signatures.body.ok().and_then(|signature| self.find(signature));
         let group = body.or_else(|| self.by_near(signatures)).unwrap_or(self.next);
         self.next = self.next.max(group + 1);
@@ -43,16 +43,16 @@ impl Groups {
                 self.of.insert(half(signature), group);
             }
         }
-        Belongs { group, exact: body.is_some() }
+        Membership { group, exact: body.is_some() }
     }
 
-    /// The signatures by which all groups are found.
+    /// The number of signatures by which all groups are found.
     #[must_use]
     pub fn signatures(&self) -> usize {
         self.of.len()
     }
 
-    /// Forgets a group; what comes of it later begins another.
+    /// Forgets a group. A later message of it starts another.
     pub fn forget(&mut self, group: u64) {
         for signature in self.members.remove(&group).unwrap_or_default() {
             self.of.remove(&signature);
@@ -65,7 +65,7 @@ impl Groups {
         self.members.get(&group).map_or(&[], Vec::as_slice)
     }
 
-    /// Makes a group that is found by these halves again, but for those that another has. Returns its number.
+    /// Recreates a group from these halves, except halves that belong to another group. Returns its number.
     pub fn restore(&mut self, found_by: &[u64]) -> u64 {
         let group = self.next;
         self.next += 1;
@@ -80,7 +80,7 @@ impl Groups {
         self.of.get(&half(signature)).copied()
     }
 
-    /// The group to which most slots of a message lead, or what is attached or linked.
+    /// The group to which most slots of a message lead, or its attachments or links.
     fn by_near(&self, signatures: &Signatures) -> Option<u64> {
         let near = &signatures.near;
         if let Some(thing) = near.things.iter().find_map(|(_, signature)| self.find(*signature)) {
@@ -96,13 +96,13 @@ impl Groups {
                 None => votes.push((group, 1)),
             }
         }
-        // Of equals the older one.
+        // The older group wins a tie.
         let most = votes.into_iter().min_by_key(|&(group, votes)| (Reverse(votes), group));
         most.filter(|&(_, votes)| votes >= AGREEING).map(|(group, _)| group)
     }
 }
 
-/// Enough of a signature to tell millions apart.
+/// Half of a signature, which distinguishes millions of them.
 fn half(signature: Signature) -> u64 {
     (signature.bits() >> 64) as u64
 }
@@ -127,7 +127,7 @@ mod tests {
         let mut groups = Groups::default();
         let first = groups.add(&of(LETTER));
         assert!(!first.exact);
-        assert_eq!(groups.add(&of(LETTER)), Belongs { exact: true, ..first });
+        assert_eq!(groups.add(&of(LETTER)), Membership { exact: true, ..first });
         assert_eq!(groups.add(&of(&format!("Dear Anna,\n{LETTER}"))), first);
         let other =
             groups.add(&of("nothing of this letter stands in the one before it and so it is of its own"));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_begins_anew() {
+    fn a_forgotten_group_starts_over() {
         let mut groups = Groups::default();
         let first = groups.add(&of(LETTER));
         for n in 0..1000 {

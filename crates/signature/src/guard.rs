@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The low-information guard: how much does a message say?
+//! The low-information guard: whether a message has enough distinct words.
 
-use super::text::stands_alone;
+use super::text::is_unspaced;
 use bulkmark_types::LowInformation;
 use std::collections::HashSet;
 
-/// Counts distinct words until there are enough.
+/// Counts distinct words up to the required number.
 pub(super) struct Guard {
     wanted: usize,
     words: HashSet<String>,
@@ -17,7 +17,7 @@ impl Guard {
         Self { wanted, words: HashSet::new(), attachment: false }
     }
 
-    /// Sees plain text. What follows a signature delimiter ("-- ", RFC 3676) says who wrote and not what.
+    /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): the lines below it only name the author.
     pub(super) fn text(&mut self, text: &str) {
         if self.is_satisfied() {
             return;
@@ -35,8 +35,8 @@ impl Guard {
         }
     }
 
-    /// Sees text of any origin. Words are runs of letters and digits, whatever their case; an address of a page is one
-    /// word, one of a person none: beside two words it says who wrote. In scripts without spaces each character is one.
+    /// Reads any other text. Words are runs of letters and digits, without case. A URL is one word; a mail address is none, since it only
+    /// names somebody. In scripts without spaces each character is a word.
     pub(super) fn visible(&mut self, text: &str) {
         for token in text.split_whitespace() {
             if self.is_satisfied() {
@@ -53,7 +53,7 @@ impl Guard {
     fn words_of(&mut self, token: &str) {
         let mut word = String::new();
         for c in token.chars() {
-            let alone = stands_alone(c);
+            let alone = is_unspaced(c);
             if c.is_alphanumeric() && !alone {
                 word.extend(c.to_lowercase());
                 continue;
@@ -73,14 +73,14 @@ impl Guard {
         }
     }
 
-    /// Sees the target of a link, which counts as one word.
+    /// Reads the target of a link, which counts as one word.
     pub(super) fn target(&mut self, target: &str) {
         if !self.is_satisfied() && !is_address(target) {
             self.words.insert(target.to_owned());
         }
     }
 
-    /// Sees an attachment, which is information enough unless it is empty.
+    /// Reads an attachment, which is enough information unless it is empty.
     pub(super) fn attachment(&mut self, bytes: &[u8]) {
         self.attachment |= !bytes.is_empty();
     }
@@ -98,7 +98,7 @@ impl Guard {
     }
 }
 
-/// Whether a token is an address of mail.
+/// Whether a token is a mail address.
 fn is_address(token: &str) -> bool {
     !token.contains("://") && token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
 }

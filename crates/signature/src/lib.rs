@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From a message to its signatures. The canonical forms are specified in docs/signatures.md.
+//! The signatures of a message. docs/signatures.md specifies the canonical forms.
 //!
-//! Pure: no file, no socket, no clock. It reads messages by `bulkmark-mail`, and knows no ledger: its caller asks one, and tells it the
+//! Pure: no file, no socket, no clock. It reads messages with `bulkmark-mail` and knows no ledger: its caller asks one and passes the
 //! answers ([`near::Seen`]).
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
@@ -21,7 +21,7 @@ mod settings;
 mod text;
 
 pub use body::body;
-pub use canary::{Canary, NoCanary};
-pub use groups::{Belongs, Groups};
+pub use canary::{Canary, InvalidCanary};
+pub use groups::{Groups, Membership};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;

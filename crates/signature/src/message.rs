@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All signatures of a message, from one walk through it.
+//! All signatures of a message, in one pass.
 
 use super::body::Canonical;
 use super::canary::{Canary, Watch};
@@ -12,22 +12,22 @@ use bulkmark_types::{LowInformation, Signature};
 /// The signatures of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signatures {
-    /// The `body` signature, where the message says enough.
+    /// The `body` signature, if the message has enough words.
     pub body: Result<Signature, LowInformation>,
     /// The `near` signatures.
     pub near: Near,
-    /// Whether it is the test message that is always bulk.
+    /// Whether it is the [`Canary`], which is always bulk.
     pub canary: bool,
 }
 
 impl Signatures {
-    /// What the message reports: its `body` signature first.
+    /// The signatures that the message reports, its `body` signature first.
     #[must_use]
     pub fn reported(&self) -> Vec<Signature> {
         self.body.ok().into_iter().chain(self.near.reported()).collect()
     }
 
-    /// Whether there are none.
+    /// Whether the message has no signature.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.body.is_err() && self.near.is_empty()
@@ -48,7 +48,7 @@ pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings
     Signatures { body: both.body.finish(), near, canary }
 }
 
-/// Shows the message to `visitor`, and tells whether it is a canary.
+/// Passes the message to `visitor`, and returns whether it is a canary.
 fn watched<V: Visitor>(message: &RawMessage, mut visitor: V, canary: Option<Canary>) -> (V, bool) {
     let mut watch = Watch::new(&mut visitor, canary);
     message.visit(&mut watch);
@@ -56,7 +56,7 @@ fn watched<V: Visitor>(message: &RawMessage, mut visitor: V, canary: Option<Cana
     (visitor, found)
 }
 
-/// Shows everything to both.
+/// Passes everything to both readers.
 struct Both {
     body: Canonical,
     near: Reader,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of signatures.
+//! The settings of signatures.
 
 use super::canary::Canary;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub struct Settings {
     pub near: bool,
     /// Whether the header has the body signature.
     pub header: bool,
-    /// The line that makes a message bulk; none has it be like any other. It is no key: each site keeps its own in a file.
+    /// The line that makes a message bulk, if the site has one. No configuration key: each site keeps its own in a file.
     #[serde(skip)]
     pub canary: Option<Canary>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Kinds of characters.
 
-/// White space, controls, and characters that show nothing (Unicode, Default_Ignorable_Code_Point): soft hyphen, zero-width ones, fillers,
+/// White space, controls, and invisible characters (Unicode, Default_Ignorable_Code_Point): soft hyphen, zero-width ones, fillers,
 /// selectors, marks of direction, byte order mark.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace()
@@ -13,7 +13,7 @@ pub(super) fn is_blank(c: char) -> bool {
 }
 
 /// Characters of scripts that are written without spaces: Thai to Khmer, Kana, Han.
-pub(super) const fn stands_alone(c: char) -> bool {
+pub(super) const fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1780}'..='\u{17B3}' | '\u{17B6}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }

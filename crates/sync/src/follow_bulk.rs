@@ -177,14 +177,14 @@ async fn hear_once(
             Told::Alive(_) => (),
             Told::Begins(beginning) => coming = Some(beginning),
             Told::Row(section) => {
-                ledger.hear_bulk(vec![section], now()).await?;
+                ledger.receive_bulk(vec![section], now()).await?;
                 if let Some(left) = &mut coming {
                     left.rows = left.rows.saturating_sub(1);
                 }
             }
             Told::Note(note, bytes) => {
                 *known = known.after(note.number(), &bytes);
-                ledger.hear_bulk(note.sections, now()).await?;
+                ledger.receive_bulk(note.sections, now()).await?;
             }
         }
         if let Some(whole) = coming.take_if(|left| left.rows == 0) {

@@ -58,15 +58,15 @@ async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Resu
             if let Some(moved) = decode_alive(&bytes) {
                 apply(ledger, remote, &mut updates).await?;
                 known.follow(&moved);
-                if ledger.listens() {
-                    ledger.hear(remote.url().to_owned(), known.clone(), now()).await?;
+                if ledger.awaits_peers() {
+                    ledger.receive_vector(remote.url().to_owned(), known.clone(), now()).await?;
                 }
                 if ledger.vector().covers(&known) {
                     remote.link.is_fresh();
                 }
             } else if let Some(past) = decode_past(&bytes) {
                 apply(ledger, remote, &mut updates).await?;
-                ledger.pass_over(past, now()).await?;
+                ledger.skip_past(past, now()).await?;
             } else if !bytes.is_empty() {
                 let bytes: Arc<[u8]> = bytes.into();
                 updates.push((decode(Arc::clone(&bytes)).await?, bytes));

@@ -25,7 +25,7 @@ pub fn is_of(known: &HashSet<Signature>, signatures: &Signatures, counted: Optio
     }
     let Some(counted) = counted else { return false };
     let mut said: Vec<(Signature, u32)> = Vec::new();
-    for signature in near.reported().chain(near.asked()).filter(|&signature| has(signature)) {
+    for signature in near.reported().chain(near.looked_up()).filter(|&signature| has(signature)) {
         if !said.iter().any(|(known, _)| *known == signature) {
             said.push((signature, WHOLE));
         }

@@ -24,7 +24,7 @@ impl<'a> Hearing<'a> {
     pub fn new(signatures: &'a Signatures, key: &FederationKey) -> Self {
         let near = &signatures.near;
         let mut all: Vec<Signature> = signatures.body.ok().into_iter().collect();
-        for signature in near.reported().chain(near.asked()) {
+        for signature in near.reported().chain(near.looked_up()) {
             if !all.contains(&signature) {
                 all.push(signature);
             }

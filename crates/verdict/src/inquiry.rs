@@ -11,7 +11,7 @@ use super::settled::Settled;
 use super::trail::Trail;
 use bulkmark_policy::{Backings, Counts, Range};
 use bulkmark_signature::Signatures;
-use bulkmark_signature::near::{Afterwards, Judgement, Seen, stray};
+use bulkmark_signature::near::{FollowUp, Judgement, Seen, stray};
 use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature, message_count};
 
 /// Whether a message is counted.
@@ -32,7 +32,7 @@ enum Step {
     /// By whom that was sent.
     Origins,
     /// What follows for others.
-    Afterwards,
+    FollowUp,
     /// From where what it is like came.
     Sources,
     Done,
@@ -174,7 +174,7 @@ impl<'a> Inquiry<'a> {
                     Question { asked: [reported, once, asked].concat(), ..Question::default() }
                 }
                 Mode::Report(times) => {
-                    let also_exact = self.step == Step::Afterwards && !also.is_empty();
+                    let also_exact = self.step == Step::FollowUp && !also.is_empty();
                     Question { reported, once, also, also_exact, asked, asked_exact, times }
                 }
                 Mode::Ask => {
@@ -198,18 +198,19 @@ impl<'a> Inquiry<'a> {
             Step::Counts => {
                 let reported = self.signatures.body.ok().into_iter().collect();
                 let once = distinct(near.reported().chain(near.reported_beside()).chain(self.message()));
-                let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
+                let asked = near.looked_up().into_iter().filter(|signature| !once.contains(signature));
                 let asked = distinct(asked);
                 Parts { reported, once, asked, ..Parts::default() }
             }
             Step::Doubts => {
                 let body = self.signatures.body.ok();
                 let anchors = self.trail.as_mut().map(|trail| trail.ask_body(body, self.body));
-                let (asked, anchors) = (distinct(near.doubts(&self.seen)), anchors.unwrap_or_default());
+                let (asked, anchors) =
+                    (distinct(near.stray_lookups(&self.seen)), anchors.unwrap_or_default());
                 Parts { asked, anchors, ..Parts::default() }
             }
-            Step::Origins => Parts { asked: near.further_doubts(&self.seen), ..Parts::default() },
-            Step::Afterwards => {
+            Step::Origins => Parts { asked: near.unsure_lookups(&self.seen), ..Parts::default() },
+            Step::FollowUp => {
                 let carriers = |judgement| near.carriers(judgement, &self.seen);
                 let carriers = || self.near.as_ref().map(carriers).unwrap_or_default();
                 let anchors = self.trail.as_mut().map(|trail| trail.ask_near(carriers, counts));
@@ -218,7 +219,7 @@ impl<'a> Inquiry<'a> {
                 if self.mode == Mode::Ask {
                     return Some(Parts { anchors, ..Parts::default() });
                 }
-                let Afterwards { reported, strays, unsure } = near.afterwards(&self.seen);
+                let FollowUp { reported, strays, unsure } = near.follow_up(&self.seen);
                 self.unsure = distinct(unsure.into_iter());
                 let strays = strays.into_iter().map(|of| stray(self.key, of));
                 let once = distinct(strays.chain(reported));
@@ -267,9 +268,9 @@ impl<'a> Inquiry<'a> {
                 }
                 let all = &self.signatures.near;
                 self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
-                self.step = Step::Afterwards;
+                self.step = Step::FollowUp;
             }
-            Step::Afterwards => {
+            Step::FollowUp => {
                 if let Some(trail) = trail {
                     trail.answer_near(anchors, of_sources);
                 }

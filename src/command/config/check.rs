@@ -4,7 +4,7 @@
 use super::super::next_start;
 use super::super::output::EX_CONFIG;
 use super::super::output::{complain, print};
-use super::which::Which;
+use super::file_args::FileArgs;
 use crate::config::{self, Checked, Kind};
 use crate::lookup::Resolver;
 use bulkmark_counts::Role;
@@ -14,16 +14,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-pub(super) fn run(which: &Which, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let (path, kind) = which.find()?;
+pub(super) fn run(file: &FileArgs, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let (path, kind) = file.find()?;
     let path = &*path;
     let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
         Kind::Milter | Kind::Interfaces => {
             let checked = config::load(path)?;
-            of_lists = of_white_lists(&checked);
+            of_lists = whitelist_warnings(&checked);
             let settings = &checked.file.authentication;
-            // Those that are named are asked by doctor; here it is seen whether anybody would be.
+            // `bulkmark doctor` asks the configured name servers; this checks only that there are any.
             let missing = settings.is_here().then(|| Resolver::new(settings).err()).flatten();
             of_lists
                 .extend(missing.map(|e| {
@@ -43,7 +43,7 @@ pub(super) fn run(which: &Which, strict: bool, json: bool) -> anyhow::Result<Exi
     let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(of_lists);
     let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
-    warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
+    warnings.extend(next_start::warning(&daemon).map(|warning| format!("{}: {warning}", path.display())));
     let code = if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS };
     if json {
         print(json!({ "file": path, "kind": kind.name(), "usable": true, "warnings": warnings }))?;
@@ -52,23 +52,23 @@ pub(super) fn run(which: &Which, strict: bool, json: bool) -> anyhow::Result<Exi
     for warning in &warnings {
         complain(format_args!("warning: {warning}"));
     }
-    let told = match warnings.len() {
+    let summary = match warnings.len() {
         0 => String::new(),
         1 => ", with a warning".to_owned(),
         n => format!(", with {n} warnings"),
     };
-    print(format_args!("{}: ok{told}", path.display()))?;
+    print(format_args!("{}: ok{summary}", path.display()))?;
     Ok(code)
 }
 
-/// Entries that anybody can make match, and such that nobody can.
-fn of_white_lists(checked: &Checked) -> Vec<String> {
+/// Returns warnings about entries that anybody can make match, and entries that can never match.
+fn whitelist_warnings(checked: &Checked) -> Vec<String> {
     let policies = &checked.policies.0;
-    let everybodys = &checked.file.actions;
-    let of_policies = policies.iter().map(|policy| (&policy.whitelist, policy.actions.do_more_than_mark()));
-    let acts =
-        everybodys.do_more_than_mark() || policies.iter().any(|policy| policy.actions.do_more_than_mark());
-    let lists = std::iter::once((&checked.whitelist, acts)).chain(of_policies);
+    let default_actions = &checked.file.actions;
+    let policy_lists = policies.iter().map(|policy| (&policy.whitelist, policy.actions.do_more_than_mark()));
+    let acts = default_actions.do_more_than_mark()
+        || policies.iter().any(|policy| policy.actions.do_more_than_mark());
+    let lists = std::iter::once((&checked.whitelist, acts)).chain(policy_lists);
     lists
         .flat_map(|(list, acts)| bulkmark_policy::warnings(list, acts, &checked.file.authentication))
         .collect()

@@ -2,15 +2,14 @@
 //! `bulkmark config`
 
 mod check;
+mod file_args;
 mod show;
-mod which;
 
 use clap::Subcommand;
+use file_args::FileArgs;
 use std::process::ExitCode;
-use which::Which;
 
-/// Check and show configurations: a file, and the pieces that are laid over it from the directory beside it (milter.d, interfaces.d,
-/// server.d); see bulkmark.toml(5).
+/// Check and show configurations: a file, and its pieces from the directory beside it (milter.d, interfaces.d, server.d); see bulkmark.toml(5).
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Check a configuration, its pieces, and the files that it names.
@@ -20,21 +19,21 @@ pub(super) enum Command {
     /// value expected. Exit code 0: it can be used, perhaps with warnings; 78: it cannot be used.
     Check {
         #[command(flatten)]
-        which: Which,
+        file: FileArgs,
         /// Exit with 78 for a warning, too.
         #[arg(long)]
         strict: bool,
-        /// Print one JSON object. An error is on standard error as without this.
+        /// Print one JSON object. Errors are printed on standard error, as without this option.
         #[arg(long)]
         json: bool,
     },
-    /// Print every key with its value, and the file and line that it comes from.
+    /// Print every key with its value, and the file and line that sets it.
     ///
-    /// The output is a configuration, too. The running daemon has the values that were there when it last read its files. Exit code
-    /// 78: the configuration cannot be used.
+    /// The output is a valid configuration. The running daemon has the values of its last start or reload. Exit code 78: the configuration
+    /// cannot be used.
     Show {
         #[command(flatten)]
-        which: Which,
+        file: FileArgs,
         /// Only keys whose value is not the default.
         #[arg(long)]
         changed: bool,
@@ -46,7 +45,7 @@ pub(super) enum Command {
 
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Check { which, strict, json } => check::run(which, *strict, *json),
-        Command::Show { which, changed, json } => show::run(which, *changed, *json),
+        Command::Check { file, strict, json } => check::run(file, *strict, *json),
+        Command::Show { file, changed, json } => show::run(file, *changed, *json),
     }
 }

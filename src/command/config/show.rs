@@ -2,16 +2,16 @@
 //! `bulkmark config show`
 
 use super::super::output::output;
-use super::which::Which;
+use super::file_args::FileArgs;
 use crate::config::{self, Kind, Setting};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The column behind which it says where a value is from, as far as values are shorter.
+/// The column of the comment about a value's file, if the value is shorter.
 const MARGIN: usize = 44;
 
-pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let (path, kind) = which.find()?;
+pub(super) fn run(file: &FileArgs, changed: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let (path, kind) = file.find()?;
     let path = &*path;
     match kind {
         Kind::Milter | Kind::Interfaces => drop(config::load_parts(path)?),
@@ -29,7 +29,7 @@ pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<Ex
     for (i, file) in shown.files.iter().enumerate() {
         writeln!(out, "# {}{}", if i > 0 { "and over it " } else { "" }, file.display())?;
     }
-    // Keys of the first level stand above all tables.
+    // Keys of the first level precede all tables.
     let mut tables: Vec<(&str, Vec<(&str, &Setting)>)> = vec![("", Vec::new())];
     for setting in &shown.settings {
         let (table, name) = setting.key.rsplit_once('.').unwrap_or(("", &setting.key));

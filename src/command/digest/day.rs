@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the lines of a day come to. Memory is bounded, however many senders there are.
+//! The sum of a day's lines. Memory is bounded, however many senders there are.
 
 use super::line::{Line, Message, Stamp};
 use super::names::Names;
 use bulkmark_policy::suggestion;
 use std::collections::{BTreeMap, HashMap};
 
-/// Mailings, and senders who were refused, that are kept apart. Beyond that they are counted together.
+/// Mailings, and refused senders, that are counted separately. Beyond that they are counted together.
 const MOST: usize = 10_000;
 
-/// Senders and clients of one mailing that are kept.
+/// Senders and clients that are kept for one mailing.
 const MOST_OF_ONE: usize = 50;
 
-/// Other lines that are kept apart; those that differ in numbers only are one.
+/// Other lines that are counted separately; those that differ only in numbers are one.
 const MOST_NOTICES: usize = 200;
 
-/// Policies that are kept apart: more than a configuration has.
+/// Policies that are counted separately: more than a configuration has.
 const MOST_POLICIES: usize = 1000;
 
-/// Actions by which the sender's server learns that its mail is not taken.
+/// Actions that the sender's server notices.
 const REFUSING: [&str; 2] = ["reject", "tempfail"];
 
-/// From when to when, and how often.
+/// The first and the last time, and the number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) count: u64,
@@ -41,58 +41,58 @@ impl Span {
     }
 }
 
-/// Messages that are bulk or spam and the same; or nearly so, from one sender.
+/// Bulk or spam messages that are the same, or similar and from one sender.
 #[derive(Debug)]
 pub(super) struct Mailing {
     pub(super) span: Span,
     pub(super) recipients: u64,
-    /// How often it was seen, at most.
+    /// The highest count.
     pub(super) seen: u32,
-    /// What was done, and how often; "as spam" where people call it that, "wanted" where a white list has it.
+    /// The actions with their numbers; "as spam" if users reported it, "wanted" if a white list matched.
     pub(super) done: BTreeMap<String, u64>,
     pub(super) senders: Names,
     pub(super) clients: Names,
     /// The queue id of the last message, by which its lines are found.
     pub(super) id: String,
-    /// The body signature; empty where only near signatures agree, or people call several texts of one sender spam.
+    /// The body signature; empty if only near signatures agree, or users report several texts of one sender as spam.
     pub(super) signature: String,
 }
 
-/// What became of the messages of one policy.
+/// The messages of one policy.
 #[derive(Debug, Default)]
-pub(super) struct OfPolicy {
+pub(super) struct PolicyMessages {
     pub(super) messages: u64,
     /// Those that were bulk or spam.
     pub(super) unwanted: u64,
-    /// What was done with these, and how often.
+    /// The actions for these, with their numbers.
     pub(super) done: BTreeMap<String, u64>,
 }
 
 /// A day.
 #[derive(Debug)]
 pub(super) struct Day {
-    /// All lines of ours.
+    /// All lines of bulkmark.
     pub(super) all: Span,
     pub(super) messages: u64,
     pub(super) verdicts: BTreeMap<String, u64>,
-    /// What was done with bulk and spam that nobody wants, by verdict.
+    /// The actions for bulk and spam that is not whitelisted, by verdict.
     pub(super) done: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The same and all messages by policy, where the log names one.
-    pub(super) policies: BTreeMap<String, OfPolicy>,
+    /// The same and all messages by policy, if the log names one.
+    pub(super) policies: BTreeMap<String, PolicyMessages>,
     pub(super) mailings: HashMap<String, Mailing>,
-    /// Bulk and spam that is in none of them, since there are too many.
+    /// Bulk and spam beyond `MOST` mailings.
     pub(super) others: u64,
-    /// Domains whose mail was refused, for good or temporarily.
+    /// Domains whose mail was refused, permanently or temporarily.
     pub(super) refused: Names,
     pub(super) refusals: u64,
-    /// The same of those whose refusal was only rehearsed.
+    /// Domains whose refusal was only rehearsed.
     pub(super) rehearsed: Names,
     pub(super) rehearsals: u64,
-    /// White-list lines for bulk that nobody wants yet.
+    /// White-list lines for bulk that is not whitelisted yet.
     pub(super) suggestions: Names,
     /// Why messages could not be judged.
     pub(super) unknown: BTreeMap<String, Span>,
-    /// What else the daemon said that is worth a word.
+    /// Other lines of the daemon that are worth reading.
     pub(super) notices: BTreeMap<String, (String, Span)>,
     pub(super) more_notices: u64,
 }
@@ -122,7 +122,7 @@ impl Day {
     pub(super) fn add(&mut self, at: &Stamp, line: &Line<'_>) {
         self.all.add(at);
         match line {
-            // A test of the mail system is no mail.
+            // A test of the mail system is not mail.
             Line::Message(message) if message.reason == "canary" => (),
             Line::Message(message) => self.message(at, message),
             Line::Other(_, Some(false)) => (),
@@ -151,7 +151,7 @@ impl Day {
                 let done = self.done.entry(verdict.to_owned()).or_default();
                 *done.entry(done_with.clone()).or_default() += 1;
                 if verdict == "spam" {
-                    // Nobody is to put into a white list mail that users report as spam.
+                    // Mail that users report as spam does not belong in a white list.
                     return self.mailing(at, message, &format!("{done_with} as spam"));
                 }
                 self.mailing(at, message, &done_with);
@@ -168,20 +168,20 @@ impl Day {
         if message.policy.is_empty() || self.policies.len() >= MOST_POLICIES && !is_known {
             return;
         }
-        let of = self.policies.entry(message.policy.to_owned()).or_default();
-        of.messages += 1;
+        let policy = self.policies.entry(message.policy.to_owned()).or_default();
+        policy.messages += 1;
         if ["bulk", "spam"].contains(&message.verdict) {
-            of.unwanted += 1;
-            *of.done.entry(done.to_owned()).or_default() += 1;
+            policy.unwanted += 1;
+            *policy.done.entry(done.to_owned()).or_default() += 1;
         }
     }
 
     fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
-        // Whatever its count, people said it of this text first.
+        // Whatever its count, users reported this text.
         let is_one_text = exact || message.verdict == "spam";
         let signature = if is_one_text { message.signature } else { "" };
-        // Copies that differ have signatures of their own; they come from one sender by one route.
+        // Copies that differ have different signatures; they come from one sender by one route.
         let key = if exact {
             message.signature.to_owned()
         } else {
@@ -224,7 +224,7 @@ impl Day {
         span.add(at);
     }
 
-    /// All mailings, those with the most messages first.
+    /// Returns all mailings, those with the most messages first.
     pub(super) fn ranked(&self) -> Vec<&Mailing> {
         let mut all: Vec<_> = self.mailings.iter().collect();
         all.sort_unstable_by(|(a, one), (b, two)| two.span.count.cmp(&one.span.count).then_with(|| a.cmp(b)));
@@ -233,17 +233,17 @@ impl Day {
 }
 
 impl Message<'_> {
-    /// The domain of the envelope sender; empty where there is none.
+    /// Returns the domain of the envelope sender; empty if there is none.
     fn domain(&self) -> &str {
         self.from.rsplit_once('@').map_or("", |(_, domain)| domain)
     }
 
-    /// What was done, or would have been.
+    /// Returns the action, taken or rehearsed.
     fn done(&self) -> String {
         if self.would.is_empty() { self.action.to_owned() } else { format!("would {}", self.would) }
     }
 
-    /// The client by its name, or by its address where it has none that was verified.
+    /// Returns the client's verified name, or else its address.
     fn client(&self) -> String {
         self.host.map_or_else(|| format!("[{}]", self.ip), str::to_owned)
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn near_replicas_of_one_sender_are_one_mailing_and_wanted_bulk_is_none_to_suggest() {
+    fn near_replicas_of_one_sender_are_one_mailing_and_wanted_bulk_is_not_suggested() {
         let lines = [
             message(1, "a@shop.example", "verdict=bulk body=25 near=25", "action=reject"),
             message(1, "b@shop.example", "verdict=bulk body=26 near=26", "action=mark"),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn reported_spam_is_a_mailing_of_its_own_and_none_to_suggest() {
+    fn reported_spam_is_a_separate_mailing_and_not_suggested() {
         let spam = |n: usize, text: &str| {
             message(n, "win@lottery.example", "verdict=spam body=1 near=4 spam=3", "action=quarantine")
                 .replace(&format!("out{n}"), "out")
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_rehearsed_is_told_apart_from_what_was_refused() {
+    fn rehearsed_refusals_are_listed_separately() {
         let lines = [
             message(
                 1,
@@ -331,23 +331,26 @@ mod tests {
         assert_eq!(found.rehearsed.ranked(), [("shop.example", 1)]);
         let done = [("would discard".to_owned(), 1), ("would reject".to_owned(), 1)];
         assert_eq!(found.done["bulk"], BTreeMap::from(done));
-        let of = &found.policies["strict"];
-        assert_eq!((found.policies.len(), of.messages, of.unwanted, of.done["would reject"]), (1, 1, 1, 1));
+        let policy = &found.policies["strict"];
+        assert_eq!(
+            (found.policies.len(), policy.messages, policy.unwanted, policy.done["would reject"]),
+            (1, 1, 1, 1)
+        );
     }
 
     #[test]
-    fn outages_are_told_once_from_when_to_when() {
-        let of = |hour: u32, text: &str| format!("2026-11-22T{hour:02}:30:00Z mx bulkmark[1]: {text}");
+    fn outages_are_listed_once_with_their_times() {
+        let line = |hour: u32, text: &str| format!("2026-11-22T{hour:02}:30:00Z mx bulkmark[1]: {text}");
         let unknown = |hour| {
-            of(
+            line(
                 hour,
                 "4A: client=x[192.0.2.1] from=<> nrcpt=1 verdict=unknown reason=timeout action=mark ms=9",
             )
         };
         let found = day(&[
-            of(1, "err: the disk has not answered for 10 s"),
-            of(2, "err: the disk has not answered for 20 s"),
-            of(2, "info: bulkmark 0.1.0 listens on inet:127.0.0.1:8720"),
+            line(1, "err: the disk has not answered for 10 s"),
+            line(2, "err: the disk has not answered for 20 s"),
+            line(2, "info: bulkmark 0.1.0 listens on inet:127.0.0.1:8720"),
             unknown(3),
             unknown(2),
         ]);

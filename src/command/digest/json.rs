@@ -6,13 +6,13 @@ use super::names::Names;
 use super::print::Limit;
 use serde_json::{Value, json};
 
-/// All that the text of a day has; of each list the first `limit`, beside how many there are.
-pub(super) fn of(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
+/// Returns the data of the text; of each list the first `limit` entries, beside their number.
+pub(super) fn object(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
     let mailings = day.ranked();
     let mut policies: Vec<_> = day.policies.iter().collect();
     policies.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
-    let policies = policies.into_iter().map(|(name, of)| {
-        json!({ "policy": name, "messages": of.messages, "unwanted": of.unwanted, "done": of.done })
+    let policies = policies.into_iter().map(|(name, policy)| {
+        json!({ "policy": name, "messages": policy.messages, "unwanted": policy.unwanted, "done": policy.done })
     });
     let unknown = day.unknown.iter().map(|(reason, span)| json!({ "reason": reason, "seen": seen(span) }));
     let mut notices: Vec<_> = day.notices.values().collect();
@@ -26,7 +26,7 @@ pub(super) fn of(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
         "verdicts": day.verdicts,
         "done": day.done,
         "policies": policies.take(limit.0).collect::<Vec<_>>(),
-        "mailings": mailings.iter().take(limit.0).map(|mailing| of_mailing(mailing)).collect::<Vec<_>>(),
+        "mailings": mailings.iter().take(limit.0).map(|mailing| mailing_object(mailing)).collect::<Vec<_>>(),
         "mailings-total": mailings.len(),
         "messages-of-other-mailings": day.others,
         "refused": day.refusals,
@@ -40,7 +40,7 @@ pub(super) fn of(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
     })
 }
 
-fn of_mailing(mailing: &Mailing) -> Value {
+fn mailing_object(mailing: &Mailing) -> Value {
     json!({
         "signature": Some(&mailing.signature).filter(|signature| !signature.is_empty()),
         "seen": seen(&mailing.span),
@@ -53,13 +53,13 @@ fn of_mailing(mailing: &Mailing) -> Value {
     })
 }
 
-/// How often and when; without times if the log has none.
+/// Returns number and times; without times if the log has none.
 fn seen(span: &Span) -> Value {
     let [first, last] =
         [&span.first, &span.last].map(|at| (!at.date.is_empty()).then(|| format!("{}T{}", at.date, at.time)));
     json!({ "times": span.count, "first": first, "last": last })
 }
 
-fn names(of: &Names, limit: Limit) -> Vec<Value> {
-    of.ranked().iter().take(limit.0).map(|(name, count)| json!({ "name": name, "times": count })).collect()
+fn names(all: &Names, limit: Limit) -> Vec<Value> {
+    all.ranked().iter().take(limit.0).map(|(name, count)| json!({ "name": name, "times": count })).collect()
 }

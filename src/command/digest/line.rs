@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One line of a log, as syslog, the journal or standard error have it.
+//! One line of a log, in the form of syslog, the journal or standard error.
 //!
-//! Other programs' lines stand in the same files, with whatever their senders wrote. So a line is ours only if our name stands
-//! where the log daemon puts a program's name.
+//! The same files have lines of other programs, with text from their senders. So a line is bulkmark's only if its name is where the log daemon
+//! puts a program's name.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// How urgent lines are, where it is told: names of syslog, and ours of standard error. The first are worth a word.
+/// Levels of urgent and routine lines, if they are known: names of syslog, and of standard error. Urgent ones are worth reading.
 const URGENT: [&str; 7] = ["emerg", "alert", "crit", "err", "error", "warning", "warn"];
 const ROUTINE: [&str; 4] = ["notice", "info", "debug", "trace"];
 
-/// When a line was written, in the time zone in which it is written; empty where it does not say.
+/// The time of a line, in its own time zone; empty if it has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp {
     /// `2026-11-22`
@@ -22,12 +22,12 @@ pub(super) struct Stamp {
     pub(super) time: String,
 }
 
-/// What a line of ours says.
+/// A line of bulkmark.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// That of a message.
+    /// The line of a message.
     Message(Message<'a>),
-    /// Any other. Whether it is urgent, where that is told.
+    /// Another line, and whether it is urgent, if that is known.
     Other(&'a str, Option<bool>),
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Message<'a> {
     pub(super) policy: &'a str,
 }
 
-/// Reads a line; none if it is not ours.
+/// Reads a line; none if it is another program's.
 pub(super) fn read(line: &str) -> Option<(Stamp, Line<'_>)> {
     let (stamp, rest) = stamp(line);
     let rest = if stamp.date.is_empty() { rest } else { rest.trim_start().split_once(' ')?.1 };
     let mut rest = ours(rest.trim_start())?;
-    // Standard error has a name of its own, and the journal may have put another before it.
+    // Standard error has its own name, and the journal may have put another before it.
     rest = rest.strip_prefix("bulkmark: ").unwrap_or(rest);
     let level = rest.split_once(": ").map(|(level, _)| level).unwrap_or_default();
     let urgent = match level {
@@ -71,7 +71,7 @@ pub(super) fn read(line: &str) -> Option<(Stamp, Line<'_>)> {
     Some((stamp, message(rest).map_or(Line::Other(rest, urgent), Line::Message)))
 }
 
-/// What is behind our name at the beginning.
+/// Returns the text behind bulkmark's name, if the line begins with it.
 fn ours(rest: &str) -> Option<&str> {
     let behind = rest.strip_prefix("bulkmark")?;
     let (tag, text) = behind.split_once(": ")?;
@@ -79,7 +79,7 @@ fn ours(rest: &str) -> Option<&str> {
     (tag.is_empty() || number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))).then_some(text)
 }
 
-/// The time at the beginning of a line, and the rest.
+/// Returns the time at the beginning of a line, and the rest.
 fn stamp(line: &str) -> (Stamp, &str) {
     let is_clock = |text: &str| text.len() >= 5 && text.as_bytes()[2] == b':' && text.is_char_boundary(5);
     if let Some((word, rest)) = line.split_once(' ') {
@@ -105,23 +105,23 @@ fn stamp(line: &str) -> (Stamp, &str) {
     (Stamp::default(), line)
 }
 
-/// Whether it is `2026-11-22`.
+/// Whether it has the form `2026-11-22`.
 pub(super) fn is_date(text: &str) -> bool {
     let shape = |(i, b): (usize, u8)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() };
     text.len() == 10 && text.bytes().enumerate().all(shape)
 }
 
-/// The year of a month (from 0) that is over or goes on: old log files do not tell.
+/// Returns the year of a month (from 0), the last one that has begun: old log files have no year.
 fn year_of(month: usize) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|age| age.as_secs()).unwrap_or_default();
-    // A day more, for those who are ahead of UTC.
+    // A day more, for time zones ahead of UTC.
     let today = crate::command::show::time(now + 86_400).to_string();
     let number = |range: std::ops::Range<usize>| today.get(range).and_then(|text| text.parse().ok());
     let (year, present) = (number(0..4).unwrap_or(1970), number(5..7).unwrap_or(1));
     if month as u64 + 1 > present { year - 1 } else { year }
 }
 
-/// The fields of a message's line.
+/// Returns the fields of a message's line.
 fn message(line: &str) -> Option<Message<'_>> {
     let (id, rest) = line.split_once(": ")?;
     if id.contains(' ') || !rest.starts_with("client=") {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(found, Line::Other("the disk failed", Some(true)));
     }
 
-    /// Postfix's lines have what clients call themselves, and anybody may write to the log.
+    /// Postfix's lines contain names that clients choose, and anybody may write to the log.
     #[test]
     fn other_programs_are_not_taken_for_us() {
         for line in [

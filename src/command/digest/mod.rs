@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark digest`
 //!
-//! `source` reads the journal or log files, `line` one line of them; `day` collects what they come to, with the `names` of senders
-//! and clients; `print` makes it a text, `json` an object, and `send` a mail.
+//! `source` reads the journal or log files, `line` one line of them; `day` sums them up, with the `names` of senders and clients; `print`
+//! formats it as text, `json` as an object, and `send` sends a mail.
 
 mod day;
 mod json;
@@ -22,10 +22,10 @@ use std::process::ExitCode;
 
 /// Summarize a day: mailings, refusals, senders for the white list, mail that was not judged, outages.
 ///
-/// Reads yesterday's journal, or the named log files, which may be compressed by gzip(1). It counts the lines that are there: with
-/// messages = "not-clean" in [log], there are none of clean messages. Identical copies are one mailing; near-replicas are one for
-/// each sender domain and client. Lines for the white list are proposed for bulk that no user reports as spam, if the client's
-/// verified name belongs to the sender's domain; whether the mail is wanted, only people know.
+/// Reads yesterday's journal, or the named log files, which may be compressed by gzip(1). It counts the lines in the log: with messages =
+/// "not-clean" in [log], there are none of clean messages. Identical copies are one mailing; near-replicas are one for each sender domain and
+/// client. Lines for the white list are proposed for bulk that no user reports as spam, if the client's verified name belongs to the sender's
+/// domain; only people know whether the mail is wanted.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Log files; "-" is standard input [default: the journal]
@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// The unit whose journal is read.
     #[arg(long, value_name = "UNIT", default_value = "bulkmark-milter", conflicts_with = "files")]
     unit: String,
-    /// Send it by mail, with sendmail(1), instead of printing it.
+    /// Send the summary by mail, with sendmail(1), instead of printing it.
     #[arg(long, value_name = "ADDRESS", value_parser = super::canary::address)]
     mail: Option<String>,
     /// The most lines of each list.
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("this machine");
     let title = title(args, &day);
     if args.json {
-        writeln!(output(), "{}", json::of(&day, host, &title, Limit(args.limit)))?;
+        writeln!(output(), "{}", json::object(&day, host, &title, Limit(args.limit)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let text = print::text(&day, host, &title, Limit(args.limit));
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of which time it is.
+/// Returns the period of the summary.
 fn title(args: &Args, day: &Day) -> String {
     let (first, last) = (&day.all.first.date, &day.all.last.date);
     match &args.day {

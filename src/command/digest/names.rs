@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Names from outside with how often each came, in bounded memory.
+//! Names from outside with their frequencies, in bounded memory.
 
 use std::collections::HashMap;
 
-/// Some names. Those that come when there are `most` already are counted together.
+/// Some names. Once there are `most`, further names are counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     counts: HashMap<String, u64>,
     most: usize,
-    /// How often others came.
+    /// The sum of all further names.
     pub(super) others: u64,
 }
 
@@ -27,14 +27,14 @@ impl Names {
         }
     }
 
-    /// All names, the most frequent first.
+    /// Returns all names, the most frequent first.
     pub(super) fn ranked(&self) -> Vec<(&str, u64)> {
         let mut all: Vec<_> = self.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect();
         all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         all
     }
 
-    /// The most frequent name, and how many more there are: `a.example and 3 more`.
+    /// Returns the most frequent name, and the number of others: `a.example and 3 more`.
     pub(super) fn first(&self) -> String {
         let ranked = self.ranked();
         let Some((first, _)) = ranked.first() else { return String::new() };

@@ -9,27 +9,27 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy)]
 pub(super) struct Limit(pub(super) usize);
 
-/// The subject of a mail.
+/// Returns the subject of a mail.
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
-    let of = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
+    let count = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
     let rehearsed = match day.rehearsals {
         0 => String::new(),
         n => format!("{n} would be refused, "),
     };
     format!(
         "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {rehearsed}{} unknown",
-        of("bulk"),
-        of("spam"),
+        count("bulk"),
+        count("spam"),
         day.refusals,
-        of("unknown")
+        count("unknown")
     )
 }
 
-/// All of it. Writing to a String does not fail.
+/// Returns the whole text. Writing to a String does not fail.
 pub(super) fn text(day: &Day, host: &str, title: &str, limit: Limit) -> String {
     let mut out = format!("bulkmark on {host}, {title}\n\n");
     if day.all.count == 0 {
-        out += "Nothing was logged. Did the daemon run, and is its log where it was looked for?\n";
+        out += "Nothing was logged. Did the daemon run, and is this its log?\n";
         return out;
     }
     messages(&mut out, day);
@@ -73,11 +73,11 @@ fn messages(out: &mut String, day: &Day) {
         out.push('\n');
     }
     if !day.verdicts.contains_key("clean") && day.messages > 0 {
-        *out += "            The log does not tell of clean messages ([log] messages).\n";
+        *out += "            Clean messages are not logged ([log] messages).\n";
     }
 }
 
-/// What became of messages by policy; those with the most messages first.
+/// Writes messages by policy; those with the most messages first.
 fn policies(out: &mut String, day: &Day, limit: Limit) {
     let mut all: Vec<_> = day.policies.iter().collect();
     if all.is_empty() {
@@ -85,9 +85,10 @@ fn policies(out: &mut String, day: &Day, limit: Limit) {
     }
     all.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
     *out += "\nBy policy\n";
-    for (name, of) in all.iter().take(limit.0) {
-        let _ = write!(out, "{:>10}  {name}: {} bulk or spam", number(of.messages), number(of.unwanted));
-        let _ = writeln!(out, "{}{}", if of.unwanted > 0 { "; " } else { "" }, done(&of.done));
+    for (name, policy) in all.iter().take(limit.0) {
+        let _ =
+            write!(out, "{:>10}  {name}: {} bulk or spam", number(policy.messages), number(policy.unwanted));
+        let _ = writeln!(out, "{}{}", if policy.unwanted > 0 { "; " } else { "" }, done(&policy.done));
     }
     more(out, all.len().saturating_sub(limit.0) as u64);
 }
@@ -128,11 +129,11 @@ impl Mailing {
     }
 }
 
-/// What was done: `reject 12, mark 3`.
+/// Formats actions: `reject 12, mark 3`.
 fn done(done: &BTreeMap<String, u64>) -> String {
     let mut done: Vec<_> = done.iter().collect();
     done.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-    done.iter().map(|(what, count)| format!("{what} {}", number(**count))).collect::<Vec<_>>().join(", ")
+    done.iter().map(|(action, count)| format!("{action} {}", number(**count))).collect::<Vec<_>>().join(", ")
 }
 
 fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, limit: Limit) {
@@ -155,7 +156,7 @@ fn more(out: &mut String, more: u64) {
     }
 }
 
-/// `16:08 to 16:31`; with dates where they differ.
+/// Formats times: `16:08 to 16:31`; with dates if they differ.
 fn when(span: &Span) -> String {
     let (first, last) = (&span.first, &span.last);
     match (first.date == last.date, first.time == last.time) {
@@ -166,7 +167,7 @@ fn when(span: &Span) -> String {
     }
 }
 
-/// With a comma at every third digit.
+/// Formats a number with a comma at every third digit.
 fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();

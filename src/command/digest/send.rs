@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A text by mail, through the mail system of this machine.
+//! Sends a text by mail, through the mail system of this machine.
 
 use anyhow::Context;
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Stdio};
 
-/// Where sendmail(1) is: by the path, or where those are who have no path to it.
+/// Candidates for sendmail(1): in the path, or in the directories that a user's path may lack.
 const PROGRAMS: [&str; 3] = ["sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"];
 
-/// Hands a mail to the local mail system. `to` is an address that can stand in a header field.
+/// Passes a mail to the local mail system. `to` is an address that can be part of a header field.
 ///
 /// # Errors
-/// When there is no sendmail, or it does not take it.
+/// If there is no sendmail, or it refuses the mail.
 pub(super) fn send(to: &str, subject: &str, text: &str) -> anyhow::Result<()> {
     let mail = format!(
         "To: {to}\nSubject: {subject}\nAuto-Submitted: auto-generated\nMIME-Version: 1.0\n\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where the lines come from: the journal, files, or standard input.
+//! The sources of lines: the journal, files, or standard input.
 
 use super::day::Day;
 use super::line::{Line, is_date, read};
@@ -14,13 +14,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
-/// Bytes of a line that are read: a message with five recipients of the longest kind has 5,000. What is longer is not ours.
+/// Length limit of a line in bytes: a message with five of the longest recipients has 5,000. Longer lines are not bulkmark's.
 const MAX_LINE: u64 = 64 << 10;
 
-/// What a file begins with that gzip(1) made.
+/// The first bytes of a file of gzip(1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Adds the lines of a file, which may be of gzip; `-` is standard input. With a `date`, only those of that day.
+/// Adds the lines of a file, which may be compressed by gzip; `-` is standard input. With a `date`, only those of that day.
 pub(super) fn file(path: &Path, date: Option<&str>, day: &mut Day) -> anyhow::Result<()> {
     let shown = path.display();
     if path == Path::new("-") {
@@ -33,13 +33,13 @@ pub(super) fn file(path: &Path, date: Option<&str>, day: &mut Day) -> anyhow::Re
     lines(BufReader::new(input), date, Wanted::All, day).with_context(|| format!("cannot read {shown}"))
 }
 
-/// Adds what the journal has of a unit: of a day, or of yesterday.
+/// Adds the journal's lines of a unit: of a day, or of yesterday.
 pub(super) fn journal(unit: &str, date: Option<&str>, day: &mut Day) -> anyhow::Result<()> {
     let (since, until) = match date {
         Some(date) => (date.to_owned(), day_after(date)?),
         None => ("yesterday".to_owned(), "today".to_owned()),
     };
-    // The journal knows how urgent a line is, and its text does not say it.
+    // The journal knows the level of a line, but the line does not contain it.
     for (priority, wanted) in [("debug", Wanted::Messages), ("warning", Wanted::Others)] {
         let mut child = Command::new("journalctl")
             .args(["--quiet", "--no-pager", "--output=short-iso", "--unit", unit, "--priority", priority])
@@ -49,7 +49,8 @@ pub(super) fn journal(unit: &str, date: Option<&str>, day: &mut Day) -> anyhow::
             .spawn()
             .context("cannot run journalctl; name the log's files")?;
         if let Some(output) = child.stdout.take() {
-            lines(BufReader::new(output), None, wanted, day).context("cannot read what journalctl prints")?;
+            lines(BufReader::new(output), None, wanted, day)
+                .context("cannot read the output of journalctl")?;
         }
         let status = child.wait().context("cannot wait for journalctl")?;
         anyhow::ensure!(
@@ -60,7 +61,7 @@ pub(super) fn journal(unit: &str, date: Option<&str>, day: &mut Day) -> anyhow::
     Ok(())
 }
 
-/// Which lines are counted.
+/// The lines that are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
@@ -89,7 +90,7 @@ fn lines(mut input: impl BufRead, date: Option<&str>, wanted: Wanted, day: &mut 
     }
 }
 
-/// A date of the command line.
+/// Checks a date of the command line.
 pub(super) fn date(text: &str) -> Result<String, String> {
     match day_after(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// A line that never ends takes no memory, and what follows it is read.
+    /// A line that never ends takes no memory, and the lines after it are read.
     #[test]
     fn long_lines_are_passed_over() {
         let mut text = vec![b'x'; 1 << 20];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon, and the counts that it holds; where it does not run, the ledger's file.
+//! The daemon and its counts; or the ledger's file, if no daemon runs.
 
 use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
@@ -14,17 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// One new message in so many that shows the threshold is worth a word.
+/// A warning is given if a larger share of new messages shows the threshold.
 const FALSE_BULK: f64 = 1e-6;
 
-/// A window that needed so many filters was made for too few signatures.
+/// A window with so many filters was configured for too few signatures.
 const MANY_SLICES: usize = 3;
 
-/// What a milter and a server have alike.
+/// The common parts of a milter and a server.
 pub(super) struct Daemon<'a> {
     /// "milter", "interfaces" or "server".
     pub(super) name: &'static str,
-    /// Its configuration, and whether that is where the packages have it.
+    /// Its configuration, and whether that is the default path.
     pub(super) path: &'a Path,
     pub(super) packaged: bool,
     pub(super) control: &'a Path,
@@ -32,23 +32,23 @@ pub(super) struct Daemon<'a> {
     pub(super) ledger: &'a bulkmark_counts::Settings,
     pub(super) threshold: u32,
     pub(super) log: &'a telemetry::Settings,
-    /// What the other servers are to it, and which there are.
+    /// The kind of the other servers, and the servers.
     pub(super) link: &'static str,
     pub(super) others: &'a [Upstream],
     /// The log of its fleet, if it is in one.
     pub(super) fleet: Option<&'a log::Settings>,
 }
 
-/// Asks the daemon, or reads the ledger when none runs.
+/// Asks the daemon, or reads the ledger if none runs.
 pub(super) async fn examine(
-    of: &Daemon<'_>,
+    daemon: &Daemon<'_>,
     key: Option<&FederationKey>,
     report: &mut Report,
 ) -> Option<DaemonStatus> {
-    let (daemon, called, shown) = (of.name, called(of.name), of.control.display());
-    match control::status(of.control, of.threshold).await {
+    let (name, called, shown) = (daemon.name, called(daemon.name), daemon.control.display());
+    match control::status(daemon.control, daemon.threshold).await {
         Ok(status) => {
-            examine_daemon(of, key, &status, report);
+            examine_daemon(daemon, key, &status, report);
             match &status.ailment {
                 Some(ailment) => {
                     let advice = "mail is not counted until then; the daemon tries again every five seconds";
@@ -60,30 +60,29 @@ pub(super) async fn examine(
                 ),
             }
             examine_origins(status.ledger.origins, report);
-            examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), of.threshold, report);
+            examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), daemon.threshold, report);
             if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
                 report.ok("capacity", line);
             }
             return Some(status);
         }
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            let advice =
-                format!("systemctl start bulkmark-{daemon}; journalctl -u bulkmark-{daemon} says more");
+            let advice = format!("systemctl start bulkmark-{name}; journalctl -u bulkmark-{name} says more");
             report.error("daemon", format!("no {called} answers at {shown}: {e}"), advice);
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), AS_ROOT);
         }
         Err(e) => {
-            let advice = format!("systemctl restart bulkmark-{daemon}");
+            let advice = format!("systemctl restart bulkmark-{name}");
             report.error("daemon", format!("the {called} at {shown} does not answer: {e}"), advice);
         }
     }
-    examine_file(of, key, report);
+    examine_file(daemon, key, report);
     None
 }
 
-/// Long before no new server and no new partner would be counted.
+/// Warns long before new servers and partners can no longer be counted.
 fn examine_origins(origins: usize, report: &mut Report) {
     if origins > MAX_ORIGINS / 4 * 3 {
         let text = format!("{origins} origins are known, and at {MAX_ORIGINS} no new one is counted");
@@ -92,33 +91,39 @@ fn examine_origins(origins: usize, report: &mut Report) {
     }
 }
 
-fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &DaemonStatus, report: &mut Report) {
+fn examine_daemon(
+    daemon: &Daemon<'_>,
+    key: Option<&FederationKey>,
+    status: &DaemonStatus,
+    report: &mut Report,
+) {
     const CHECK: &str = "daemon";
-    let (name, daemon) = (of.name, called(of.name));
+    let (name, title) = (daemon.name, called(daemon.name));
     let restart = format!("systemctl restart bulkmark-{name}");
-    let parameters = key.map(|key| Parameters::new(of.ledger, key));
+    let parameters = key.map(|key| Parameters::new(daemon.ledger, key));
     let differs = parameters.and_then(|parameters| parameters.check_all(&status.parameters).err());
     if status.role != name {
-        let text = format!("a {} answers at {}, not a {daemon}", called(&status.role), of.control.display());
-        report.error(CHECK, text, "give each daemon a control socket of its own");
+        let text =
+            format!("a {} answers at {}, not a {title}", called(&status.role), daemon.control.display());
+        report.error(CHECK, text, "give each daemon its own control socket");
     } else if status.version != env!("CARGO_PKG_VERSION") {
         let (theirs, ours) = (&status.version, env!("CARGO_PKG_VERSION"));
         report.warning(
             CHECK,
-            format!("the running {daemon} is version {theirs}, this program is {ours}"),
+            format!("the running {title} is version {theirs}, this program is {ours}"),
             restart,
         );
     } else if let Some(differs) = differs {
-        let text = format!("the running {daemon} has another configuration: {differs} (the daemon)");
+        let text = format!("the running {title} has another configuration: {differs} (the daemon)");
         report.warning(CHECK, text, restart);
     } else {
-        report.ok(CHECK, format!("the {daemon} answers, up for {}", ago(status.uptime_seconds)));
+        report.ok(CHECK, format!("the {title} answers, up for {}", ago(status.uptime_seconds)));
     }
 }
 
-fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Report) {
+fn examine_file(daemon: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Report) {
     const CHECK: &str = "ledger";
-    let path = of.state_dir.join(FILE_NAME);
+    let path = daemon.state_dir.join(FILE_NAME);
     let shown = path.display();
     match path.try_exists() {
         Ok(true) => (),
@@ -128,7 +133,7 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     if is_forbidden(&path) {
         return report.error(CHECK, format!("cannot read {shown}"), AS_ROOT);
     }
-    match Image::open(&path, of.threshold) {
+    match Image::open(&path, daemon.threshold) {
         Ok((image, status)) => {
             if key.is_some_and(|key| key.id() != image.key_id()) {
                 let text = format!(
@@ -140,7 +145,7 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
-            examine_slices(&status.slices, status.bulk.as_ref(), of.threshold, report);
+            examine_slices(&status.slices, status.bulk.as_ref(), daemon.threshold, report);
         }
         Err(e @ OpenError::Damaged { .. }) => {
             let advice = "stop the daemon, then restore a backup over it or move it away: that loses counts, but no mail";
@@ -155,23 +160,23 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     }
 }
 
-/// Bulk that is told apart.
+/// Examines the known bulk.
 fn examine_bulk(bulk: &BulkStatus, report: &mut Report) {
     const CHECK: &str = "bulk";
     let BulkStatus { bound, signatures, left_out, .. } = bulk;
     let text = format!("{signatures} signatures that were seen {bound} times or more are held apart");
     if *left_out > 0 {
-        let advice = "raise ledger.capacity: a window has room for half as many, and what finds none is not known to be bulk";
+        let advice = "raise ledger.capacity: a window has room for half as many, and signatures beyond that are not known as bulk";
         report.warning(CHECK, format!("{text}; {left_out} found no room"), advice);
     } else {
         report.ok(CHECK, text);
     }
 }
 
-/// How full the filters are, and what that does to strangers.
+/// Examines the fill of the filters, and its effect on new messages.
 fn examine_slices(slices: &[SliceStatus], bulk: Option<&BulkStatus>, threshold: u32, report: &mut Report) {
     const CHECK: &str = "counts";
-    // User reports is little.
+    // User reports need little space.
     let slices: Vec<&SliceStatus> = slices.iter().filter(|slice| !slice.user_reports).collect();
     let chance: f64 = slices.iter().filter_map(|slice| slice.false_bulk).sum();
     let doubtful = chance > FALSE_BULK;
@@ -193,7 +198,7 @@ fn examine_slices(slices: &[SliceStatus], bulk: Option<&BulkStatus>, threshold: 
     if rows.is_empty() {
         return report.ok(CHECK, "nothing has been counted yet");
     }
-    // An empty sum is a negative zero.
+    // An empty sum is negative zero.
     let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };
     let text = format!(
         "{windows} windows, {newest} signatures counted here in the newest; a new one shows {threshold} with \

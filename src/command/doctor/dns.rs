@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether name servers answer, where mail is verified here.
+//! Checks that name servers answer, if mail is verified here.
 
 use super::report::Report;
 use crate::lookup::Resolver;
 use bulkmark_policy::Authentication;
 use std::time::Instant;
 
-/// A name that every name server has an answer for: the one by which it is said which domains under `example` have rules for mail.
+/// A name for which every name server has an answer: whether domains under `example` have rules for mail.
 const ASKED: &str = "_dmarc.example.";
 
-/// Asks them something.
+/// Asks the name servers for it.
 pub(super) async fn examine(settings: &Authentication, report: &mut Report) {
     if !settings.is_here() {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The files that the daemon needs: can it use them, and can others who should not?
+//! The files that the daemon needs: whether the daemon can use them, and no unauthorised user can.
 
 use super::report::Report;
 use crate::command::show::bytes;
@@ -14,19 +14,19 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Below so much free space nothing more may go well, and below so much it is time to look.
+/// Less free space is an error, or a warning.
 const SPACE_ERROR: u64 = 16 << 20;
 const SPACE_WARNING: u64 = 256 << 20;
 
-/// What helps whoever may not look.
+/// The advice without permission.
 pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 
-/// Whether this process may not read a file that is there.
+/// Whether this process may not read an existing file.
 pub(super) fn is_forbidden(path: &Path) -> bool {
     fs::File::open(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Says so when this process sees less than it should.
+/// Warns if this process sees less than it should.
 pub(super) fn examine_self(user: &User, report: &mut Report) {
     let own = rustix::process::geteuid().as_raw();
     if own != 0 && own != user.uid {
@@ -39,37 +39,37 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
     }
 }
 
-/// A file that the daemon reads; a secret is nobody else's.
-pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: &User, report: &mut Report) {
+/// Examines a file that the daemon reads; nobody else may read a secret.
+pub(super) fn examine_file(check: &'static str, path: &Path, secret: bool, user: &User, report: &mut Report) {
     let (shown, name) = (path.display(), &user.name);
     let share = format!("chown root:{name} {shown} && chmod 0640 {shown}");
     match user.reach(path, READ) {
         Ok(()) => (),
         Err(Obstacle::Mode(at)) => {
             let at = at.display();
-            return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
+            return report.error(check, format!("{name} cannot read {shown} (mode of {at})"), share);
         }
         Err(Obstacle::Unknown(e)) => {
             let advice = match e.kind() {
                 io::ErrorKind::PermissionDenied => AS_ROOT,
                 _ => "correct its name in the configuration, or create it",
             };
-            return report.error(what, format!("cannot use {shown}: {e}"), advice);
+            return report.error(check, format!("cannot use {shown}: {e}"), advice);
         }
     }
     let Ok(mode) = fs::metadata(path).map(|meta| meta.mode()) else { return };
     if mode & 0o002 != 0 {
-        report.error(what, format!("everybody may write to {shown}"), format!("chmod o-w {shown}"));
+        report.error(check, format!("everybody may write to {shown}"), format!("chmod o-w {shown}"));
     } else if secret && mode & 0o007 != 0 {
-        report.error(what, format!("everybody may read {shown}, which is a secret"), share);
+        report.error(check, format!("everybody may read {shown}, which is a secret"), share);
     } else if secret {
-        report.ok(what, format!("only {name} and those whom its mode names can read {shown}"));
+        report.ok(check, format!("only {name} and those whom its mode names can read {shown}"));
     } else {
-        report.ok(what, format!("{name} can read {shown}"));
+        report.ok(check, format!("{name} can read {shown}"));
     }
 }
 
-/// The state directory and what is in it.
+/// Examines the state directory and the files in it.
 pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) {
     const CHECK: &str = "state directory";
     let (shown, name) = (directory.display(), &user.name);
@@ -104,7 +104,7 @@ pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) 
     }
 }
 
-/// The files of a directory that somebody else owns.
+/// Returns the files of a directory with another owner.
 fn strangers(directory: &Path, user: &User) -> io::Result<Vec<String>> {
     let mut strangers = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -117,11 +117,11 @@ fn strangers(directory: &Path, user: &User) -> io::Result<Vec<String>> {
     Ok(strangers)
 }
 
-/// The disk below the state directory.
+/// Examines the disk of the state directory.
 pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
     const CHECK: &str = "disk";
     let shown = directory.display();
-    // That the directory is missing was said before.
+    // A missing directory was reported before.
     let Ok(stat) = rustix::fs::statvfs(directory) else { return };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let ledger = fs::metadata(directory.join(FILE_NAME)).map(|meta| meta.len()).unwrap_or_default();
@@ -149,7 +149,7 @@ pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
 
 const CERTIFICATE: &str = "certificate";
 
-/// A server's certificate and key: do they go together, and will others take them?
+/// Examines a server's certificate and key: whether they match, and whether clients will accept them.
 pub(super) fn examine_certificates(tls: &TlsFiles, listen: &Endpoint, user: &User, report: &mut Report) {
     examine_file(CERTIFICATE, &tls.cert, false, user, report);
     examine_file(CERTIFICATE, &tls.key, true, user, report);
@@ -164,8 +164,8 @@ pub(super) fn examine_certificates(tls: &TlsFiles, listen: &Endpoint, user: &Use
     const ADVICE: &str = "get a new one, put it there, and systemctl reload bulkmark-server";
     for doubt in &tested.doubts {
         match doubt.is_fatal {
-            true => report.error(CERTIFICATE, &doubt.what, ADVICE),
-            false => report.warning(CERTIFICATE, &doubt.what, ADVICE),
+            true => report.error(CERTIFICATE, &doubt.problem, ADVICE),
+            false => report.warning(CERTIFICATE, &doubt.problem, ADVICE),
         }
     }
     if let ([], Some(first)) = (&*tested.doubts, tested.certificates.first()) {

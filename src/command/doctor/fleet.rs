@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's log: does it answer, does it let this machine in, is it set up, what time is it there, is it of our key and windows, and
-//! does somebody count what is reported?
+//! A fleet's log: whether it answers, admits this machine, is set up, has the same time, key and windows, and whether an aggregator counts the
+//! reports.
 
 use super::files;
 use super::report::Report;
@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 
 const CHECK: &str = "log of the fleet";
 
-/// How long all that is asked of the log may take.
+/// Time limit for all requests to the log.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long batches may wait before nobody is taken to count them: an aggregator that dies is replaced within 3 s.
+/// The time that batches may wait before it is assumed that nobody counts them: a failed aggregator is replaced within 3 s.
 const COUNTED: Duration = Duration::from_secs(6);
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// The files that the settings name.
+/// Examines the files that the settings name.
 pub(super) fn examine_files(settings: &Settings, user: &User, report: &mut Report) {
     let secret = [&settings.password_file, &settings.nkey_file, &settings.key_file];
     let open = [&settings.ca_file, &settings.cert_file];
@@ -62,15 +62,15 @@ pub(super) async fn examine(
         Err(e) => report.error(CHECK, format!("{}: {e}", settings.log), advice(&e)),
         Ok(found) => {
             report.ok(CHECK, format!("{} answers, lets this machine in, and is set up", settings.log));
-            found.tell(counts, key, report);
+            found.examine(counts, key, report);
         }
     }
     match link.clock() {
         Some(Ok(())) => report.ok("clock", "no more than 5 minutes from that of the log"),
-        Some(Err(what)) => {
+        Some(Err(message)) => {
             report.error(
                 "clock",
-                what,
+                message,
                 "timedatectl here, and on the servers of the log, shows which one is wrong",
             );
         }
@@ -81,16 +81,16 @@ pub(super) async fn examine(
     }
 }
 
-/// What the log said.
+/// The log's answers.
 struct Found {
     ends: Ends,
-    /// The last step; none before the first one, or when it cannot be read.
+    /// The last step; none before the first one, or if it cannot be read.
     last: Option<StepHead>,
-    /// Whether batches wait that nobody counted in time.
+    /// Whether no aggregator counted the waiting batches in time.
     waits: bool,
-    /// Whether the last step covers batches that the log does not have, and none followed it that does not.
+    /// Whether the last step covers batches that the log does not have, and no valid step followed it.
     beyond: bool,
-    /// What this member could harm the others by.
+    /// Permissions of this member that could harm others.
     exposures: Vec<String>,
 }
 
@@ -101,12 +101,12 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
         let ends = log.ends().await?;
         let last = last_step(log, ends).await?.map(|(last, _)| last);
         let covers = last.filter(|last| last.made == ends.made).map_or(0, |last| last.covers);
-        // What came since this began may take its time.
+        // Later batches may still take their time.
         let waits = covers < first.batches.0;
-        // The step may be of batches that came since the end was asked for.
+        // The step may cover batches that came after the ends were read.
         let beyond = covers > ends.batches.0 && covers > log.ends().await?.batches.0;
         if !(waits || beyond) || began.elapsed() >= COUNTED {
-            // Another database may have no such thing.
+            // Another engine may lack this.
             let exposures = log.exposures().await.unwrap_or_default();
             return Ok(Found { ends, last, waits, beyond, exposures });
         }
@@ -115,7 +115,7 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
 }
 
 impl Found {
-    fn tell(&self, counts: &bulkmark_counts::Settings, key: &FederationKey, report: &mut Report) {
+    fn examine(&self, counts: &bulkmark_counts::Settings, key: &FederationKey, report: &mut Report) {
         let Self { ends, last, waits, beyond, exposures } = self;
         if let Some(first) = exposures.first() {
             report.warning(
@@ -178,7 +178,7 @@ impl Found {
     }
 }
 
-/// What the daemon says of itself.
+/// Examines the daemon's status.
 fn examine_daemon(status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "fleet";
     let Some(fleet) = &status.fleet else {
@@ -192,7 +192,7 @@ fn examine_daemon(status: &DaemonStatus, report: &mut Report) {
         report.warning(
             CHECK,
             format!("the daemon's last error was: {error}"),
-            "if the log answers above, look again in a minute",
+            "if the log answers above, check again in a minute",
         );
     } else if fleet.in_step {
         report.ok(CHECK, in_step(fleet));
@@ -200,7 +200,7 @@ fn examine_daemon(status: &DaemonStatus, report: &mut Report) {
         report.warning(
             CHECK,
             format!("the daemon is not in step with the log{}", lag(fleet)),
-            "look again in a minute; its log says what it waits for",
+            "check again in a minute; its log has the reason",
         );
     }
     for advice in &fleet.advice {
@@ -222,7 +222,7 @@ fn lag(fleet: &FleetStatus) -> String {
     }
 }
 
-/// What helps against this.
+/// Returns the advice for an error.
 fn advice(error: &LogError) -> &'static str {
     error.advice().unwrap_or(match error {
         LogError::NotSetUp(_) => "run bulkmark fleet setup",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks each interface that is configured as its clients would; nothing is counted by it.
+//! Sends a request to each configured interface as its clients would; nothing is counted.
 
 use super::files;
 use super::report::Report;
@@ -15,36 +15,36 @@ use tokio::time::timeout;
 
 const CHECK: &str = "interfaces";
 
-/// How long an answer may take: that of SpamAssassin's client.
+/// Time limit of an answer: the same as SpamAssassin's client has.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer that are read.
+/// Size limit of an answer in bytes.
 const MOST: u64 = 64 << 10;
 
 const ADVICE: &str =
     "see the daemon's log, which says why an interface is not open; interfaces are opened at its start";
 
-/// A message that says too little to be counted.
+/// A message with too little content to be counted.
 const MESSAGE: &str = "Subject: bulkmark doctor\r\n\r\n.\r\n";
 
-/// Asks them all.
+/// Asks all of them.
 pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Report) {
     if let Some(address) = settings.dccifd.listen.address() {
         let request = format!("header query\n192.0.2.1\rdoctor.invalid\ndoctor.invalid\n<>\n\n{MESSAGE}");
         let is_answer = |answer: &str| answer.starts_with("A\n\nX-DCC-");
-        tell("dccifd", address, ask(address, &request).await, is_answer, report);
+        report_answer("dccifd", address, ask(address, &request).await, is_answer, report);
     }
     if let Some(address) = settings.razor.listen.address() {
         let answer = ask(address, "cn=bulkmark-doctor\r\na=g&pm=state\r\na=q\r\n").await;
         let is_answer = |answer: &str| answer.starts_with("sn=CN&") && answer.contains("\r\nac=");
-        tell("razor", address, answer, is_answer, report);
+        report_answer("razor", address, answer, is_answer, report);
     }
     if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
         examine_accounts(&settings.pyzor, user, report);
-        // Where anonymous clients may not ping, it says so, and that is an answer, too.
+        // If anonymous clients may not ping, the refusal is an answer, too.
         let is_answer =
             |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
-        tell("pyzor", &Address::Tcp(address.clone()), ping(address).await, is_answer, report);
+        report_answer("pyzor", &Address::Tcp(address.clone()), ping(address).await, is_answer, report);
     }
     if let Some(address) = settings.http.listen.address() {
         let Some(authority) = authority(settings.http.token_file.as_deref(), user, report) else { return };
@@ -57,14 +57,14 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
              Content-Length: {}\r\n\r\n{MESSAGE}",
             MESSAGE.len()
         );
-        // A name other than that of the machine is the administrator's choice; that somebody refuses it is an answer.
+        // Another name than the machine's is the administrator's choice; a refusal is an answer.
         let is_answer =
             |answer: &str| ["HTTP/1.1 200 ", "HTTP/1.1 421 "].iter().any(|good| answer.starts_with(good));
-        tell("http", address, ask(address, &request).await, is_answer, report);
+        report_answer("http", address, ask(address, &request).await, is_answer, report);
     }
 }
 
-/// The files of Pyzor's accounts: who can read them, and what is wrong in them.
+/// Examines the files of Pyzor's accounts: who can read them, and the errors in them.
 fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) {
     let PyzorSettings { accounts_file, access_file, .. } = settings;
     let examined = pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
@@ -79,7 +79,7 @@ fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) 
     }
 }
 
-/// The field with the token, where one is asked for; none where it cannot be had, which was told.
+/// Returns the field with the token, if one is needed; none if it cannot be read, which was reported.
 fn authority(token_file: Option<&Path>, user: &User, report: &mut Report) -> Option<String> {
     let Some(path) = token_file else { return Some(String::new()) };
     files::examine_file(CHECK, path, true, user, report);
@@ -98,7 +98,7 @@ fn authority(token_file: Option<&Path>, user: &User, report: &mut Report) -> Opt
     }
 }
 
-fn tell(
+fn report_answer(
     interface: &str,
     address: &Address,
     answer: io::Result<String>,
@@ -142,12 +142,12 @@ async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) ->
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The answer to a ping of Pyzor's client.
+/// Returns the answer to a ping of Pyzor's client.
 async fn ping(address: &str) -> io::Result<String> {
     let asked = async {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for to in tokio::net::lookup_host(address).await? {
-            // What listens everywhere is asked here.
+            // A socket that listens on all addresses is asked on this machine.
             let from = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             let socket = UdpSocket::bind(from).await?;
             if let Err(e) = socket.connect(to).await {

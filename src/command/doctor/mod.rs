@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor`
 //!
-//! `report` collects what the others find: `files` looks at what the daemon may do with its files, and at a server's certificate, `counts` asks
-//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `interfaces` asks the
-//! other interfaces, `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, and `traps` looks at what traps get.
+//! `report` collects the findings of the others: `files` examines the daemon's permissions for its files, and a server's certificate, `counts`
+//! asks the daemon or reads its ledger, `session` opens a milter session as Postfix would, `postfix` reads Postfix's configuration, `interfaces`
+//! asks the other interfaces, `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, and `traps` examines the
+//! mail to traps.
 
 mod counts;
 mod dns;
@@ -16,10 +17,10 @@ mod servers;
 mod session;
 mod traps;
 
+use crate::command::daemon_args::DaemonArgs;
 use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
 use crate::command::show::{THRESHOLD, time};
-use crate::command::whose::Whose;
 use crate::config::{self, ConfigError, INTERFACES_PATH, Kind, MilterFile, ServerFile};
 use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
@@ -35,41 +36,41 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Check everything that a milter or server needs to do its work, and advise.
+/// Check everything that a milter or server needs, and give advice.
 ///
-/// Each line begins with "ok", "warning" or "error" and the name of the check; an indented line below it has the advice. Nothing is
-/// changed, and nothing is counted. Run it as root, who can read everything that the daemon reads. Exit code 0: no errors, but
-/// perhaps warnings; 1: an error; 78: the configuration cannot be used, and nothing else was checked.
+/// Each line begins with "ok", "warning" or "error" and the name of the check; an indented line below it has the advice. Nothing is changed, and
+/// nothing is counted. Run it as root, who can read everything that the daemon reads. Exit code 0: no errors, but perhaps warnings; 1: an error;
+/// 78: the configuration cannot be used, and nothing else was checked.
 ///
-/// Checks "configuration", "federation key", "token", "certificate", "white lists": the files are valid, the daemon can read them,
-/// nobody else can read secrets, and nobody else can write to any of them.
+/// Checks "configuration", "federation key", "token", "certificate", "white lists": the files are valid, the daemon can read them, nobody else
+/// can read secrets, and nobody else can write to any of them.
 ///
-/// "state directory", "disk", "log": the daemon can write to its directory and owns the files in it; there is space; log lines are
-/// accepted.
+/// "state directory", "disk", "log": the daemon can write to its directory and owns the files in it; there is space; log lines are accepted.
 ///
-/// "daemon", "ledger", "counts", "bulk", "capacity", "spool", "user-reports": the daemon answers at its control socket, in this version
-/// and with these parameters; the ledger is sound (it is read if no daemon has it open); how full the filters are; the reports that
-/// wait for a server; the room for user reports.
+/// "daemon", "ledger", "counts", "bulk", "capacity", "spool", "user-reports": the daemon answers at its control socket, in this version and with
+/// these parameters; the ledger is sound (it is read if no daemon has it open); how full the filters are; the reports that wait for a server;
+/// the room for user reports.
 ///
-/// "listener", "exempt", "canary": the milter answers, and treats a canary, sent as Postfix would, as actions.bulk says. The client
-/// of that session is not exempt; exempt clients are named, since their canaries are not judged.
+/// "listener", "exempt", "canary": the milter answers, and treats a canary, sent as Postfix would, according to actions.bulk. The client of that
+/// session is not exempt; exempt clients are named, since their canaries are not judged.
 ///
 /// "postfix": if there is a Postfix, its smtpd_milters has the listener, also where master.cf has one for the service on port 25.
 ///
 /// "pause": nothing is refused at present (`bulkmark pause`).
 ///
-/// "interfaces", "name servers", "traps", "relays", "correspondents": open interfaces and name servers answer; no trap gets mail that a white
-/// list wants; no network brings so much mail that it may be a relay of your own; how correspondents are verified.
+/// "interfaces", "name servers", "traps", "relays", "correspondents": open interfaces and name servers answer; no trap gets whitelisted mail; no
+/// network sends so much mail that it may be your own relay; how correspondents are verified.
 ///
-/// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and
-/// time; a server has clients.
+/// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and time; a
+/// server has clients.
 ///
-/// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and
+/// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and time; an
+/// aggregator counts its reports; the daemon is in step with it.
 /// time; somebody counts its reports; the daemon is in step with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    whose: Whose,
+    daemon: DaemonArgs,
     /// The directory of Postfix's configuration [default: Postfix's own default]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
     postfix: Option<PathBuf>,
@@ -79,21 +80,21 @@ pub(super) struct Args {
     /// Print warnings and errors only.
     #[arg(long, conflicts_with_all = ["json", "nagios"])]
     quiet: bool,
-    /// Print one line for Nagios, Icinga and their like, and end with their exit codes. 0: OK; 1: WARNING; 2: CRITICAL, an error; 3:
+    /// Print one line for Nagios, Icinga and similar programs, and end with their exit codes. 0: OK; 1: WARNING; 2: CRITICAL, an error; 3:
     /// UNKNOWN, the configuration cannot be used.
     #[arg(long)]
     nagios: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    // reqwest takes the process's provider; there is one only.
+    // reqwest uses the process's provider, of which there is only one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let path = args.whose.path();
-    let packaged = [args.whose.default_path(), INTERFACES_PATH].iter().any(|place| path == Path::new(place));
+    let path = args.daemon.path();
+    let packaged = [args.daemon.default_path(), INTERFACES_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
-        if args.whose.kind(&path)? == Kind::Server {
+        if args.daemon.kind(&path)? == Kind::Server {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
@@ -133,7 +134,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// An error of the configuration without the line that it shows.
+/// Returns an error of the configuration without the line that it shows.
 fn first_line(error: &ConfigError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -190,7 +191,7 @@ async fn milter(
     }
     dns::examine(&file.authentication, report).await;
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    // Of interfaces alone there is none.
+    // Interfaces alone have no listener.
     let listener = file.listen.first();
     if let Some(listen) =
         listener.and_then(|at| daemon.listens(at, status.as_ref(), Address::of_postfix, report))
@@ -207,7 +208,7 @@ async fn milter(
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }
 
-/// Whether somebody ordered that nothing is refused.
+/// Examines whether a pause is in force.
 fn examine_pause(status: &DaemonStatus, report: &mut Report) {
     if let Some(pause) = &status.pause {
         report.warning("pause", sentence(pause), "end it with `bulkmark resume`");
@@ -258,7 +259,7 @@ async fn server(
 }
 
 impl Daemon<'_> {
-    /// As whom it runs, and the key of its federation if it can be had.
+    /// Examines the daemon's user and configuration; returns the federation key if it can be read.
     fn examine_config(
         &self,
         key: Result<FederationKey, ConfigError>,
@@ -273,7 +274,7 @@ impl Daemon<'_> {
         (user, key)
     }
 
-    /// What it writes and counts; returns its status if it runs.
+    /// Examines the state directory and the counts; returns the status if the daemon runs.
     async fn examine_state(
         &self,
         user: &User,
@@ -290,7 +291,7 @@ impl Daemon<'_> {
         counts::examine(self, key, report).await
     }
 
-    /// Where it listens. Of a socket that systemd has, only the daemon can tell.
+    /// Returns the listening address. For a socket from systemd, only the daemon knows it.
     fn listens(
         &self,
         endpoint: &Endpoint,
@@ -301,7 +302,7 @@ impl Daemon<'_> {
         if let Endpoint::At(address) = endpoint {
             return Some(address.clone());
         }
-        // Of several the first, which is the one without a name if there is one.
+        // The first of several, which is the unnamed one if there is one.
         let first = |listens: &str| listens.split([',', ' ']).next().map(str::to_owned);
         let address = status.and_then(|status| read(&first(status.listens.as_ref()?)?).ok());
         if address.is_none() {
@@ -352,7 +353,7 @@ fn examine_key(
     }
 }
 
-/// The files that entries of other servers name.
+/// Examines the files that entries of other servers name.
 fn examine_entries(check: &'static str, entries: &[Upstream], user: &User, report: &mut Report) {
     for entry in entries {
         if let Some(token) = &entry.token_file {
@@ -380,7 +381,7 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
     }
 }
 
-/// Whether tokens of clients end soon, and whether sites wait for approval.
+/// Examines whether tokens of clients expire soon, and whether sites wait for approval.
 fn examine_clients(clients: &Clients, report: &mut Report) {
     let soon: Vec<_> = clients
         .list()

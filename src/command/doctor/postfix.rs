@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Does Postfix ask the milter, and may it?
+//! Whether Postfix asks the milter, and has permission to.
 
 use super::report::Report;
 use crate::net::Address;
@@ -16,7 +16,7 @@ struct Postconf<'a> {
 }
 
 impl Postconf<'_> {
-    /// What it prints; none where there is no Postfix.
+    /// Returns its output; none if there is no Postfix.
     fn ask(&self, arguments: &[&str]) -> Option<Result<String, String>> {
         let ask = |program: &str| {
             let mut command = Command::new(program);
@@ -25,26 +25,26 @@ impl Postconf<'_> {
             }
             command.args(arguments).output().ok()
         };
-        // Users have no path to where it is.
+        // An ordinary user's path lacks its directory.
         let output = ask("postconf").or_else(|| ask("/usr/sbin/postconf"))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
     }
 
-    /// The value of a parameter, what it refers to filled in; empty where it cannot be told.
+    /// Returns the expanded value of a parameter; empty if it is unknown.
     fn value(&self, name: &str) -> String {
         self.ask(&["-hx", name]).and_then(Result::ok).unwrap_or_default()
     }
 }
 
-/// Looks for the listener in Postfix's configuration: that in `directory`, or the usual one.
+/// Searches for the listener in Postfix's configuration in `directory`, or in the usual one.
 pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut Report) {
     let postconf = Postconf { directory };
     let milters = match postconf.ask(&["-hx", "smtpd_milters"]) {
         None => return report.ok(CHECK, "there is no postconf here, so Postfix was not checked"),
         Some(Ok(milters)) => milters,
         Some(Err(e)) => {
-            let first = e.lines().next().unwrap_or("it says nothing").to_owned();
+            let first = e.lines().next().unwrap_or("no output").to_owned();
             return report.error(
                 CHECK,
                 format!("postconf fails: {first}"),
@@ -52,7 +52,7 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut R
             );
         }
     };
-    let service = Service::of_outside(&postconf);
+    let service = Service::facing_outside(&postconf);
     let own = service.own_milters(&postconf);
     let (place, is_main) = match &own {
         Some(_) => (format!("smtpd_milters of {} in master.cf", service.name), false),
@@ -67,7 +67,7 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut R
     }
     let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
     let ours = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
-    // Those that are asked already stay, and are asked first; not the listener by a name under which it is not found.
+    // The present milters stay and are asked first, except for the listener under a name that does not reach it.
     let others = entries(&milters).into_iter().filter(|(_, spec)| !is_ours(spec, listen, None));
     let line = others.map(|(entry, _)| entry.to_owned()).chain([ours]).collect::<Vec<_>>().join(", ");
     let advice = if is_main {
@@ -88,15 +88,15 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut R
 
 /// The service of master.cf that takes mail from outside.
 struct Service {
-    /// As postconf(1) names it: `smtp/inet`.
+    /// Its name in the form of postconf(1): `smtp/inet`.
     name: &'static str,
     /// Its line.
     line: String,
 }
 
 impl Service {
-    /// The one on port 25; where postscreen(8) has that, the one to which it hands on.
-    fn of_outside(postconf: &Postconf<'_>) -> Self {
+    /// Returns the service on port 25; if that is postscreen(8), the service behind it.
+    fn facing_outside(postconf: &Postconf<'_>) -> Self {
         let find = |name| {
             let line = postconf.ask(&["-M", name]).and_then(Result::ok).unwrap_or_default();
             Self { name, line }
@@ -109,25 +109,25 @@ impl Service {
         self.line.split_whitespace().nth(n)
     }
 
-    /// The milters that it has in the place of those of main.cf.
+    /// Returns its own milters, which replace those of main.cf.
     fn own_milters(&self, postconf: &Postconf<'_>) -> Option<String> {
         let own = postconf.ask(&["-Px", &format!("{}/smtpd_milters", self.name)])?.ok()?;
         own.split_once('=').map(|(_, own)| own.trim().to_owned())
     }
 
-    /// The directory that it sees as the root, if it runs in a jail.
+    /// Returns the root directory of its jail, if it has one.
     fn jail(&self, postconf: &Postconf<'_>) -> Option<PathBuf> {
         let jailed = self.column(4) == Some("y");
         jailed.then(|| postconf.value("queue_directory").into())
     }
 }
 
-/// The addresses of the milters in a value of smtpd_milters.
+/// Returns the addresses of the milters in a value of smtpd_milters.
 fn specs(value: &str) -> Vec<&str> {
     entries(value).into_iter().map(|(_, spec)| spec).collect()
 }
 
-/// The entries of a value of smtpd_milters, each with its address.
+/// Returns the entries of a value of smtpd_milters, each with its address.
 fn entries(value: &str) -> Vec<(&str, &str)> {
     let mut entries = Vec::new();
     let mut rest = value;
@@ -161,7 +161,7 @@ fn is_ours(spec: &str, listen: &Address, jail: Option<&Path>) -> bool {
     }
 }
 
-/// Whether one name leads to an address on which the other listens.
+/// Whether a name leads to an address on which the other listens.
 fn overlap(theirs: &str, ours: &str) -> bool {
     let resolve = |name: &str| name.to_socket_addrs().map(Vec::from_iter).unwrap_or_default();
     let (theirs, ours): (Vec<SocketAddr>, Vec<SocketAddr>) = (resolve(theirs), resolve(ours));
@@ -169,7 +169,7 @@ fn overlap(theirs: &str, ours: &str) -> bool {
     ours.iter().any(|a| theirs.iter().any(|b| a.port() == b.port() && covers(a.ip(), b.ip())))
 }
 
-/// The listener's address as Postfix has to write it.
+/// Returns the listener's address in the form that Postfix needs.
 fn seen_from(listen: &Address, jail: Option<&Path>) -> String {
     match (listen, jail) {
         (Address::Unix(path), Some(jail)) => match path.strip_prefix(jail) {
@@ -180,7 +180,7 @@ fn seen_from(listen: &Address, jail: Option<&Path>) -> String {
     }
 }
 
-/// Whether Postfix's user may connect to a Unix socket.
+/// Examines whether Postfix's user may connect to a Unix socket.
 fn examine_socket(postconf: &Postconf<'_>, listen: &Address, report: &mut Report) {
     let Address::Unix(path) = listen else { return };
     let Some(user) = User::named(&postconf.value("mail_owner")) else { return };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was found, and what is to be done about it.
+//! The findings, with advice.
 
 use bulkmark_types::told;
 use serde::Serialize;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, Write};
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Level {
-    /// As it should be.
+    /// No problem.
     Ok,
     /// It works, but needs attention.
     Warning,
-    /// It does not work, or is a hole.
+    /// It does not work, or is a security hole.
     Error,
 }
 
@@ -39,7 +39,7 @@ struct Finding {
     advice: Option<String>,
 }
 
-/// All lines, in the order in which things were examined.
+/// All findings, in the order of the checks.
 #[derive(Debug, Default)]
 pub(super) struct Report(Vec<Finding>);
 
@@ -65,26 +65,26 @@ impl Report {
         self.0.push(Finding { check, level, text: text.to_string(), advice: Some(advice.to_string()) });
     }
 
-    /// The worst of all.
+    /// Returns the worst level.
     pub(super) fn worst(&self) -> Level {
         self.0.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
     }
 
-    /// Whether anything was found wrong by this check so far.
+    /// Whether this check has found a problem so far.
     pub(super) fn faults(&self, check: &str) -> bool {
         self.0.iter().any(|finding| finding.check == check && finding.level > Level::Ok)
     }
 
-    /// An object with the worst level and all checks.
+    /// Returns an object with the worst level and all checks.
     pub(super) fn json(&self) -> Value {
         json!({ "worst": self.worst(), "checks": self.0 })
     }
 
-    /// One line as monitoring plugins print it: the state, what is wrong, and numbers behind "|".
+    /// Returns one line in the form of monitoring plugins: the state, the problems, and numbers behind "|".
     pub(super) fn nagios(&self, state: &str) -> String {
-        let of = |level| self.0.iter().filter(move |finding| finding.level == level);
-        let [errors, warnings] = [Level::Error, Level::Warning].map(|level| of(level).count());
-        let wrong = of(Level::Error).chain(of(Level::Warning));
+        let at = |level| self.0.iter().filter(move |finding| finding.level == level);
+        let [errors, warnings] = [Level::Error, Level::Warning].map(|level| at(level).count());
+        let wrong = at(Level::Error).chain(at(Level::Warning));
         let wrong: Vec<_> = wrong.map(|finding| format!("{}: {}", finding.check, finding.text)).collect();
         let wrong =
             if wrong.is_empty() { format!("{} checks", self.0.len()) } else { told(&wrong.join("; ")) };
@@ -92,7 +92,7 @@ impl Report {
         format!("BULKMARK {state} - {wrong} | errors={errors} warnings={warnings}")
     }
 
-    /// A line for each finding that is at least so bad, and an indented one with the advice.
+    /// Prints a line for each finding from this level on, and an indented one with the advice.
     pub(super) fn print(&self, out: &mut impl Write, least: Level) -> io::Result<()> {
         for Finding { check, level, text, advice } in self.0.iter().filter(|finding| finding.level >= least) {
             writeln!(out, "{level:<7}  {check}: {text}")?;

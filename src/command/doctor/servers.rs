@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Other servers: do they answer, do they know us, do they count as we do, and what time is it there?
+//! Other servers: whether they answer, accept this machine, have the same parameters, and the same time.
 
 use super::files::AS_ROOT;
 use super::report::Report;
@@ -12,10 +12,10 @@ use bulkmark_types::FederationKey;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-/// How long before its end a token is warned of, in seconds.
+/// The time before its end from which on a token causes a warning, in seconds.
 const SOON: u64 = 14 * 86_400;
 
-/// Whether a token ends soon that ends at this time.
+/// Whether a token that ends at this time ends soon.
 pub(super) fn is_soon(expires: u64) -> bool {
     expires < now().saturating_add(SOON)
 }
@@ -38,25 +38,25 @@ pub(super) async fn examine(
             Ok(client) => client.status().await,
             Err(e) => Err(e),
         };
-        let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
-        match (asked, told.and_then(|link| link.error.as_ref())) {
+        let link = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
+        match (asked, link.and_then(|link| link.error.as_ref())) {
             (Err(e), _) if e.is_of_clocks() => {
                 let advice = "correct the clock that is wrong and let NTP keep it right: timedatectl, chronyc tracking";
                 report.error("clock", format!("{url}: {e}"), advice);
             }
             (Err(e), _) => report.error(check, format!("{url}: {e}"), advice(&e, server)),
-            (Ok(told), None) if told["token-expires"].as_u64().is_some_and(is_soon) => {
-                let expires = time(told["token-expires"].as_u64().unwrap_or_default());
+            (Ok(answer), None) if answer["token-expires"].as_u64().is_some_and(is_soon) => {
+                let expires = time(answer["token-expires"].as_u64().unwrap_or_default());
                 let advice = "have the server's operator extend it: bulkmark client set --expires 90d NAME";
                 report.warning(check, format!("{url}: our token expires at {expires}"), advice);
                 agreed.push(&**url);
             }
             (Ok(_), Some(error)) => {
-                // As a server says it of a client's role.
+                // The server's words about a client's role.
                 let advice = if error.contains("this client may ") {
                     "it answers now, but the client has another role; have the server's administrator add one with the right --role"
                 } else {
-                    "it answers now; look again in a minute"
+                    "it answers now; check again in a minute"
                 };
                 report.warning(check, format!("{url}: the daemon's last error was: {error}"), advice);
                 agreed.push(&**url);
@@ -72,7 +72,7 @@ pub(super) async fn examine(
     }
 }
 
-/// What helps against this.
+/// Returns the advice for an error.
 fn advice(error: &RemoteError, server: &Upstream) -> String {
     let token = match &server.token_file {
         Some(path) => format!("put it into {}", path.display()),
@@ -122,7 +122,7 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
 
 const SAME: &str = "use the same [ledger] window, and the same federation-key-file, as the server";
 
-/// What waits to be sent.
+/// Examines the reports that wait to be sent.
 pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "spool";
     if file.upstream.is_empty() && file.fleet.is_none() {

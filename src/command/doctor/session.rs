@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A session with the milter as Postfix would open it, with a canary as its message.
+//! A milter session as Postfix would open it, with a canary as its message.
 
 use super::files::AS_ROOT;
 use super::report::Report;
@@ -14,13 +14,13 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How long the milter may take for each answer.
+/// Time limit of each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Clients that are none: addresses for documents (RFC 5737, RFC 3849).
+/// Clients that do not exist: addresses for documentation (RFC 5737, RFC 3849).
 const STRANGERS: [&str; 4] = ["192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1"];
 
-/// Errors that say that there was no connection at all.
+/// Errors that mean that there was no connection.
 const UNREACHABLE: [io::ErrorKind; 5] = [
     io::ErrorKind::ConnectionRefused,
     io::ErrorKind::NotFound,
@@ -29,7 +29,7 @@ const UNREACHABLE: [io::ErrorKind; 5] = [
     io::ErrorKind::NetworkUnreachable,
 ];
 
-/// What the milter did with the canary.
+/// The milter's treatment of the canary.
 struct Answer {
     /// The values of our header.
     marks: Vec<String>,
@@ -37,7 +37,7 @@ struct Answer {
     status: Status,
 }
 
-/// Connects to the listener and has it judge a canary.
+/// Connects to the listener and sends a canary.
 pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Report) {
     examine_exempt(file, report);
     let Some(stranger) = stranger(file) else {
@@ -76,12 +76,12 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
         }
     };
     match session(connection, stranger, file, &canary).await {
-        Ok(answer) => tell(&answer, stranger, file, report),
+        Ok(answer) => report_answer(&answer, stranger, file, report),
         Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
     }
 }
 
-/// Says whose mail is exempt, and so whose canaries are.
+/// Names the exempt clients, whose canaries are exempt, too.
 fn examine_exempt(file: &MilterFile, report: &mut Report) {
     let mut exempt = Vec::new();
     if file.exempt.loopback {
@@ -126,7 +126,7 @@ async fn session(
     }
     mta.macros(MacroStage::Mail, [("i", "DOCTOR")]).await?;
     mta.mail([format!("<{address}>")]).await?;
-    // Policies often have mail to postmaster not judged.
+    // Policies often exempt mail to postmaster.
     mta.rcpt([format!("<bulkmark-doctor@{host}>")]).await?;
     mta.data().await?;
     for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
@@ -135,7 +135,7 @@ async fn session(
     mta.eoh().await?;
     mta.body(body.replace('\n', "\r\n")).await?;
     let (changes, status) = mta.eom().await?;
-    // The answer is known; whatever becomes of the connection.
+    // The answer is known, so an error of the connection no longer matters.
     let _ = mta.close().await;
     let mark = |change: &EomAction| match change {
         EomAction::AddHeader { name, value } | EomAction::InsertHeader { name, value, .. } => {
@@ -152,9 +152,9 @@ fn text(text: &CStr) -> String {
     text.to_string_lossy().into_owned()
 }
 
-fn tell(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Report) {
+fn report_answer(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Report) {
     const CHECK: &str = "canary";
-    let (action, said) = match (&answer.status, &*answer.marks) {
+    let (action, detail) = match (&answer.status, &*answer.marks) {
         (Status::Reject { message }, _) => (Action::Reject, message.as_deref().map(text)),
         (Status::Tempfail { message }, _) => (Action::Tempfail, message.as_deref().map(text)),
         (Status::Discard, _) => (Action::Discard, None),
@@ -183,11 +183,11 @@ fn tell(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Repor
             );
         }
     };
-    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-    let text = format!("from {stranger}, as Postfix would show it, {action}{said}");
-    // The answer does not always say which policy decided.
-    let of_policies = file.policy.iter().filter_map(|policy| policy.actions.bulk);
-    if of_policies.chain([file.actions.bulk]).any(|said| said == action) {
+    let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    let text = format!("from {stranger}, as Postfix would show it, {action}{detail}");
+    // The answer does not always name the policy that decided.
+    let policy_actions = file.policy.iter().filter_map(|policy| policy.actions.bulk);
+    if policy_actions.chain([file.actions.bulk]).any(|configured| configured == action) {
         report.ok(CHECK, text);
     } else {
         let text = format!("{text}; the configuration says {}", file.actions.bulk);

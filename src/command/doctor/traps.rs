@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps that get mail which somebody wants: these are no traps. Whether a mail server of one's own is missing in `relays`, whether there is room for user reports, how correspondents are known, and
-//! what protects the mail of own users.
+//! Traps that get wanted mail, missing relays, room for user reports, and the verification of correspondents and of your own domains.
 
 use super::report::Report;
 use crate::activity::LikelyRelay;
@@ -10,7 +9,7 @@ use bulkmark_counts::Rows;
 use bulkmark_policy::Authenticate;
 use bulkmark_types::told;
 
-/// Says all of that.
+/// Examines all of these.
 pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     examine_traps(file, status, report);
     examine_relays(file, status, report);
@@ -18,7 +17,7 @@ pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Rep
     examine_correspondents(file, status, report);
 }
 
-/// Says which traps got mail that a white list wants.
+/// Names the traps that got whitelisted mail.
 fn examine_traps(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "traps";
     let wanted = status.traps.iter().flat_map(|traps| &traps.wanted);
@@ -37,7 +36,7 @@ fn examine_traps(file: &MilterFile, status: &DaemonStatus, report: &mut Report) 
     }
 }
 
-/// Says which clients may be mail servers of one's own in front of this one.
+/// Names the clients that may be your own mail servers in front of this one.
 fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "relays";
     for LikelyRelay { client, percent } in &status.likely_relays {
@@ -53,34 +52,34 @@ fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report)
     }
 }
 
-/// Says whether there is room for user reports.
+/// Examines whether there is room for user reports.
 fn examine_user_reports(status: &DaemonStatus, report: &mut Report) {
     let (rows, most) = (status.ledger.user_reports, Rows::MOST_OF_USERS);
     let text = format!("{} of the {most} words of users for which there is room", rows.users);
     if rows.are_many() {
-        let advice = "see with \"bulkmark report list\" who says so much, and take it back with \"bulkmark report forget --all\" if it is a program; \
-                      beyond the bound nobody who has said nothing yet is heard";
+        let advice = "\"bulkmark report list\" shows the most active reporters; if one is a program, withdraw its reports with \"bulkmark report forget --all\"; \
+                      beyond the bound, reports of new users are not counted";
         report.warning("user-reports", text, advice);
     } else if !rows.is_empty() {
         report.ok("user-reports", text);
     }
 }
 
-/// Says by what mail is known to be from those to whom users wrote.
+/// Examines how mail from correspondents is verified.
 fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) else { return };
     let by = match file.authentication.authenticate {
         Authenticate::No => {
             "known by the names of their mail servers alone, since authentication.authenticate is \"no\""
         }
-        Authenticate::Header | Authenticate::Here => "known by what is verified",
+        Authenticate::Header | Authenticate::Here => "recognised by verified domains",
     };
     report.ok("correspondents", format!("{pairs} pairs of a user and somebody that user wrote to; {by}"));
     if file.user_reports.own_domains.is_empty() {
         report.warning(
             "user-reports",
-            "users write mail through this milter, and user-reports.own-domains is empty: whoever nominates that mail as spam is heard".to_owned(),
-            "name in it the domains whose mail is signed",
+            "users write mail through this milter, and user-reports.own-domains is empty: nominations of that mail as spam count".to_owned(),
+            "list your domains with signed mail in it",
         );
     }
 }

@@ -5,7 +5,7 @@ use super::last_step;
 use crate::command::output::{failed, output};
 use crate::config::{self, SERVER_PATH};
 use anyhow::{Context, bail};
-use bulkmark_ledger::Harvest;
+use bulkmark_ledger::FleetCounts;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::{Log, Settings};
 use bulkmark_sync::with_log;
@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// Write the counts of a fleet as the ledger of a new server.
 ///
-/// Run it on an aggregator that is stopped, after all others. It asks the log whether this aggregator has counted everything that is
-/// in it. Exit code 0: the ledger is written; 2: error.
+/// Run it on an aggregator that is stopped, after all others are stopped. It asks the log whether this aggregator has counted all of its
+/// batches. Exit code 0: the ledger is written; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the new server, in which there is no ledger yet.
@@ -26,7 +26,7 @@ pub(in crate::command) struct Args {
     /// The configuration of the aggregator.
     #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
     config: PathBuf,
-    /// Do not ask the log, which is lost, and leave out reports that milters may still have of batches that were overtaken.
+    /// Do not ask the log, for example because it is lost, and omit reports that milters may still have in batches that were overtaken.
     #[arg(long)]
     force: bool,
 }
@@ -45,38 +45,38 @@ fn export(args: &Args) -> anyhow::Result<PathBuf> {
     let (file, key) = config::load_server(&args.config)?;
     let shown = args.config.display();
     let settings = file.fleet.with_context(|| format!("{shown}: expected [fleet], found none"))?;
-    let harvest = Harvest::read(&file.state_dir)?;
-    if harvest.key_id() != key.id() {
+    let counts = FleetCounts::read(&file.state_dir)?;
+    if counts.key_id() != key.id() {
         bail!(
             "{}: its federation key id is {:016x}, and that of {shown} is {:016x}",
             file.state_dir.display(),
-            harvest.key_id(),
+            counts.key_id(),
             key.id()
         );
     }
     if !args.force {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        runtime.block_on(open(&settings, &harvest)).with_context(|| settings.log.clone())?;
-        if !harvest.gaps().is_empty() {
+        runtime.block_on(open(&settings, &counts)).with_context(|| settings.log.clone())?;
+        if !counts.gaps().is_empty() {
             bail!(
                 "batches of {} are not counted although later ones are; start an aggregator once more, and wait until bulkmark status on \
                  these machines says that nothing waits (--force gives them up)",
-                harvest.gaps().join(", ")
+                counts.gaps().join(", ")
             );
         }
     }
-    Ok(harvest.write(&args.to)?)
+    Ok(counts.write(&args.to)?)
 }
 
-async fn open(settings: &Settings, harvest: &Harvest) -> anyhow::Result<()> {
+async fn open(settings: &Settings, counts: &FleetCounts) -> anyhow::Result<()> {
     let link = Arc::new(Link::new(&settings.log));
-    with_log!(settings, link, |log| compare(&log, harvest).await)
+    with_log!(settings, link, |log| compare(&log, counts).await)
 }
 
-/// Whether all that is in the log is counted.
-async fn compare<L: Log>(log: &L, harvest: &Harvest) -> anyhow::Result<()> {
-    let (ends, mark) = (log.ends().await?, harvest.mark());
+/// Checks that everything in the log is counted.
+async fn compare<L: Log>(log: &L, counts: &FleetCounts) -> anyhow::Result<()> {
+    let (ends, mark) = (log.ends().await?, counts.mark());
     let last = last_step(log, ends).await?.map(|(_, last)| last).unwrap_or_default();
     if last.version != mark.version {
         bail!(

@@ -16,19 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long the log may take to answer, and to bring one step.
+/// Time limit for the log's answer, and for one step.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Parts of the snapshot on their way to the log.
+/// Parts of the snapshot that are sent at a time.
 const PARTS: usize = 4;
 
 /// Begin a fleet with the counts of a server, in a log that is set up and empty.
 ///
-/// Stop the server before, and for good: its later counts are not in the fleet. Run this where an aggregator is configured. It may
-/// be run again after an interruption. Exit code 0: the counts are in the log; 2: error.
+/// Stop the server permanently first: its later counts are not in the fleet. Run this where an aggregator is configured. It may be run again
+/// after an interruption. Exit code 0: the counts are in the log; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
-    /// The state directory of the server, or of a milter that had none; or the ledger's file in it, or a backup of that.
+    /// The state directory of the server, or of a milter without servers; or the ledger's file in it, or a backup of that file.
     #[arg(value_name = "STATE-DIR")]
     from: PathBuf,
     /// The configuration of an aggregator of this fleet.
@@ -65,7 +65,7 @@ async fn open(settings: &Settings, seed: Arc<Seed>, dry_run: bool) -> anyhow::Re
     with_log!(settings, link, |log| put(&log, seed, dry_run).await)
 }
 
-/// Puts the first step and the snapshot, or what is missing of them.
+/// Puts the first step and the snapshot, or their missing parts.
 async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
     let ends = log.ends().await?;
     let step = seed.step(ends.made);
@@ -120,11 +120,11 @@ async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<
         }
         bytes
     });
-    log.put_snapshot(parts).await.context("what was begun goes on when this is run again")?;
+    log.put_snapshot(parts).await.context("run this again to continue")?;
     Ok(format!("the counts are in the log: {} bytes", reading.await?))
 }
 
-/// The first step that the log has, if that is the first there ever was.
+/// Returns the first step in the log, if it is the fleet's first.
 async fn first_step<L: Log>(log: &L) -> anyhow::Result<Option<(Place, Vec<u8>)>> {
     if log.ends().await?.steps == Place(0) {
         return Ok(None);

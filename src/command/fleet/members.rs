@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `bulkmark fleet status` shows of a fleet's members and their mailings.
+//! A fleet's members and their mailings, as `bulkmark fleet status` shows them.
 
 use crate::command::show::{ago, time};
 use bulkmark_sync::fleet::{Condition, FleetMailing, MemberState, MemberStatus};
 use std::io::{self, Write};
 
-/// Mailings that are shown to people; JSON has all.
+/// Mailings in the text; JSON has all.
 const SHOWN: usize = 10;
 
-/// Lines for each of them.
+/// Prints the members and their mailings.
 pub(super) fn print(
     out: &mut impl Write,
     members: &[MemberStatus],
@@ -21,7 +21,7 @@ pub(super) fn print(
         print_member(out, member)?;
     }
     if !mailings.is_empty() {
-        writeln!(out, "\nmailings of the day, at the members that tell theirs:")?;
+        writeln!(out, "\nmailings of the day, at the members that publish theirs:")?;
     }
     for mailing in mailings.iter().take(SHOWN) {
         let FleetMailing { signature, count, recipients, last, members, subject, .. } = mailing;
@@ -51,10 +51,7 @@ fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
             return writeln!(out, "  {name} ({role}): ABSENT; not heard for an hour, or never");
         }
         MemberState::Unreadable => {
-            return writeln!(
-                out,
-                "  {name}: {heard} ago it said what only another version of bulkmark understands"
-            );
+            return writeln!(out, "  {name}: its state, {heard} old, is of another version of bulkmark");
         }
     }
     write!(out, "step {} of epoch {}", condition.step, condition.epoch)?;

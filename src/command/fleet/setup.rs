@@ -12,17 +12,17 @@ use std::process::ExitCode;
 
 /// Make a log ready for a fleet, and admit its members.
 ///
-/// Creates missing streams (NATS) or tables and roles (PostgreSQL), and prints a line for each change, or the number of members if
-/// there is none. It may be run again at any time: it admits members who are new in the file, and shuts out those who are no longer
-/// in it. Exit code 0: the log is ready; 2: error; 78: the file of members cannot be used.
+/// Creates missing streams (NATS) or tables and roles (PostgreSQL), and prints a line for each change, or the number of members if there is
+/// none. It may be run again at any time: it admits new members of the file, and excludes members that are no longer in it. Exit code 0: the log
+/// is ready; 2: error; 78: the file of members cannot be used.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
     #[arg(long, value_name = "URL")]
     log: String,
-    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, rate, and nkey or password-file;
-    /// and [[aggregator]] with name, and nkey or password-file. rate is how many signatures a second a partner may report, 1000 if
-    /// it is left out. withdrawn is how often a partner's reports were withdrawn: raise it by one to withdraw them.
+    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, rate, and nkey or password-file; and
+    /// [[aggregator]] with name, and nkey or password-file. rate is the number of signatures that a partner may report a second, by default
+    /// 1000. withdrawn is how often a partner's reports were withdrawn: increase it by one to withdraw them.
     #[arg(long, value_name = "FILE")]
     clients: PathBuf,
     /// Only print the changes.
@@ -34,13 +34,13 @@ pub(in crate::command) struct Args {
     /// With NATS: the number of nodes that keep a copy of everything, 1, 3 or 5.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = replicas)]
     replicas: u8,
-    /// The user who sets it up: with PostgreSQL the database's owner, who may create roles.
+    /// The user for the setup: with PostgreSQL the database's owner, who may create roles.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The file with that user's password.
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// With NATS: the file with the seed of the nkey of the user who sets it up.
+    /// With NATS: the file with the seed of that user's nkey.
     #[arg(long, value_name = "FILE")]
     nkey_file: Option<PathBuf>,
     /// The authorities that signed the certificates of the log's servers, if the system does not trust them.
@@ -52,7 +52,7 @@ pub(in crate::command) struct Args {
     /// The key of that certificate.
     #[arg(long, value_name = "FILE", requires = "cert_file")]
     key_file: Option<PathBuf>,
-    /// Do not encrypt the connection, though it leaves this machine.
+    /// Do not encrypt the connection, even to another machine.
     #[arg(long)]
     no_tls: bool,
 }
@@ -64,8 +64,8 @@ fn replicas(text: &str) -> Result<u8, String> {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let address = match Address::parse(&args.log) {
         Ok(address) => address,
-        Err(what) => {
-            complain(format_args!("bulkmark: --log: {what}"));
+        Err(message) => {
+            complain(format_args!("bulkmark: --log: {message}"));
             return Ok(ExitCode::from(EX_ERROR));
         }
     };
@@ -75,16 +75,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let settings = args.settings();
     let how = SetUp { dry_run: args.dry_run, accounts: args.accounts.clone(), replicas: args.replicas };
-    // What takes the process's provider finds one.
+    // reqwest and others use the process's provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let told =
+    let changes =
         runtime.block_on(set_up(&settings, &members, &how)).map_err(|e| anyhow!("{}: {e}", args.log))?;
     let mut out = output();
-    for line in &told {
+    for line in &changes {
         writeln!(out, "{line}")?;
     }
-    if told.is_empty() {
+    if changes.is_empty() {
         writeln!(out, "all is as it should be: {} members", members.len())?;
     }
     Ok(ExitCode::SUCCESS)

@@ -2,9 +2,9 @@
 //! `bulkmark fleet status`
 
 use super::members;
+use crate::command::daemon_args::DaemonArgs;
 use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
-use crate::command::whose::Whose;
 use crate::config::{self, Kind};
 use crate::control::{self, DaemonStatus};
 use crate::server::Quota;
@@ -22,10 +22,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long all that is asked of the log may take.
+/// Time limit for all requests to the log.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Of how many of the last batches it is told who reported them, and for how long they are waited for.
+/// The number of last batches whose reporters are counted, and the time limit for reading them.
 const BATCHES: u64 = 1000;
 const READING: Duration = Duration::from_secs(5);
 
@@ -37,13 +37,13 @@ const READING: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     #[command(flatten)]
-    whose: Whose,
+    daemon: DaemonArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// What was found.
+/// The collected state.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Found {
@@ -57,16 +57,16 @@ struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_step: Option<u64>,
     clients: Vec<ClientFound>,
-    /// What all members say of themselves; none where this machine may not read it.
+    /// The states of all members; none if this machine may not read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<Vec<MemberStatus>>,
-    /// The largest mailings of those of them that tell theirs.
+    /// The largest mailings of the members that publish theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     mailings: Option<Vec<FleetMailing>>,
-    /// Why that cannot be read where it may be.
+    /// The error if they cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     members_error: Option<String>,
-    /// None where the daemon does not answer.
+    /// None if the daemon does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     daemon: Option<FleetStatus>,
 }
@@ -91,10 +91,10 @@ struct ClientFound {
     quota: Option<String>,
     #[serde(skip_serializing_if = "is_zero")]
     withdrawn: u32,
-    /// Of the last batches; none where this machine may not read them.
+    /// The number of the client's batches among the last ones; none if this machine may not read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     batches: Option<u64>,
-    /// When the last of them came, by the log's clock.
+    /// The time of the last of them, by the log's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_at: Option<u64>,
 }
@@ -121,8 +121,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn find(args: &Args) -> anyhow::Result<Found> {
-    let path = args.whose.path();
-    let kind = args.whose.kind(&path)?;
+    let path = args.daemon.path();
+    let kind = args.daemon.kind(&path)?;
     let (fleet, socket) = match kind {
         Kind::Milter | Kind::Interfaces => {
             let file = config::load(&path)?.file;
@@ -152,8 +152,8 @@ fn find(args: &Args) -> anyhow::Result<Found> {
 
 async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
     let link = Arc::new(Link::new(&settings.log));
-    // A milter's account of NATS imports neither batches nor the list of clients, so nobody would answer. With PostgreSQL it has no
-    // client =.
+    // A milter's account of NATS imports neither batches nor the list of clients, so these requests would get no answer. With PostgreSQL it has
+    // no client =.
     with_log!(settings, link, |log| found.ask(&log, settings.client.is_none()).await)
 }
 
@@ -172,21 +172,21 @@ impl Found {
         }
     }
 
-    async fn ask<L: Log>(&mut self, log: &L, tells_of_clients: bool) -> Result<(), LogError> {
+    async fn ask<L: Log>(&mut self, log: &L, may_read_clients: bool) -> Result<(), LogError> {
         let ends = log.ends().await?;
         let Ends { made, batches, steps, first_step } = ends;
         self.ends = Some(EndsFound { made, batches: batches.0, steps: steps.0, first_step: first_step.0 });
         self.last_step = last_step(log, ends).await?.map(|(last, _)| last.version);
-        if !tells_of_clients {
+        if !may_read_clients {
             return Ok(());
         }
         let reported = match log.batches(Place(batches.0.saturating_sub(BATCHES))).await {
-            // A milter may not.
+            // A milter has no permission.
             Err(LogError::Denied(_)) => None,
             reader => Some(reported(reader?, batches).await),
         };
         self.clients =
-            log.clients().await?.into_iter().map(|client| of_client(client, reported.as_ref())).collect();
+            log.clients().await?.into_iter().map(|client| client_found(client, reported.as_ref())).collect();
         if reported.is_some() {
             match Members::read(log).await {
                 Ok(found) => (self.members, self.mailings) = (Some(found.status()), Some(found.mailings())),
@@ -237,11 +237,11 @@ impl Found {
     }
 }
 
-/// The lines of a daemon that is one of a fleet.
+/// Prints the lines of a daemon in a fleet.
 pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatus) -> io::Result<()> {
     let how = if daemon.in_step { "in step with the log" } else { "not in step with the log" };
-    let what = if daemon.aggregates { "an aggregator" } else { "a milter" };
-    writeln!(out, "\nfleet: {what}, {how}")?;
+    let role = if daemon.aggregates { "an aggregator" } else { "a milter" };
+    writeln!(out, "\nfleet: {role}, {how}")?;
     writeln!(out, "  step {} of epoch {}, hash {}", daemon.version, daemon.epoch, daemon.chain)?;
     write!(out, "  batches are counted up to place {}", daemon.covers)?;
     match (daemon.batches_behind, daemon.last_batch) {
@@ -308,7 +308,7 @@ impl ClientFound {
     }
 }
 
-/// What the last step says, if it can be read; none when there is none.
+/// Returns the head of the last step, if it can be read; none if there is none.
 pub(in crate::command) async fn last_step<L: Log>(
     log: &L,
     ends: Ends,
@@ -322,14 +322,14 @@ pub(in crate::command) async fn last_step<L: Log>(
     Ok(last.ok().transpose()?.and_then(|step| step_head(&step.bytes)))
 }
 
-/// Who reported the last batches, up to this place: how many, and when the newest came.
+/// Returns the reporters of the last batches up to this place: their number, and the time of the newest.
 async fn reported(
     mut batches: impl log::Reader<Item = log::Batch>,
     last: Place,
 ) -> BTreeMap<String, (u64, u64)> {
     let mut found = BTreeMap::new();
     if last > Place(0) {
-        // What did not come in time is not told.
+        // Batches that do not arrive in time are not counted.
         let _ = tokio::time::timeout(READING, add_up(&mut batches, last, &mut found)).await;
     }
     found
@@ -349,7 +349,7 @@ async fn add_up(
     }
 }
 
-fn of_client(client: Client, reported: Option<&BTreeMap<String, (u64, u64)>>) -> ClientFound {
+fn client_found(client: Client, reported: Option<&BTreeMap<String, (u64, u64)>>) -> ClientFound {
     let known = reported.map(|reported| reported.get(&client.name));
     ClientFound {
         kind: if client.limits.is_some() { "partner" } else { "own" },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report add`, and `report forget` for single messages
 
+use crate::command::milter_args::MilterArgs;
 use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, open_regular, output, shown};
-use crate::command::to::To;
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
 use anyhow::bail;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
@@ -16,8 +16,8 @@ use std::process::ExitCode;
 
 /// Report messages as spam, or as not spam.
 ///
-/// A user counts once for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, or were
-/// before; 1: some were refused, with the reason; 75: the milter does not answer, or takes no more of this user's reports today.
+/// A user counts once for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, now or before; 1: some
+/// were refused, with the reason; 75: the milter does not answer, or accepts no more of this user's reports today.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Report them as spam, which is the default.
@@ -29,10 +29,10 @@ pub(super) struct Args {
     /// The user who reports them [default: the user who runs the command]
     #[arg(long, value_name = "NAME")]
     user: Option<OsString>,
-    /// Also report mail from domains of your own (user-reports.own-domains).
+    /// Also report mail from your own domains (user-reports.own-domains).
     #[arg(long)]
     force: bool,
-    /// Exit with 0 also if the milter takes no more of this user's reports today. The milter's log says so once.
+    /// Exit with 0 also if the milter accepts no more of this user's reports today. The milter logs this once.
     #[arg(long)]
     lenient: bool,
     /// Messages, mboxes and Maildirs; "-" is a message or an mbox on standard input [default: -]
@@ -40,18 +40,18 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// The reports of one call.
+/// The kind of the reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     /// As not spam, in place of spam.
     pub(super) not_spam: bool,
     pub(super) force: bool,
     pub(super) lenient: bool,
-    /// Earlier reports are withdrawn, and none is made.
+    /// Withdraws earlier reports, and makes none.
     pub(super) forget: bool,
 }
 
-/// What became of all messages.
+/// The results of all messages.
 #[derive(Default)]
 struct Sum {
     messages: u64,
@@ -66,27 +66,27 @@ struct Sender {
     user: Vec<u8>,
     runtime: tokio::runtime::Runtime,
     sum: Sum,
-    /// Where they are printed as JSON.
+    /// The JSON output, if wanted.
     json: Option<Messages>,
 }
 
-pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> {
     let Args { not_spam, force, lenient, .. } = *args;
     let files = if args.files.is_empty() { &[PathBuf::from("-")][..] } else { &args.files };
-    send(to, args.user.as_ref(), Kind { not_spam, force, lenient, forget: false }, files)
+    send(milter, args.user.as_ref(), Kind { not_spam, force, lenient, forget: false }, files)
 }
 
 /// Sends a report of each message in these files.
 pub(super) fn send(
-    to: &To,
+    milter: &MilterArgs,
     user: Option<&OsString>,
     kind: Kind,
     files: &[PathBuf],
 ) -> anyhow::Result<ExitCode> {
-    let socket = to.socket()?;
+    let socket = milter.socket()?;
     let user = self::user(user)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let json = to.json.then(Messages::begin).transpose()?;
+    let json = milter.json.then(Messages::begin).transpose()?;
     let mut sender = Sender { kind, socket, user, runtime, sum: Sum::default(), json };
     let mut failure = None;
     for file in files {
@@ -113,7 +113,7 @@ pub(super) fn send(
     })
 }
 
-/// The milter gave no answer.
+/// The milter did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no daemon answers at {}: {error}", socket.display())]
 struct Silent {
@@ -121,7 +121,7 @@ struct Silent {
     error: io::Error,
 }
 
-/// The name of the user who reports.
+/// Returns the name of the reporting user.
 fn user(given: Option<&OsString>) -> anyhow::Result<Vec<u8>> {
     let own = || format!("uid {}", rustix::process::getuid().as_raw()).into();
     let user = given.cloned().unwrap_or_else(own).into_vec();
@@ -139,7 +139,7 @@ impl Sender {
         if !path.is_dir() {
             return self.file(path);
         }
-        // Of a Maildir what is delivered; below any directory, all files.
+        // Delivered mail of a Maildir; below other directories, all files.
         let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
         let mut below: Vec<PathBuf> = if is_maildir {
             ["cur", "new"].map(|name| path.join(name)).to_vec()
@@ -147,7 +147,7 @@ impl Sender {
             fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?
         };
         below.sort_unstable();
-        // Links to directories may lead round in a circle.
+        // Links to directories may form a loop.
         below.iter().filter(|path| !(path.is_symlink() && path.is_dir())).try_for_each(|path| self.path(path))
     }
 
@@ -173,7 +173,7 @@ impl Sender {
     }
 
     fn file(&mut self, path: &Path) -> anyhow::Result<()> {
-        // One that is gone, or a socket, is no reason to say nothing of all others.
+        // A missing file, or a socket, does not stop the report of others.
         let opened = open_regular(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (size, file) = match opened {
             Ok(opened) => opened,
@@ -208,7 +208,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Reports one message as its mbox has it.
+    /// Reports one message of an mbox.
     fn message(&mut self, name: &str, raw: &[u8]) -> anyhow::Result<()> {
         let message = delivered(raw);
         let head = if message.starts_with(SEPARATOR) {
@@ -220,7 +220,7 @@ impl Sender {
         let Self { kind, socket, user, runtime, sum, json } = self;
         let report = Report {
             user: user.clone(),
-            // What is taken back may be either; the milter looks which.
+            // A withdrawn report may be either; the milter decides.
             spam: !kind.not_spam,
             force: kind.force,
             forget: kind.forget,
@@ -240,12 +240,12 @@ impl Sender {
     }
 }
 
-/// What became of a message, for people.
+/// Describes the result of a message.
 fn sentence(kind: Kind, reported: &Reported) -> String {
     if let Some(why) = &reported.refused {
         return format!("refused: {why}");
     }
-    let what = if kind.not_spam { "not spam" } else { "spam" };
+    let side = if kind.not_spam { "not spam" } else { "spam" };
     let Reported {
         signatures,
         counted,
@@ -260,19 +260,17 @@ fn sentence(kind: Kind, reported: &Reported) -> String {
     } = reported;
     let mut parts = Vec::new();
     if *taken_back > 0 {
-        parts.push(format!(
-            "what this user said before of {taken_back} signatures is taken back by the opposite"
-        ));
+        parts.push(format!("the opposite withdraws this user's earlier report of {taken_back} signatures"));
     }
     if *counted > 0 {
         let weight = if *weight < 1.0 { format!(", with the weight {weight:.3}") } else { String::new() };
-        parts.push(format!("counted as {what} by {counted} of {signatures} signatures{weight}"));
+        parts.push(format!("counted as {side} by {counted} of {signatures} signatures{weight}"));
     }
     if parts.is_empty() && *known > 0 {
         parts.push(if kind.forget {
-            "this user said nothing of it that counts".to_owned()
+            "no report of this user on it counts".to_owned()
         } else {
-            format!("counted as {what} before")
+            format!("counted as {side} before")
         });
     }
     if *too_often > 0 {
@@ -281,13 +279,13 @@ fn sentence(kind: Kind, reported: &Reported) -> String {
         ));
     }
     if *no_room > 0 {
-        parts.push(format!("{no_room} not counted, since there is no room for more of what users say"));
+        parts.push(format!("{no_room} not counted, since there is no room for more user reports"));
     }
     if *weightless > 0 {
         let why = if kind.not_spam {
-            "nobody called them spam, or this user is not trusted"
+            "nobody reported them as spam, or this user is not trusted"
         } else {
-            "new users said as much as they may, or this user is not trusted"
+            "new users have reached their common limit, or this user is not trusted"
         };
         parts.push(format!("{weightless} not counted, since {why}"));
     }

@@ -3,8 +3,8 @@
 
 use super::add::{Kind, send};
 use super::list::Reporter;
+use crate::command::milter_args::{MilterArgs, unanswered};
 use crate::command::output::output;
-use crate::command::to::{To, unanswered};
 use crate::control;
 use anyhow::bail;
 use bulkmark_counts::TakenBack;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Withdraw a user's reports of messages, or all reports of one reporter.
 ///
-/// With --all, the reporter's trust starts over. Exit code 0: done; 1: some were refused, or no reporter fits, or several do; 75: the
+/// With --all, the reporter's trust starts over. Exit code 0: done; 1: some were refused, or the reporter is unknown or ambiguous; 75: the
 /// milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -28,22 +28,22 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> {
     if !args.all {
         let kind = Kind { not_spam: false, force: false, lenient: false, forget: true };
-        return send(to, args.reporter.user.as_ref(), kind, &args.files);
+        return send(milter, args.reporter.user.as_ref(), kind, &args.files);
     }
-    let Some(whose) = args.reporter.whose()? else {
+    let Some(reporter) = args.reporter.reporter()? else {
         bail!("--all: expected --user NAME, --trap ADDRESS or --reporter HASH beside it, found none")
     };
-    let socket = to.socket()?;
+    let socket = milter.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, whose)) {
+    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, reporter)) {
         Ok(taken_back) => taken_back,
         Err(e) => return Ok(unanswered(&socket, e)),
     };
     let mut out = output();
-    if to.json {
+    if milter.json {
         writeln!(out, "{}", serde_json::json!({ "taken-back": signatures, "left": left }))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark report list`
 
+use crate::command::milter_args::{MilterArgs, unanswered};
 use crate::command::output::output;
 use crate::command::show::time;
-use crate::command::to::{To, unanswered};
-use crate::control::{self, MAX_REPORTER, ReportsAsked, Whose};
+use crate::control::{self, MAX_REPORTER, ReporterRef, ReportsAsked};
 use anyhow::bail;
 use bulkmark_counts::{Overview, SaidBy, SaidOf, SpokenBy, SpokenOf};
 use bulkmark_types::ReporterKind;
@@ -16,16 +16,16 @@ use std::process::ExitCode;
 
 /// Show the reports of this mail server's users, traps and interfaces by mailing, and each reporter's trust.
 ///
-/// Reporters are shown by a hash of their names, since no more is kept; user-reports.log-names has the log name them. Subjects are shown
-/// if status.show has "subjects". Exit code 0: done; 1: no reporter or mailing fits, or several do; 75: the milter does not answer.
+/// Reporters are shown by a hash, since their names are not stored; with user-reports.log-names the log has the names. Subjects are shown if
+/// status.show has "subjects". Exit code 0: done; 1: the reporter or mailing is unknown or ambiguous; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Show reports of so many days.
+    /// Show reports of the last DAYS days.
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
     #[command(flatten)]
     reporter: Reporter,
-    /// Show the reporters of the mailing whose id begins so, and their reports.
+    /// Show the reporters and reports of the mailing with this id, or the beginning of it.
     #[arg(long, value_name = "ID", conflicts_with_all = ["user", "trap", "reporter"])]
     mailing: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Reporter {
     /// Only reports of this trap.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "reporter")]
     trap: Option<OsString>,
-    /// Only reports of the reporter whose hash begins so.
+    /// Only reports of the reporter with this hash, or the beginning of it.
     #[arg(long, value_name = "HASH")]
     reporter: Option<String>,
 }
@@ -47,19 +47,19 @@ pub(super) struct Reporter {
 /// Digits of a hash that are shown.
 const SHOWN: usize = 12;
 
-pub(super) fn run(to: &To, args: &Args) -> anyhow::Result<ExitCode> {
-    let socket = to.socket()?;
+pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> {
+    let socket = milter.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Some(mailing) = &args.mailing {
-        return match runtime.block_on(control::spoken_of(&socket, mailing.clone())) {
-            Ok(spoken) if to.json => print_json(&spoken),
-            Ok(spoken) => Ok(print_spoken(&spoken).map(|()| ExitCode::SUCCESS)?),
+        return match runtime.block_on(control::mailing_reports(&socket, mailing.clone())) {
+            Ok(mailing) if milter.json => print_json(&mailing),
+            Ok(mailing) => Ok(print_mailing(&mailing).map(|()| ExitCode::SUCCESS)?),
             Err(e) => Ok(unanswered(&socket, e)),
         };
     }
-    let asked = ReportsAsked { whose: args.reporter.whose()?, days: args.days };
+    let asked = ReportsAsked { reporter: args.reporter.reporter()?, days: args.days };
     match runtime.block_on(control::reports(&socket, asked)) {
-        Ok(overview) if to.json => print_json(&overview),
+        Ok(overview) if milter.json => print_json(&overview),
         Ok(overview) => Ok(print(args, &overview).map(|()| ExitCode::SUCCESS)?),
         Err(e) => Ok(unanswered(&socket, e)),
     }
@@ -71,10 +71,10 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<ExitCode> {
 }
 
 impl Reporter {
-    /// The reporter that is meant, if one is.
-    pub(super) fn whose(&self) -> anyhow::Result<Option<Whose>> {
+    /// Returns the chosen reporter, if there is one.
+    pub(super) fn reporter(&self) -> anyhow::Result<Option<ReporterRef>> {
         if let Some(hash) = &self.reporter {
-            return Ok(Some(Whose::Hash(hash.clone())));
+            return Ok(Some(ReporterRef::Hash(hash.clone())));
         }
         let kinds = [(ReporterKind::User, &self.user), (ReporterKind::Trap, &self.trap)];
         let Some((kind, name)) = kinds.iter().find_map(|(kind, name)| Some((kind, name.as_ref()?))) else {
@@ -84,28 +84,28 @@ impl Reporter {
         if name.len() > MAX_REPORTER {
             bail!("found a name of {} bytes, expected at most {MAX_REPORTER}", name.len());
         }
-        Ok(Some(Whose::Name(name)))
+        Ok(Some(ReporterRef::Name(name)))
     }
 }
 
-/// The beginning of a hash.
+/// Returns the beginning of a hash.
 fn short(hash: &str) -> &str {
     hash.get(..SHOWN).unwrap_or(hash)
 }
 
-fn print_spoken(spoken: &SpokenOf) -> io::Result<()> {
-    let SpokenOf { mailing, subject, first, last, reporters, more_reporters } = spoken;
+fn print_mailing(mailing: &SpokenOf) -> io::Result<()> {
+    let SpokenOf { mailing, subject, first, last, reporters, more_reporters } = mailing;
     let mut output = output();
     writeln!(output, "mailing {mailing}  {}", visible(subject))?;
-    writeln!(output, "first spoken of {}, last {}\n", time(*first), time(*last))?;
+    writeln!(output, "first report {}, last {}\n", time(*first), time(*last))?;
     if reporters.is_empty() {
-        return writeln!(output, "Nothing stands of what was said of it here.");
+        return writeln!(output, "No report of it is stored here.");
     }
-    writeln!(output, "{:<SHOWN$}  {:<5} {:>8}  said      since", "reporter", "kind", "weight")?;
+    writeln!(output, "{:<SHOWN$}  {:<5} {:>8}  report    since", "reporter", "kind", "weight")?;
     for SpokenBy { reporter, kind, spam, weight, window } in reporters {
-        let said = if *spam { "spam" } else { "not spam" };
+        let report = if *spam { "spam" } else { "not spam" };
         let kind = kind.to_string();
-        writeln!(output, "{}  {kind:<5} {weight:>8}  {said:<8}  {}", short(reporter), time(*window))?;
+        writeln!(output, "{}  {kind:<5} {weight:>8}  {report:<8}  {}", short(reporter), time(*window))?;
     }
     if *more_reporters > 0 {
         writeln!(output, "and {more_reporters} others")?;
@@ -117,7 +117,7 @@ fn print(args: &Args, overview: &Overview) -> io::Result<()> {
     let Overview { mailings, more_mailings, reporters, more_reporters } = overview;
     let mut output = output();
     if mailings.is_empty() {
-        writeln!(output, "Nothing was said in the last {} days.", args.days)?;
+        writeln!(output, "No reports in the last {} days.", args.days)?;
     } else {
         writeln!(
             output,

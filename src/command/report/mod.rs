@@ -6,7 +6,7 @@ mod forget;
 mod list;
 mod vouch;
 
-use super::to::To;
+use super::milter_args::MilterArgs;
 use std::process::ExitCode;
 
 /// Report messages as spam or as not spam, and show and withdraw reports.
@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    to: To,
+    milter: MilterArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -30,9 +30,9 @@ enum Command {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Add(which) => add::run(&args.to, which),
-        Command::List(which) => list::run(&args.to, which),
-        Command::Forget(which) => forget::run(&args.to, which),
-        Command::Vouch(which) => vouch::run(&args.to, which),
+        Command::Add(command) => add::run(&args.milter, command),
+        Command::List(command) => list::run(&args.milter, command),
+        Command::Forget(command) => forget::run(&args.milter, command),
+        Command::Vouch(command) => vouch::run(&args.milter, command),
     }
 }

@@ -32,7 +32,7 @@ impl Source for Here<'_> {
     }
 
     async fn know(&self, pairs: &[u64]) -> Vec<bool> {
-        self.service.correspondents.know(pairs, now())
+        self.service.correspondents.contains(pairs, now())
     }
 
     fn is_partial(&self) -> bool {

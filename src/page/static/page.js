@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Shows what /events tells. Subjects, domains and queue ids come from outside: all text goes in by textContent.
+// Shows the sections that /events sends. Subjects, domains and queue ids come from outside: all text goes in by textContent.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -23,7 +23,7 @@ function share(ratio) {
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-// A chance that nobody will ever see has no number.
+// A chance too small to matter is shown without a number.
 const odds = (chance) => (chance < 1e-12 ? "next to none" : chance > 0.01 ? share(chance) : `1 in ${round.format(1 / chance)}`);
 
 function bytes(n) {
@@ -55,7 +55,7 @@ const day = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getD
 // `16:08`, or the day with it.
 const since = (seconds) => clock(seconds).slice(0, -3);
 
-// Tables: rows stay what they are while their key does, so that whoever is on one with the keyboard stays there.
+// Tables: a row remains the same element while its key remains, so that keyboard focus on it remains, too.
 
 function text(cell, value, name = "") {
   if (cell.textContent !== value) cell.textContent = value;
@@ -78,7 +78,7 @@ function mailing(cell, entry) {
   button.onclick = () => filter(entry.signature);
 }
 
-// Both ends of a name that is too long for a column: the end of a domain says whose it is. All of it where the mouse rests.
+// Both ends of a name that is too long for a column: the end of a domain names its owner. The mouse shows all of it.
 const short = (name) => (name.length > 29 ? `${name.slice(0, 8)}…${name.slice(-20)}` : name);
 
 function name_of(cell, value, name = "name plain") {
@@ -89,7 +89,7 @@ function name_of(cell, value, name = "name plain") {
 // The client without its address, if it has a name.
 const client_of = (client) => client.replace(/^([^[]+) \[.*$/, "$1");
 
-// Names below each other: the first, and all of them where the mouse rests.
+// Names below each other: the first, and all of them under the mouse.
 function names(cell, list, more, name) {
   const rest = list.length - 3;
   const shown = list.length > 3 ? [...list.slice(0, 3), more ? "and others" : `and ${rest} more`] : more ? [...list, "and others"] : list;
@@ -145,7 +145,7 @@ function rows(table, items, key, fill) {
 const phone = matchMedia("(max-width: 46rem)");
 const whole_list = { bulk: false, "user-reports": false, policies: false, recent: false };
 
-// The first of a list, unless all are wanted.
+// The first entries of a list, or all on request.
 function first(id, list, most) {
   const button = $(`more-${id}`);
   button.hidden = list.length <= most;
@@ -280,7 +280,7 @@ function filter(what) {
 const slices = () => values.status?.daemon?.ledger.slices ?? [];
 const sum = (list) => list.reduce((total, n) => total + n, 0);
 
-// How many of a kind there were in the last day.
+// The number of messages of a kind in the last day.
 const of_day = (name) => sum(counts_of("minutes", "minute", name));
 
 function tiles() {
@@ -331,7 +331,7 @@ function tiles() {
   problems(overview, status, links);
 }
 
-// What is wrong with other servers, as one says it: none where nothing is.
+// The problems with other servers as one sentence; null if there are none.
 function outage(links, overview) {
   const what = links.filter((link) => link.error).map((link) => {
     const host = host_of(link.url);
@@ -478,14 +478,14 @@ function interfaces(daemon) {
 
 const drawn = {};
 
-// What came before the present minute or hour, and in it.
+// The counts before the present minute or hour, and in it.
 function counts_of(before, present, name) {
   const series = values[before].series.find((series) => series.name === name);
   if (!series) return [];
   return [...series.counts, values[present].counts[values[before].series.indexOf(series)]];
 }
 
-// The beginnings of the last local days and hours, and in which of them each count of a list falls.
+// The beginnings of the last local days and hours, and the index of the one that each count of a list belongs to.
 function spans(count, seconds, end, step) {
   const at = Array.from({ length: count }, (_, i) => end - (count - 1 - i) * seconds);
   const begin = (time) => {

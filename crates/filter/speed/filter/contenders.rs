@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The filters and the hash maps, filled, and what they are timed at.
+//! The filters and the hash maps, filled, and the operations that are timed.
 
 use super::plain::{Ahead, BATCH, Plain};
 use super::race::Contender;
@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Elements that a thread gives a sharded filter at once.
+/// The number of elements that a thread passes to a sharded filter at once.
 pub(crate) const LARGE_BATCH: usize = 512;
 
 fn timed(work: impl FnOnce()) -> Duration {
@@ -20,10 +20,10 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// A filter that is full, with so many cells for each element.
+/// A full filter, with a given number of cells for each element.
 pub(crate) struct Filled {
     filter: RefCell<Refined>,
-    /// What it was when it was full, where it is small enough to be put back.
+    /// Its content when it was full, if it is small enough to be restored.
     full: Option<Vec<u8>>,
     added: Cell<usize>,
     capacity: usize,
@@ -49,7 +49,7 @@ impl Filled {
         self.filter.borrow().blocks()
     }
 
-    /// Puts a filter back that got a quarter of its capacity on top: so it is never far from what it was when it was full.
+    /// Restores a filter after additions of a quarter of its capacity: so it never differs much from when it was full.
     fn going_to_add(&self, elements: usize) {
         self.added.set(self.added.get() + elements);
         if let Some(full) = self.full.as_ref().filter(|_| self.added.get() > self.capacity / 4) {
@@ -73,7 +73,7 @@ impl Filled {
         move |sample| timed(|| work(&self.filter.borrow(), sample))
     }
 
-    /// All four operations on that traffic.
+    /// Returns all four operations on that traffic.
     pub(crate) fn contenders(&self, kind: Kind) -> Vec<Contender<'_>> {
         let name = |operation: &str| format!("filter, {operation}{}", suffix(kind));
         vec![
@@ -84,7 +84,7 @@ impl Filled {
         ]
     }
 
-    /// Counting from one thread and from two, each of which has half of the elements.
+    /// Returns counting from one thread and from two, each of which has half of the elements.
     pub(crate) fn count_threads(&self) -> Vec<Contender<'_>> {
         let run = move |threads: usize| {
             move |sample: &Sample| {
@@ -132,7 +132,7 @@ fn count_batch(filter: &Refined, elements: &[u128]) {
     }
 }
 
-/// Gives each thread its share of the items; one of them is this one.
+/// Gives each thread its share of the items; one of them is the current thread.
 fn in_threads<T: Sync>(threads: usize, items: &[T], work: impl Fn(&[T]) + Sync) {
     let mut parts = items.chunks(items.len().div_ceil(threads));
     let mine = parts.next();
@@ -145,7 +145,7 @@ fn in_threads<T: Sync>(threads: usize, items: &[T], work: impl Fn(&[T]) + Sync) 
     });
 }
 
-/// A filter in parts, filled by two threads.
+/// Returns a filter in parts, filled by two threads.
 pub(crate) fn sharded(capacity: u32) -> Sharded {
     let blocks = (f64::from(capacity) * CELLS_AT_CAPACITY / 128.0) as usize;
     let filter = Sharded::new(blocks).expect("memory");
@@ -165,7 +165,7 @@ pub(crate) fn sharded(capacity: u32) -> Sharded {
     filter
 }
 
-/// A sharded filter under one thread and two, with batches of both sizes.
+/// Returns operations on a sharded filter with one thread and two, with batches of both sizes.
 pub(crate) fn sharded_threads(filter: &Sharded) -> Vec<Contender<'_>> {
     let mut contenders = Vec::new();
     for batch in [BATCH, LARGE_BATCH] {
@@ -198,7 +198,7 @@ pub(crate) fn sharded_threads(filter: &Sharded) -> Vec<Contender<'_>> {
     contenders
 }
 
-/// Takes the low 64 bits of a key, which are uniformly distributed.
+/// A hasher that returns the low 64 bits of a key, which are uniformly distributed.
 #[derive(Default)]
 pub(crate) struct PassThrough(u64);
 
@@ -216,10 +216,10 @@ impl Hasher for PassThrough {
     }
 }
 
-/// hashbrown with its own hasher.
+/// hashbrown's own hasher.
 pub(crate) type Foldhash = hashbrown::DefaultHashBuilder;
 
-/// hashbrown with none.
+/// No hashing.
 pub(crate) type NoHash = BuildHasherDefault<PassThrough>;
 
 /// A map from elements to counts.
@@ -267,7 +267,7 @@ impl<S: BuildHasher + Default> Map<S> {
     }
 }
 
-/// The limits of the machine, and what prefetching and huge pages bring the filter's batch, on these pages.
+/// Returns the limits of the machine, and the filter's batch with several kinds of prefetching, on these pages.
 pub(crate) fn limits<'a>(plain: &'a RefCell<Plain>, pages: &str) -> Vec<Contender<'a>> {
     let mut contenders = Vec::new();
     let mut push = |name: &str, work: fn(&mut Plain, &Sample)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the machine's memory can do, and the filter's batch over plain memory, on pages of either size.
+//! The limits of the machine's memory, and the filter's batch on plain memory, on pages of either size.
 
 use bulkmark_filter::internals::{CELL_MAX, Cell, Cells, Group, add_refined, groups};
 use bulkmark_filter::{CELLS_PER_BLOCK, Probe};
@@ -19,20 +19,20 @@ pub(crate) struct Plain {
     memory: MmapMut,
 }
 
-/// What a batch does about the lines that it is going to use.
+/// How a batch prepares the lines that it will use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ahead {
     Nothing,
-    /// It asks for them, into the first level of the cache.
+    /// It prefetches them into the first level of the cache.
     First,
-    /// It asks for them, into the second level, as the filter does.
+    /// It prefetches them into the second level, as the filter does.
     Second,
     /// It reads a byte of each.
     Read,
 }
 
 impl Plain {
-    /// Zeros, all of whose pages are there already.
+    /// Returns zeros on pages that are all present.
     pub(crate) fn new(lines: usize, huge: bool) -> Self {
         let mut memory = MmapMut::map_anon(lines * LINE).expect("memory");
         #[cfg(target_os = "linux")]
@@ -83,7 +83,7 @@ impl Plain {
         black_box(sum);
     }
 
-    /// Reads two lines for each element; what is in one goes into the place of the next.
+    /// Reads two lines for each element; the content of one determines the place of the next.
     pub(crate) fn read_dependent(&self, elements: &[u128]) {
         let lines = self.lines();
         let mut last = 0u64;
@@ -109,7 +109,7 @@ impl Plain {
         }
     }
 
-    /// The filter's batch of additions as far as cells of four bits go, with what it does ahead left open.
+    /// The filter's batch of additions to cells of four bits, with a choice of preparation.
     #[inline]
     pub(crate) fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32], ahead: Ahead) {
         let lines = self.lines();
@@ -126,7 +126,7 @@ impl Plain {
     }
 }
 
-/// Word and shift of a cell.
+/// Returns the word and shift of a cell.
 #[inline]
 fn place(cell: u8) -> (usize, usize) {
     let cell = usize::from(cell) % CELLS_PER_BLOCK;
@@ -150,7 +150,7 @@ impl Cells for Plain {
         *word = (u64::from_le_bytes(*word) ^ change << shift).to_le_bytes();
     }
 
-    /// All cells are zero, so that a jump here is foretold.
+    /// All cells are zero, so a jump here is predicted.
     #[inline]
     fn raise_to(&mut self, group: Group<'_>, target: u32) {
         for &cell in group.cells {
@@ -160,7 +160,7 @@ impl Cells for Plain {
     }
 }
 
-/// The two lines of an element: those of its blocks in a filter of that size.
+/// Returns the two lines of an element: those of its blocks in a filter of that size.
 #[inline]
 fn two(element: u128, lines: usize) -> [usize; 2] {
     [scale((element >> 64) as u64, lines), scale(element as u64, lines)]
@@ -172,7 +172,7 @@ fn scale(half: u64, lines: usize) -> usize {
 }
 
 #[inline]
-#[allow(unsafe_code, reason = "std has no safe prefetch yet; it is what is to be measured")]
+#[allow(unsafe_code, reason = "std has no safe prefetch yet; it is the thing to measure")]
 fn prefetch<const LEVEL: i32, T>(item: &T) {
     // SAFETY: a prefetch is a hint; it changes no memory and cannot fault. SSE, its feature, is part of every x86-64.
     #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Contenders in turn, round after round, so that what else the machine does hits all alike; and ratios between them.
+//! Runs contenders in turn, round after round, so that other load on the machine affects all alike; and computes ratios between them.
 
 use super::traffic::{Kind, Sample, Traffic};
 use criterion::{Criterion, Throughput};
 use std::time::Duration;
 
-/// Something that counts a sample, and says how long it took.
+/// An operation that processes a sample, and returns how long it took.
 pub(crate) struct Contender<'a> {
     pub(crate) name: String,
     pub(crate) kind: Kind,
@@ -22,16 +22,16 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// How many samples of how many elements.
+/// The number of samples, and of elements in each.
 #[derive(Clone, Copy)]
 pub(crate) struct Rounds {
     pub(crate) rounds: usize,
     pub(crate) elements: usize,
-    /// Elements of the round before, which is not timed.
+    /// The number of elements in the preceding round, which is not timed.
     pub(crate) untimed: usize,
 }
 
-/// Nanoseconds an element of each contender in each round.
+/// Nanoseconds per element of each contender in each round.
 #[derive(Default)]
 pub(crate) struct Results {
     times: Vec<(String, Vec<f64>)>,
@@ -42,12 +42,12 @@ impl Results {
         &self.times.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no contender {name}")).1
     }
 
-    /// Nanoseconds an element, the median of all rounds.
+    /// Returns the nanoseconds per element, the median of all rounds.
     pub(crate) fn ns(&self, name: &str) -> f64 {
         median(self.of(name).to_vec())
     }
 
-    /// How many times as long `a` takes as `b`: the median of the ratios in the same rounds.
+    /// Returns how many times as long `a` takes as `b`: the median of the ratios in the same rounds.
     pub(crate) fn ratio(&self, a: &str, b: &str) -> f64 {
         median(self.of(a).iter().zip(self.of(b)).map(|(a, b)| a / b).collect())
     }
@@ -58,8 +58,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Lets all run in turn, and each with elements of its own. Each runs once before it is timed: otherwise it would pay for
-/// the caches and page tables that the one before it left to it. The first round warms up.
+/// Runs all in turn, each with its own elements. Each runs once before it is timed: otherwise it would pay for the caches and page tables
+/// that the previous one left. The first round warms up.
 pub(crate) fn race(
     title: &str,
     contenders: &mut [Contender<'_>],
@@ -85,8 +85,8 @@ pub(crate) fn race(
     Results { times: contenders.iter().map(|c| c.name.clone()).zip(times).collect() }
 }
 
-/// The same contenders one by one under criterion, which keeps what it measured and compares with the time before. An
-/// iteration is one element.
+/// Runs the same contenders one by one under criterion, which stores its results and compares them with the previous run. An iteration is
+/// one element.
 pub(crate) fn with_criterion(
     criterion: &mut Criterion,
     title: &str,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The last table: what is to hold, and whether it does.
+//! The last table: the required values, and whether they were reached.
 
 use super::contenders::LARGE_BATCH;
 use super::plain::BATCH;
 use super::race::Results;
 
-/// Nanoseconds that an addition was measured, elsewhere, to take in dablooms' counting filters at an error of .01, of 1, 10 and
+/// Nanoseconds of an addition, measured elsewhere, in dablooms' counting filters at an error of .01, with 1, 10 and
 /// 100 million elements: 5, 48 and 479 MB.
 pub(crate) const DABLOOMS: [f64; 3] = [66.0, 96.0, 217.0];
 
-/// A value and what it must keep to.
+/// The requirement for a value.
 #[derive(Clone, Copy)]
 enum Target {
     AtMost(f64),
@@ -25,11 +25,11 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn row(&mut self, what: impl Into<String>, value: f64, target: Target) {
-        self.rows.push((what.into(), value, target));
+    fn row(&mut self, label: impl Into<String>, value: f64, target: Target) {
+        self.rows.push((label.into(), value, target));
     }
 
-    /// One size of filter: additions beside those of dablooms, and what bulk and batches change.
+    /// Adds one size of filter: additions compared with those of dablooms, and the effect of bulk and batches.
     pub(crate) fn additions(&mut self, size: &str, results: &Results, dablooms: f64) {
         let ns = |name: &str| results.ns(name);
         let least = Target::AtMost(dablooms);
@@ -44,7 +44,7 @@ impl Table {
         self.row(format!("{size}: report+count, batch, bulk / mixed"), bulk, Target::None);
     }
 
-    /// The filter of 1 GB beside the machine's limits.
+    /// Adds the filter of 1 GB compared with the machine's limits.
     pub(crate) fn limits(&mut self, results: &Results) {
         let r = |a: &str, b: &str| results.ratio(a, b);
         let batch = "filter, report+count, batch";
@@ -71,14 +71,14 @@ impl Table {
         self.row("1 GB: filter's batch, nothing ahead / prefetched", nothing, Target::None);
     }
 
-    /// Filter and hash maps of 50 million elements, `filter` and `map` being their bytes.
+    /// Adds filter and hash maps of 50 million elements; `filter` and `map` are their bytes.
     pub(crate) fn maps(&mut self, results: &Results, filter: usize, map: usize) {
         for operation in ["report+count", "count"] {
             for hasher in ["no hashing", "foldhash"] {
                 let batch = format!("filter, {operation}, batch");
                 let faster = results.ratio(&format!("hashbrown, {hasher}, {operation}"), &batch);
-                let what = format!("50 million: {operation}, hashbrown ({hasher}) / batch");
-                self.row(what, faster, Target::AtLeast(1.5));
+                let label = format!("50 million: {operation}, hashbrown ({hasher}) / batch");
+                self.row(label, faster, Target::AtLeast(1.5));
             }
         }
         let (mega, share) = (1e6, filter as f64 / map as f64);
@@ -87,20 +87,20 @@ impl Table {
         self.row("50 million: memory, filter / hashbrown", share, Target::AtMost(0.1));
     }
 
-    /// Counting in one filter from two threads.
+    /// Adds counting in one filter from two threads.
     pub(crate) fn count_threads(&mut self, results: &Results) {
         let gain = results.ratio("filter, count, batch, 1 threads", "filter, count, batch, 2 threads");
         self.row("1 GB: count, batch, 2 threads / 1", gain, Target::AtLeast(1.8));
     }
 
-    /// Two threads on a filter in parts.
+    /// Adds two threads on a filter in parts.
     pub(crate) fn sharded(&mut self, results: &Results) {
         for operation in ["report+count", "count"] {
             for batch in [BATCH, LARGE_BATCH] {
                 let name = |threads| format!("sharded, {operation}, batch of {batch}, {threads} threads");
                 let gain = results.ratio(&name(1), &name(2));
-                let what = format!("1 GB, sharded: {operation}, batch of {batch}, 2 threads / 1");
-                self.row(what, gain, Target::AtLeast(1.8));
+                let label = format!("1 GB, sharded: {operation}, batch of {batch}, 2 threads / 1");
+                self.row(label, gain, Target::AtLeast(1.8));
             }
         }
     }
@@ -110,14 +110,14 @@ impl Table {
             "\nratios of times (medians over rounds); dablooms: {} to {} ns an addition",
             DABLOOMS[0], DABLOOMS[2]
         );
-        for (what, value, target) in &self.rows {
+        for (label, value, target) in &self.rows {
             let verdict = |holds| if holds { "ok" } else { "not" };
             let (bound, verdict) = match *target {
                 Target::AtMost(bound) => (format!("<= {bound}"), verdict(*value <= bound)),
                 Target::AtLeast(bound) => (format!(">= {bound}"), verdict(*value >= bound)),
                 Target::None => (String::new(), ""),
             };
-            println!("{what:<62} {value:>9.2} {bound:>8} {verdict:>4}");
+            println!("{label:<62} {value:>9.2} {bound:>8} {verdict:>4}");
         }
     }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The elements that a filter is filled with, and those that it is then asked to count.
+//! The elements that fill a filter, and those that are then looked up.
 
 use super::random::{Random, element};
 
-/// The most additions of one element.
-const MOST: f64 = 100_000.0;
+/// The largest number of additions of one element.
+const MAX_TIMES: f64 = 100_000.0;
 
 /// Elements from this number on are in no filter at first.
 const UNSEEN: u64 = 1 << 40;
 
-/// Additions that fill a filter together.
+/// The number of additions that fill a filter together.
 const FILLING: u64 = 4096;
 
-/// How often the element with this number is in a filled filter: c times or more with probability 1/c.
+/// Returns how often the element with this number is in a filled filter: c times or more with probability 1/c.
 fn times(number: u64) -> u32 {
     let u = ((Random::new(!number).next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    (1.0 / u).min(MOST) as u32
+    (1.0 / u).min(MAX_TIMES) as u32
 }
 
-/// The elements `numbers`, each with its count, some thousand at a time.
+/// Calls `add` with the elements `numbers` and their counts, some thousand at a time.
 pub(crate) fn filling(numbers: std::ops::Range<u64>, mut add: impl FnMut(&[(u128, u32)])) {
     let mut additions = Vec::new();
     for start in numbers.clone().step_by(FILLING as usize) {
@@ -28,7 +28,7 @@ pub(crate) fn filling(numbers: std::ops::Range<u64>, mut add: impl FnMut(&[(u128
     }
 }
 
-/// What is counted.
+/// The kind of elements to count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Half of the elements are in the filter, any of them with the same probability; the others are new.
@@ -37,14 +37,14 @@ pub(crate) enum Kind {
     Bulk,
 }
 
-/// Elements to measure with, as each contender wants them.
+/// Elements to measure with, in the form that each contender needs.
 pub(crate) struct Sample {
     pub(crate) additions: Vec<(u128, u32)>,
     pub(crate) elements: Vec<u128>,
 }
 
-/// A source of samples for a filter that was filled with `seen` elements. None is ever handed out on purpose again, so
-/// that the processor's caches know no element from the sample before.
+/// A source of samples for a filter that was filled with `seen` elements. No element is used twice on purpose, so that the processor's
+/// caches know none from the sample before.
 pub(crate) struct Traffic {
     seen: usize,
     unseen: u64,

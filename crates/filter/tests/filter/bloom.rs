@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The Bloom filter and the pair of filters for nominations, against sets.
+//! The Bloom filter and the pair of filters for nominations, compared with sets.
 
 use crate::random::element;
 use bulkmark_filter::{Bloom, Nominations, ParameterError};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// Table 1 of the paper. Where the rate is too small to meet a strange element that is shown, it is the filter's own
-/// estimate from its fill that is held against the table.
+/// Table 1 of the paper. For a rate too small to meet an unknown element that is reported, the table is compared with the filter's own
+/// estimate from its fill.
 #[test]
 fn table_1_of_the_paper() {
     const N: u64 = 20_000;
@@ -25,7 +25,7 @@ fn table_1_of_the_paper() {
         );
         let asked = 400_000;
         let shown = (0..asked).filter(|i| filter.contains(element(1 << 40 | i))).count() as f64;
-        // Shown ones are a Poisson number: six deviations either side, and one where hardly any is expected.
+        // The number of reported elements is Poisson: six deviations either side, and one if hardly any is expected.
         let expected = f * asked as f64;
         let margin = 6.0 * expected.sqrt() + 1.0;
         assert!(
@@ -48,7 +48,7 @@ fn sizing_holds_its_rate() {
 }
 
 #[test]
-fn parameters_without_sense_are_named() {
+fn invalid_parameters_are_named() {
     let error = |result: Result<Bloom, ParameterError>| result.unwrap_err().to_string();
     assert_eq!(error(Bloom::new(0, 3)), "m is 0, expected 1 to 1099511627776");
     assert_eq!(error(Bloom::new((1 << 40) + 1, 3)), "m is 1099511627777, expected 1 to 1099511627776");
@@ -83,7 +83,7 @@ fn filter_of(elements: &HashSet<u128>) -> Bloom {
 }
 
 proptest! {
-    /// What was put in is shown, a union shows what either shows, and the bits come back from their bytes.
+    /// Inserted elements are reported, a union reports those of both, and the bits can be restored from their bytes.
     #[test]
     fn nothing_is_forgotten(a: HashSet<u128>, b: HashSet<u128>) {
         let mut union = filter_of(&a);
@@ -99,7 +99,7 @@ proptest! {
 
     /// The paper's rule, as long as there is room: nominated and not revoked.
     #[test]
-    fn spam_is_what_was_nominated_and_not_revoked(nominated: HashSet<u128>, revoked: HashSet<u128>) {
+    fn spam_is_nominated_and_not_revoked(nominated: HashSet<u128>, revoked: HashSet<u128>) {
         let mut nominations = Nominations::with_rate(1000, 1e-9).unwrap();
         nominated.iter().for_each(|&element| nominations.nominate(element));
         revoked.iter().for_each(|&element| nominations.revoke(element));

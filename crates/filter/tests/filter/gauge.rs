@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The gauge, held against what strange elements find.
+//! The gauge, compared with lookups of unknown elements.
 
 use crate::random::element;
 use bulkmark_filter::{Counting, Gauge, Merged, Refined};
 
-/// The estimate is what strange elements find, in a filter so crowded that many are taken for bulk.
+/// The estimate equals the share found with unknown elements, in a filter so crowded that many seem to be bulk.
 #[test]
-fn the_estimate_is_what_is_found() {
+fn the_estimate_equals_the_share_found() {
     let mut filter = Refined::new(50).unwrap();
     for n in 0..3000 {
         filter.add(element(n), if n % 3 == 0 { 40 } else { 1 + u32::try_from(n % 7).unwrap() });
@@ -26,9 +26,9 @@ fn the_estimate_is_what_is_found() {
     assert!(gauge.fill > gauge.saturated && gauge.saturated > 0.3 && gauge.fill <= 1.0);
 }
 
-/// One element: its three cells with further counts are in the block in which its other one is saturated.
+/// One element, computed by hand: its three cells with further counts are in the block in which its other one is saturated.
 #[test]
-fn one_element_is_reckoned_by_hand() {
+fn one_element_is_computed_by_hand() {
     let mut filter = Refined::new(50).unwrap();
     let probe = filter.probe(0x3123_4567_89AB_CDEF_B246_8ACE_1357_9BDF);
     assert_ne!(probe.blocks[0], probe.blocks[1]);
@@ -52,7 +52,7 @@ fn one_element_is_reckoned_by_hand() {
     }
 }
 
-/// A merged view of one filter is that filter; what is empty shows nothing.
+/// A merged view of one filter equals that filter; an empty one shows nothing.
 #[test]
 fn a_view_is_gauged_as_its_filter() {
     let (mut filter, mut view) = (Refined::new(50).unwrap(), Merged::new(50).unwrap());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The filters from outside: what they find, how they are merged, compared and measured, and which parameters they take.
+//! The filters from outside: counts, merging, comparison, measurement, and parameters.
 
 mod bloom;
 mod gauge;

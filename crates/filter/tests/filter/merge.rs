@@ -37,7 +37,7 @@ fn merged_of(filters: &[&Refined]) -> Merged {
 }
 
 proptest! {
-    /// Invariant 1 over merges: whoever counted, the sum is never below the truth.
+    /// Invariant 1 over merges: with any writers, the sum is never below the true count.
     #[test]
     fn a_merged_view_never_undercounts(histories in prop::collection::vec(history(), 1..5)) {
         let filters: Vec<_> = histories.iter().map(filter_of).collect();
@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(one.bytes(0..BLOCKS), other.bytes(0..BLOCKS));
     }
 
-    /// A delta is the difference: with it, an old view is the new one; and two in a row are one.
+    /// A delta is the difference: applied to an old view it gives the new one; and two in a row can be merged.
     #[test]
     fn a_delta_is_the_difference(first in history(), second in history(), third in history(), others in history()) {
         let old = filter_of(&first);
@@ -80,8 +80,8 @@ proptest! {
         prop_assert_eq!(view.bytes(0..BLOCKS), merged_of(&[&newest, &others]).bytes(0..BLOCKS));
     }
 
-    /// The same holds of deltas: in which order and grouping they come makes no difference, and a view to which they are
-    /// applied one by one is that to which their sum is.
+    /// The same for deltas: their order and grouping make no difference, and applying them one by one equals applying their
+    /// sum.
     #[test]
     fn deltas_come_in_any_order(histories in [history(), history(), history()]) {
         let empty = Refined::new(BLOCKS).unwrap();
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(views[0].bytes(0..BLOCKS), merged_of(&filters.each_ref()).bytes(0..BLOCKS));
     }
 
-    /// What is coded comes back, however large the filter and dense the changes.
+    /// Decoding the coded form gives the same delta, however large the filter and dense the changes.
     #[test]
     fn the_coded_form_comes_back(blocks in 1usize..5000, signatures in 0u64..2000, seed: u64) {
         let mut random = Random::new(seed);
@@ -112,7 +112,7 @@ proptest! {
         prop_assert_eq!(Delta::decode(&bytes, blocks, delta.len()), Ok(delta));
     }
 
-    /// Bytes of any origin: an error, or exactly what they are the code of.
+    /// Arbitrary bytes give an error, or exactly the delta whose code they are.
     #[test]
     fn hostile_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), blocks in 1usize..100_000) {
         if let Ok(delta) = Delta::decode(&bytes, blocks, 10_000) {
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// Good bytes with one change, or cut off.
+    /// Valid bytes with one change, or truncated.
     #[test]
     fn damaged_bytes_are_refused(history in history(), at: prop::sample::Index, bit in 0u32..8, cut: bool) {
         let delta = Delta::between(&Refined::new(BLOCKS).unwrap(), &filter_of(&history)).unwrap();
@@ -152,7 +152,7 @@ fn the_worked_merge_of_the_paper() {
     assert_eq!(merged.count(x), 7);
 }
 
-/// Counts of several writers that are large, or small in each and large in the sum; and the largest number is the end.
+/// Counts of several writers that are large, or small in each and large in the sum; and the largest number stays.
 #[test]
 fn large_counts_are_merged() {
     for (a, b) in

@@ -7,7 +7,7 @@ use md5::Md5;
 use proptest::prelude::*;
 use sha1::{Digest, Sha1};
 
-/// Chunks that a digest is cut into: the paper's k = 8 hashes.
+/// The number of chunks that a digest is cut into: the paper's k = 8 hashes.
 const CHUNKS: usize = 8;
 
 /// The chunks of a digest of 8 * `BITS` bits, as numbers.
@@ -18,8 +18,8 @@ fn chunks<D: Digest, const BITS: usize>(number: u64) -> [usize; CHUNKS] {
     std::array::from_fn(|chunk| (0..BITS).fold(0, |value, i| value << 1 | bit(chunk * BITS + i)))
 }
 
-/// How many of `m` cells are reached when `elements` digests are cut into chunks: where each chunk is a cell of the
-/// whole filter (figure 1), and where each has an eighth of it for itself (figure 2).
+/// Returns how many of `m` cells are reached if `elements` digests are cut into chunks: if each chunk is a cell of the
+/// whole filter (figure 1), and if each has its own eighth of it (figure 2).
 fn reached_by_chunks<D: Digest, const BITS: usize>(m: usize, elements: u64) -> [usize; 2] {
     let (mut common, mut own) = (vec![false; m], vec![false; m]);
     let part = m / CHUNKS;
@@ -32,12 +32,12 @@ fn reached_by_chunks<D: Digest, const BITS: usize>(m: usize, elements: u64) -> [
     [common, own].map(|cells| cells.iter().filter(|&&reached| reached).count())
 }
 
-/// The paper's figure 1 and 2, the *utilisable size*: a chunk of a digest of 128 bits is a number of 16 bits and names
+/// The paper's figures 1 and 2, the *utilisable size*: a chunk of a digest of 128 bits is a number of 16 bits and names
 /// 65,536 cells, however large the filter is and whatever is added; of 160 bits, 2^20 cells. A larger filter has cells
-/// that nothing reaches.
+/// that no element reaches.
 #[test]
 fn chunks_of_a_digest_leave_cells_unreached() {
-    // So many that each chunk of 16 bits has come up: the 65,536 cells, all of them, and then no more.
+    // So many that each chunk of 16 bits has occurred: exactly the 65,536 cells are reached.
     let m = 1 << 20;
     assert_eq!(reached_by_chunks::<Md5, 16>(m, 150_000)[0], 1 << 16);
     let [common, own] = reached_by_chunks::<Md5, 16>(m, 300_000);
@@ -45,7 +45,7 @@ fn chunks_of_a_digest_leave_cells_unreached() {
     // Each eighth has 2^17 cells, of which at most 2^16 are reached.
     assert!((500_000..=CHUNKS << 16).contains(&own), "{own}");
 
-    // A filter that is not larger than that is reached as a whole.
+    // All cells of a filter that is no larger are reached.
     assert_eq!(reached_by_chunks::<Md5, 16>(1 << 12, 20_000), [1 << 12; 2]);
 
     let [common, _] = reached_by_chunks::<Sha1, 20>(1 << 21, 300_000);
@@ -57,8 +57,8 @@ fn chunks_of_a_digest_leave_cells_unreached() {
     );
 }
 
-/// The same filter sizes with [`Probe`]: for each cell of each block there is an element that has it, in each of the
-/// places that an element has in a block. The element is made for it: a fraction of 2^64 whose digits are the block and
+/// The same filter sizes with [`Probe`]: for each cell of each block there is an element that has it, at each index that an
+/// element's cells have. The element is constructed: a fraction of 2^64 whose digits are the block and
 /// four times the cell.
 #[test]
 fn probes_reach_every_cell_of_as_large_a_filter() {
@@ -84,7 +84,7 @@ fn probes_reach_every_cell_of_as_large_a_filter() {
     }
 }
 
-/// And elements as they come reach each cell evenly, by both halves.
+/// Random elements reach each cell evenly, by both halves.
 #[test]
 fn every_cell_is_reached_evenly() {
     for blocks in [1, 2, 3, 97, 1000] {

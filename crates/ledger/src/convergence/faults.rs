@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Single schedules for what once went wrong.
+//! Single schedules for earlier faults.
 
 use super::node::{NOW, Node};
 use super::world::signature;
@@ -20,7 +20,7 @@ fn node(role: Role, number: u64) -> Node {
     Node::new(format!("{role} {number}"), role, settings(), number)
 }
 
-/// A server counts a signature, and others can know it.
+/// Makes a server count a signature and publish it.
 fn count(server: &mut Node, number: u64, reported: usize) {
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = server.state().server().unwrap();
@@ -35,7 +35,7 @@ fn pull(from: &Node, to: &mut Node) {
     to.commit();
 }
 
-/// Two servers that do not know each other's news, whose snapshots a milter takes in turn: nothing that it knew is lost.
+/// A milter takes the snapshots of two servers in turn that lack each other's news: it loses nothing that it knew.
 #[test]
 fn snapshots_in_turn_are_no_step_back() {
     let (mut one, mut two) = (node(Role::Server, 1), node(Role::Server, 2));
@@ -56,7 +56,7 @@ fn snapshots_in_turn_are_no_step_back() {
         assert!(matches!(refused, Err(Refusal::Behind { have: 2, version: 1, .. })), "{refused:?}");
         assert_eq!(counts(&milter), [1; 4]);
     }
-    // One that knows all is taken, over a restart, too.
+    // A snapshot with everything is adopted, also after a restart.
     pull(&two, &mut one);
     one.checkpoint(&Expired::default());
     milter.adopt(snapshot(&one), false).unwrap();
@@ -65,10 +65,10 @@ fn snapshots_in_turn_are_no_step_back() {
     assert_eq!(counts(&milter), [1; 4]);
 }
 
-/// What others know of other origins is added up: a milter that merged ledgers has counts of no origin, and a server that lost
-/// its disk has a new one.
+/// Counts of unknown origins are added up: a milter that merged ledgers has counts without an origin, and a server that lost its disk has
+/// a new one.
 #[test]
-fn a_snapshot_of_strangers_is_added() {
+fn a_snapshot_of_unknown_origins_is_added() {
     let (mut one, mut two, mut milter) = (node(Role::Server, 1), node(Role::Server, 2), node(Role::Cache, 3));
     count(&mut one, 1, 0);
     count(&mut two, 1, 0);
@@ -81,9 +81,9 @@ fn a_snapshot_of_strangers_is_added() {
     assert!(milter.view().vector().covers(&one.view().vector()));
 }
 
-/// A server that was put back to an old copy knows less of itself. Its milters take that, or they would wait for ever.
+/// A server that was restored from an old copy knows less about itself. Its milters accept that, or they would wait for ever.
 #[test]
-fn a_milter_follows_a_server_that_forgot() {
+fn a_milter_follows_a_restored_server() {
     let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
     count(&mut server, 1, 0);
     let copy = server.copy();
@@ -99,8 +99,8 @@ fn a_milter_follows_a_server_that_forgot() {
     assert_eq!([0, 1, 2].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 1]);
 }
 
-/// A milter has the receipt of a batch and not the update, and sees that its server forked: it waits for that update no longer, though the
-/// server's next one has its version.
+/// A milter has the receipt of a batch but not the update, and sees that its server forked: it stops waiting for that update, though the
+/// server's next one has the same version.
 #[test]
 fn a_fork_forgets_a_batch_that_is_expected() {
     let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
@@ -118,7 +118,7 @@ fn a_fork_forgets_a_batch_that_is_expected() {
     assert_eq!([0, 1, 2, 3].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 0, 1]);
 }
 
-/// A milter reports a signature to a server, and gets the receipt.
+/// Sends a milter's report of a signature to a server, and returns the receipt to the milter.
 fn send(milter: &mut Node, server: &mut Node, reported: usize) {
     let report = Report { signatures: vec![signature(reported)], times: 1, now: NOW, ..Report::default() };
     milter.state().report(&report).unwrap();
@@ -132,8 +132,8 @@ fn send(milter: &mut Node, server: &mut Node, reported: usize) {
     milter.commit();
 }
 
-/// A milter gets three receipts and none of their updates, and the server is put back to a copy with the first batch. The milter must not
-/// wait for the version of the last one, which may never come: all later batches would stay in the spool, too.
+/// A milter gets three receipts and none of their updates, and the server is restored from a copy with the first batch. The milter must
+/// not wait for the version of the last one, which may never come: all later batches would stay in the spool, too.
 #[test]
 fn a_forgotten_batch_leaves_the_spool() {
     let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
@@ -165,10 +165,10 @@ fn a_forgotten_batch_leaves_the_spool() {
     assert_eq!((milter.view().spool().unwrap().held(), counts(&milter)), (0, [1, 0, 0, 1]));
 }
 
-/// A server has a report that is in no update, and is killed. While it waits for its peer, which may know more, it hears of others'
-/// reports and looks for something to tell, and is killed again. The report is told all the same.
+/// A server with a report in no update is killed. While it waits for its peer, which may know more, it receives others' reports, checks
+/// for updates to publish, and is killed again. The report is published all the same.
 #[test]
-fn what_is_held_back_outlives_another_kill() {
+fn reports_held_back_outlive_another_kill() {
     let federation = Federation { peers: vec!["two".to_owned()], ..Federation::default() };
     let mut one = Node::new("one".to_owned(), Role::Server, Settings { federation, ..settings() }, 1);
     let mut two = node(Role::Server, 2);
@@ -182,16 +182,16 @@ fn what_is_held_back_outlives_another_kill() {
     count(&mut two, 1, 2);
     pull(&two, &mut one);
     one.restart(None);
-    one.hear("two", &two.view().vector());
+    one.receive_vector("two", &two.view().vector());
     one.state().cut(NOW);
     one.commit();
     pull(&one, &mut two);
     assert_eq!([0, 1, 2].map(|n| two.counted(signature(n))), [1; 3]);
 }
 
-/// A reporter that is forgotten and comes again before the commit is remembered, and one that is forgotten last is not.
+/// A reporter that is forgotten and reports again before the commit is remembered; one that is forgotten last is not.
 #[test]
-fn the_last_word_on_a_reporter_is_on_disk() {
+fn the_last_change_of_a_reporter_is_on_disk() {
     let mut server = node(Role::Server, 1);
     let reporter = |spool| Reporter { client: "a".to_owned(), spool };
     let spools = MAX_SPOOLS as u64;
@@ -216,13 +216,13 @@ fn the_last_word_on_a_reporter_is_on_disk() {
     assert!(receipts.find(&reporter(spools), 1).unwrap().is_some());
 }
 
-/// A server whose windows are for so many signatures.
+/// Returns a server whose windows are made for so many signatures.
 fn server_for(capacity: u32) -> Node {
     let settings = Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() };
     Node::new(format!("server for {capacity}"), Role::Server, settings, capacity.into())
 }
 
-/// Filters of one window that are of several sizes are counted together, over a restart, too; and there are only so many of them.
+/// Filters of several sizes in one window are counted together, also after a restart; and their number is limited.
 #[test]
 fn sizes_stand_beside_one_another() {
     let mut milter = node(Role::Cache, 1);
@@ -246,8 +246,8 @@ fn sizes_stand_beside_one_another() {
     assert_eq!(milter.view().count(signature(0), NOW), 4);
 }
 
-/// A server tells what is only in its journal as yet, is killed, and has another capacity when it comes back: its window keeps the
-/// size that others know.
+/// A server publishes reports that are only in its journal yet, is killed, and has another capacity after the restart: its window keeps
+/// the size that others know.
 #[test]
 fn a_window_keeps_its_size_over_a_crash() {
     let (mut server, mut milter) = (server_for(1000), node(Role::Cache, 1));
@@ -265,10 +265,10 @@ fn a_window_keeps_its_size_over_a_crash() {
     assert!(milter.cells() == server.cells());
 }
 
-/// A server whose peers are two others. It is put back to a copy with reports in no update. One peer knows the update that they came to
-/// be in, the other does not: they are counted once, and what it counts before and after it hears of it, too.
+/// A server has two peers, and is restored from a copy with reports in no update. One peer knows the update that came to include them,
+/// the other does not: they are counted once, and so are reports from before and after the server learns of that update.
 #[test]
-fn what_is_held_back_counts_once() {
+fn reports_held_back_count_once() {
     let name = |n: u64| format!("{} {n}", Role::Server);
     let federation = Federation { peers: vec![name(2), name(3)], ..Federation::default() };
     let of_peers = Settings { federation, ..settings() };
@@ -285,19 +285,19 @@ fn what_is_held_back_counts_once() {
     server.state().cut(NOW);
     report(&mut server, 2, 1).unwrap();
     let (copy, restarted) = (server.copy(), server.copy());
-    // The update has more than what was in the copy.
+    // The update has more than the copy had.
     report(&mut server, 3, 3).unwrap();
     server.state().cut(NOW);
     server.commit();
     pull(&server, &mut knows);
 
     server.restart(Some(&copy));
-    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "nobody was heard");
+    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "no peer sent its vector");
     assert_eq!(server.view().count(signature(1), NOW), 1, "it counts here");
-    server.go_on();
+    server.stop_waiting();
     report(&mut server, 3, 2).unwrap();
-    server.hear("server 2", &knows.view().vector());
-    server.hear("server 3", &does_not.view().vector());
+    server.receive_vector("server 2", &knows.view().vector());
+    server.receive_vector("server 3", &does_not.view().vector());
     server.checkpoint(&Expired::default());
     pull(&knows, &mut server);
     pull(&server, &mut knows);
@@ -307,13 +307,16 @@ fn what_is_held_back_counts_once() {
         assert!(node.cells() == server.cells(), "{}", node.name);
     }
 
-    // When no peer knows it, it is told as the update that its receipt names.
+    // If no peer knows it, it is published as the update that its receipt names.
     server.restart(Some(&restarted));
     let mut fresh = node(Role::Server, 4);
-    server.go_on();
-    server.hear("server 2", &Vector::new());
-    assert!(server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1, "not before all were heard");
-    server.hear("server 3", &Vector::new());
+    server.stop_waiting();
+    server.receive_vector("server 2", &Vector::new());
+    assert!(
+        server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1,
+        "not before all have sent their vectors"
+    );
+    server.receive_vector("server 3", &Vector::new());
     server.restart(None);
     pull(&server, &mut fresh);
     assert_eq!([0, 1, 2].map(|n| fresh.view().count(signature(n), NOW)), [1, 1, 0]);

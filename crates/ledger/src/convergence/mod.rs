@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Do all ledgers become equal, whatever is lost, repeated, cut off, restarted or put back? Thousands of random schedules of a
-//! federation without network: its servers and milters are the states that the daemons have, with their files in memory.
+//! Do all ledgers become equal, despite loss, repetition, cuts, restarts and restored copies? Thousands of random schedules of a
+//! federation without a network: its servers and milters are the states that the daemons have, with their files in memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ mod node;
 mod schedules;
 mod world;
 
-/// The seeds of a schedule's test: so many, ten thousand where it is optimised, or those that `SEEDS` names, as `411..412`.
+/// The seeds of a test: this number of them, ten thousand in optimised builds, or the range in `SEEDS`, such as `411..412`.
 fn seeds(few: u64) -> Range<u64> {
     let Ok(named) = std::env::var("SEEDS") else {
         return 0..if cfg!(debug_assertions) { few } else { 10_000 };
@@ -21,7 +21,7 @@ fn seeds(few: u64) -> Range<u64> {
     first.parse().unwrap()..end.parse().unwrap()
 }
 
-/// Runs all of these on all cores.
+/// Runs all seeds on all cores.
 fn run_all(seeds: Range<u64>, run: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(seeds.start);
     std::thread::scope(|scope| {

@@ -6,8 +6,8 @@ use crate::disk::chain::{knows_step, steps_since};
 use crate::disk::commit;
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::disk::load::{Loaded, load};
+use crate::disk::missing::Missing;
 use crate::disk::read::{Behind, Reader};
-use crate::disk::tell::Missing;
 use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::update::Update;
 use bulkmark_counts::history::vector::{Chain, Origin, Vector};
@@ -27,11 +27,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The time at which all begins, and the length of a window.
+/// The time at which a schedule begins, and the length of a window.
 pub(super) const NOW: u64 = 20_000 * DAY + 1000;
 pub(super) const DAY: u64 = 86_400;
 
-/// A file.
+/// A file in memory.
 #[derive(Debug, Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -65,14 +65,14 @@ impl StorageBackend for Memory {
     }
 }
 
-/// A ledger. Nothing of it is told to others before it is in its file.
+/// A ledger. Others receive only data that is in its file.
 pub(super) struct Node {
     pub(super) name: String,
     role: Role,
     settings: Settings,
     file: Memory,
     loaded: Option<Loaded>,
-    /// New names: of origins and spools.
+    /// The last random number, for new origins and spools.
     names: u64,
     pub(super) now: u64,
 }
@@ -112,7 +112,7 @@ impl Node {
         &self.loaded.as_ref().unwrap().state
     }
 
-    /// Writes down what changed, as the writer does it.
+    /// Commits changes, as the writer does.
     pub(super) fn commit(&mut self) {
         if self.view().needs_checkpoint() {
             return self.checkpoint(&Expired::default());
@@ -133,34 +133,34 @@ impl Node {
         commit::mark_clean(state);
     }
 
-    /// The same at a time that is told: what is over leaves.
+    /// Writes a checkpoint at the node's time: expired windows are dropped.
     pub(super) fn checkpoint_in_time(&mut self) {
         let now = self.now;
         let expired = self.state().take_expired(now);
         self.checkpoint(&expired);
     }
 
-    /// A peer says how far it knows each origin.
-    pub(super) fn hear(&mut self, peer: &str, theirs: &Vector) {
+    /// Receives a peer's version vector.
+    pub(super) fn receive_vector(&mut self, peer: &str, theirs: &Vector) {
         let (now, new) = (self.now, Origin(self.new_name()));
         self.state().server().unwrap().hear(peer, theirs, now, new).unwrap();
         self.commit();
     }
 
-    /// Waits for its peers no longer.
-    pub(super) fn go_on(&mut self) {
+    /// Stops waiting for its peers.
+    pub(super) fn stop_waiting(&mut self) {
         let (now, new) = (self.now, Origin(self.new_name()));
         self.state().server().unwrap().go_on(now, new).unwrap();
         self.commit();
     }
 
-    /// Whether a report of a signature counts that was made at the time `at`.
+    /// Whether a report of a signature made at the time `at` still counts.
     pub(super) fn is_live(&self, signature: Signature, at: u64) -> bool {
         let calendar = Calendar::new(&self.settings);
         calendar.is_live(calendar.of(signature, at), self.now)
     }
 
-    /// The file as it is now.
+    /// Returns a copy of the file.
     pub(super) fn copy(&self) -> Vec<u8> {
         Self::bytes(&self.file)
     }
@@ -169,7 +169,7 @@ impl Node {
         file.0.lock().clone()
     }
 
-    /// A backup, made while it goes on.
+    /// Makes a backup while the ledger is in use.
     pub(super) fn backup(&self) -> Vec<u8> {
         let (db, copy) = (&self.loaded.as_ref().unwrap().db, Memory::default());
         let mut build = Build::new(Database::builder().create_with_backend(copy.clone()).unwrap())
@@ -184,15 +184,15 @@ impl Node {
         Self::bytes(&copy)
     }
 
-    /// From the next start on it makes its windows for so many signatures.
+    /// Sets the capacity of windows from the next start on.
     pub(super) fn set_capacity(&mut self, capacity: u32) {
         self.settings.capacity = NonZeroU32::new(capacity).unwrap();
     }
 
-    /// Memory is gone, and what is on disk, or this, is read.
+    /// Restarts with the data on disk, or with this copy.
     pub(super) fn restart(&mut self, from: Option<&[u8]>) {
         let bytes = from.map_or_else(|| self.copy(), <[u8]>::to_vec);
-        // The old one may still write its farewell, as no killed process does.
+        // The old database may still write when it is dropped, which a killed process does not.
         self.file = Memory(Arc::new(Mutex::new(bytes)));
         self.loaded = None;
         self.open();
@@ -203,7 +203,7 @@ impl Node {
         Reader::new(Arc::clone(db), Arc::new(state.own_origins()))
     }
 
-    /// The updates that a holder of `theirs` lacks, about so many bytes of them.
+    /// Returns the updates that a holder at `theirs` lacks, about so many bytes of them.
     pub(super) fn updates(&self, theirs: &Vector, bytes: usize) -> Result<Vec<Arc<[u8]>>, Refusal> {
         match self.reader().updates(&self.view().vector(), theirs, bytes) {
             Ok(updates) => Ok(updates),
@@ -212,16 +212,17 @@ impl Node {
         }
     }
 
-    /// What a server that knows `theirs` lacks.
-    pub(super) fn missing(&self, theirs: &Vector, bytes: usize, leave: bool) -> Result<Missing, Refusal> {
-        let told = self.reader().missing_at_server(&self.view().vector(), theirs, bytes, self.now, leave);
-        told.map_err(|behind| match behind {
+    /// Returns the data that a server at `theirs` lacks.
+    pub(super) fn missing(&self, theirs: &Vector, bytes: usize, skip_gaps: bool) -> Result<Missing, Refusal> {
+        let missing =
+            self.reader().missing_at_server(&self.view().vector(), theirs, bytes, self.now, skip_gaps);
+        missing.map_err(|behind| match behind {
             Behind::Refused(refusal) => refusal,
             Behind::Ledger(e) => panic!("{e}"),
         })
     }
 
-    /// A snapshot, as it travels; with the updates that came after it if it would be a step back for a holder of `theirs`.
+    /// Returns a snapshot after its transfer, with the updates that came after it if it would be a step back for a holder at `theirs`.
     pub(super) fn snapshot(&self, theirs: &Vector) -> MergedCounts {
         let snapshot = self.reader().snapshot().unwrap();
         let mut assembly = Assembly::new(&self.settings, snapshot.vector().clone());
@@ -241,7 +242,7 @@ impl Node {
         match self.state() {
             State::Cache(cache) => cache.apply(&update, Arc::clone(bytes), now),
             State::Server(server) => server.apply(&update, Arc::clone(bytes), now, new),
-            State::Site(_) => unreachable!("nobody tells a site anything"),
+            State::Site(_) => unreachable!("a site receives nothing"),
         }
     }
 
@@ -249,18 +250,18 @@ impl Node {
         match self.state() {
             State::Cache(cache) => cache.adopt(snapshot, forked),
             State::Server(server) => server.adopt(snapshot),
-            State::Site(_) => unreachable!("nobody tells a site anything"),
+            State::Site(_) => unreachable!("a site receives nothing"),
         }
     }
 
-    /// The parts of a fleet's snapshot, as of the last checkpoint; none before the first step.
+    /// Returns the parts of a fleet's snapshot, as of the last checkpoint; `None` before the first step.
     pub(super) fn fleet_snapshot(&self) -> Option<Vec<Vec<u8>>> {
         let (db, window) = (&self.loaded.as_ref().unwrap().db, self.settings.window.as_secs());
         let parts = FleetSnapshot::new(db, self.settings.federation.key_id, window);
         Some(parts.unwrap_or_else(|_| panic!("{}", self.name))?.map(Result::unwrap).collect())
     }
 
-    /// The kept steps behind a version.
+    /// Returns the kept steps after a version.
     pub(super) fn steps_since(&self, version: u64) -> Vec<(u64, Arc<[u8]>)> {
         let db = &self.loaded.as_ref().unwrap().db;
         steps_since(db, version, usize::MAX).unwrap_or_else(|_| panic!("{}", self.name))
@@ -276,7 +277,7 @@ impl Node {
         &self.settings
     }
 
-    /// How often a signature was counted here or by others, without what waits to be sent.
+    /// Returns how often a signature was counted here or by others, without reports in the spool.
     pub(super) fn counted(&self, signature: Signature) -> u32 {
         match self.view() {
             State::Server(server) => server.count(signature, self.now),
@@ -284,7 +285,7 @@ impl Node {
         }
     }
 
-    /// All cells that count, those that were counted here and those of others; then those of each limited client.
+    /// Returns all live cells, own and others' together; then those of each limited client.
     pub(super) fn cells(&self) -> (Vec<u8>, BTreeMap<Origin, Vec<Vec<u8>>>) {
         let counts = self.view().counts();
         let mut sum = MergedCounts::new(&self.settings);

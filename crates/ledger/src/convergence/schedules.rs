@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The schedules, and what has to be true after each move and in the end.
+//! The schedules, and the conditions after each move and at the end.
 //!
-//! After each move, while no server is put back to an old copy:
+//! After each move, while no server is restored from an old copy:
 //!
-//! - no ledger counts a report twice: the merged counts show its own signature as often as it was seen, or not at all
-//! - a milter shows what it has: all that was reported there, but for what was lost with a file that was put back, in a batch
-//!   that was dropped, or because it was there at the start and a server noticed that the file was an old copy; or mail, not what people
-//!   said, that waited for too long
-//! - nothing that was there at the start is sent once that was noticed
-//! - no snapshot makes a count fall
+//! - no ledger counts a report twice: the merged counts show its unique signature as often as it was seen, or not at all
+//! - a milter shows all reports that were made there, except those lost with a replaced file, in a dropped batch, or because they were in
+//!   the file at the start and a server noticed that it was an old copy; and except mail, but not user reports, that waited for too long
+//! - no report that was in the file at the start is sent once the old copy was noticed
+//! - no snapshot lowers a count
 //!
-//! Where servers take back what limited clients reported, their milters' reports are no more promised, nor that counts never fall.
+//! If servers withdraw reports of limited clients, the reports of their milters may be gone, and counts may fall.
 //!
-//! In the end, when everybody talked to everybody: all cells of all ledgers are equal, all that a milter has is counted once,
-//! whatever it lost is counted once or not at all, and no spool holds anything.
+//! At the end, when all have exchanged everything: all cells of all ledgers are equal, each report of a milter is counted once, each lost
+//! one once or not at all, and no spool holds anything.
 //!
-//! Days pass, so that what is over leaves, and servers are apart, for longer than anything counts. What is said of a report holds as long
-//! as its window counts.
+//! Days pass, so that windows expire, and servers are apart for longer than any window counts. The conditions for a report hold while its
+//! window counts.
 //!
-//! Where servers are put back to old copies, and count before or after they hear of others, what was acknowledged since is counted only
-//! as far as a server has it, and what was not answered may be counted twice. But nothing is counted more often than servers acknowledged
-//! it, no count that any server showed then is lower in the end, and all servers are equal, and so is each milter that knows no more than
-//! they: one may keep what all servers forgot.
+//! If servers are restored from old copies, and count before or after they receive others' vectors, reports acknowledged since count only
+//! if a server has them, and unanswered ones may count twice. But no report is counted more often than servers acknowledged it, no count
+//! that any server showed then is lower at the end, and all servers are equal, and so is each milter that knows no more than they do: a
+//! milter may keep counts that all servers forgot.
 
 use super::node::Node;
 use super::world::{Holder, Made, World};
@@ -58,7 +57,7 @@ fn one_move(world: &mut World) {
         99 if world.servers_forget => world.roll_back_server(s),
         100 | 101 => world.pass_days(days),
         102 | 103 if s != other => world.servers[s].apart ^= true,
-        104 if world.chance(50) => world.servers[s].node.go_on(),
+        104 if world.chance(50) => world.servers[s].node.stop_waiting(),
         _ => (),
     }
 }
@@ -136,8 +135,8 @@ fn run(seed: u64) {
     }
 }
 
-/// Seeds that once failed, beyond the few that run where nothing is optimised: a server that had only reports in no update became
-/// another one; one that waited for its peers was killed a second time; a receipt of nothing named an update that was never made.
+/// Seeds that once failed, beyond the few that run without optimisation: a server that had only reports in no update took a new origin;
+/// one that waited for its peers was killed a second time; a receipt for an empty batch named an update that was never made.
 const FOUND: [u64; 4] = [114, 411, 917, 6282];
 
 #[test]

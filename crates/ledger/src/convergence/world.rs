@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A federation: servers that pull from one another, milters that report and pull, and what may befall them.
+//! A federation: servers that pull from one another, milters that report and pull, and possible failures.
 
 use super::node::{DAY, Node};
 use bulkmark_counts::history::refusal::Refusal;
@@ -19,13 +19,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Signatures that many reports have in common. Each report has one of its own besides, which tells what became of it.
+/// Signatures that many reports have in common. Each report also has a unique one, by which it is traced.
 const SHARED: usize = 12;
 
 /// Windows that count at a time.
 const RETENTION: u64 = 3;
 
-/// Signatures that windows are made for: of all, and of a federation in which that is being raised.
+/// Capacities of windows: the first for all members, all three in a federation whose capacity is being raised.
 const CAPACITIES: [u32; 3] = [2000, 3000, 5000];
 
 pub(super) fn signature(number: usize) -> Signature {
@@ -35,32 +35,32 @@ pub(super) fn signature(number: usize) -> Signature {
         (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB)
     });
     let signature = Signature::from_bytes((u128::from(a) << 64 | u128::from(b)).to_le_bytes());
-    // One in four is what somebody said, in windows of its own.
+    // One in four is a user report, in separate windows.
     if number % 4 == 3 { nomination(&FederationKey::public(), signature) } else { signature }
 }
 
-/// A report: by which number its own signature is made, and how often it was seen.
+/// A report: the number of its unique signature, and how often it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     pub(super) own: Signature,
     pub(super) times: u32,
-    /// When it was made.
+    /// The time of the report.
     pub(super) at: u64,
-    /// By how many servers it was counted that did not know that it was.
+    /// The number of servers that counted it without knowing that it was counted.
     pub(super) taken: u32,
-    /// What servers showed of it when one of them was put back to an old copy.
+    /// The count that servers showed when one of them was restored from an old copy.
     pub(super) floor: u32,
 }
 
-/// A milter, and what has to be true of it.
+/// A milter, and its expected state.
 pub(super) struct Milter {
     pub(super) node: Node,
     pub(super) client: String,
-    /// Reports (places in `World::made`) that it has, so must show: neither lost with a file nor dropped.
+    /// Reports (indices of `World::made`) that it has and must show: neither lost with a file nor dropped.
     pub(super) has: BTreeSet<usize>,
-    /// Those of them that it found in its file at the last start.
+    /// Those of them that were in its file at the last start.
     found: BTreeSet<usize>,
-    /// Whether it was told since the start that its file is an old copy.
+    /// Whether a server noticed, since the start, that its file is an old copy.
     noticed: bool,
     copy: Option<(Vec<u8>, BTreeSet<usize>)>,
 }
@@ -78,14 +78,14 @@ pub(super) struct World {
     random: Xoshiro256PlusPlus,
     pub(super) servers: Vec<Server>,
     pub(super) milters: Vec<Milter>,
-    /// All reports that were ever made.
+    /// All reports made.
     pub(super) made: Vec<Made>,
     by_signature: HashMap<Signature, usize>,
-    /// What servers were put back to old copies is out of the bounds of some promises.
+    /// Whether servers are restored from old copies, which weakens some conditions.
     pub(super) servers_forget: bool,
-    /// Of the two clients, those that have limits; so far above what they report that all of it counts.
+    /// For each of the two clients, whether it has limits; these are so high that all its reports count.
     limited: [bool; 2],
-    /// Whether anything of them was taken back, so that counts fell.
+    /// Whether any reports were withdrawn, so that counts fell.
     pub(super) withdrew: bool,
 }
 
@@ -96,7 +96,7 @@ impl World {
         let servers = least + random.next_u32() % 3;
         let milters = 1 + random.next_u32() % 4;
         let name = |n: u32| format!("server {n}");
-        // Updates are kept as long as they count, and no longer; in one federation of four no longer than all servers lack them.
+        // Updates are kept as long as they count; in one federation of four only until all servers have them.
         let federation = Federation {
             upstreams: (0..servers).map(name).collect(),
             keep_updates: Duration::ZERO,
@@ -111,7 +111,7 @@ impl World {
             ..Settings::default()
         };
         let limited = [random.next_u32() % 2 == 0, random.next_u32() % 2 == 0];
-        // In one federation of three the servers' capacities differ, as while it is raised at one after the other.
+        // In one federation of three the servers' capacities differ, as while it is raised on one after the other.
         let sizes = if seed.is_multiple_of(3) { &CAPACITIES[..] } else { &CAPACITIES[..1] };
         let of = |n: u32| {
             let mut of = settings.clone();
@@ -150,7 +150,7 @@ impl World {
         self.below(100) < percent
     }
 
-    /// A message comes to a milter.
+    /// A message arrives at a milter.
     pub(super) fn report(&mut self, m: usize) {
         let number = self.made.len();
         let times = 1 + u32::try_from(self.below(5) * self.below(8)).unwrap();
@@ -167,13 +167,13 @@ impl World {
         milter.has.insert(number);
     }
 
-    /// The reports of a batch.
+    /// Returns the reports of a batch.
     fn of(&self, batch: &Outgoing) -> Vec<usize> {
         batch.reports.iter().filter_map(|(signature, _)| self.by_signature.get(signature).copied()).collect()
     }
 
-    /// A milter sends one batch to a server. With `loss`, the request or its answer may be lost, or come twice, and the
-    /// server may refuse it for good. False when there is nothing to send.
+    /// A milter sends one batch to a server. With `loss`, the request or its answer may be lost or repeated, and the server may refuse it
+    /// for good. Returns false if there is nothing to send.
     pub(super) fn send(&mut self, m: usize, s: usize, loss: bool) -> bool {
         let name = self.servers[s].node.name.clone();
         let milter = &mut self.milters[m];
@@ -184,7 +184,7 @@ impl World {
         let milter = &self.milters[m];
         assert!(
             !milter.noticed || reports.iter().all(|report| !milter.found.contains(report)),
-            "seed {}: what was there at the start is sent although the file is an old copy",
+            "seed {}: reports from the start are sent although the file is an old copy",
             self.seed
         );
         if loss && self.chance(15) {
@@ -193,7 +193,7 @@ impl World {
         if loss && self.chance(3) {
             let cache = self.milters[m].node.state().cache().unwrap();
             cache.drop_batch(&name, batch.number);
-            // Also for a copy that is put back: the number may by then be taken by the question of the life that dropped it.
+            // Also in a copy that is restored: the number may by then belong to a question of the run that dropped the batch.
             let milter = &mut self.milters[m];
             let copied = milter.copy.iter_mut().map(|(_, has)| has);
             copied.chain([&mut milter.has]).for_each(|has| has.retain(|report| !reports.contains(report)));
@@ -220,7 +220,7 @@ impl World {
         true
     }
 
-    /// A milter drops what waits for longer than it may; user reports stays for as long as it counts.
+    /// A milter drops reports that waited for too long; user reports stay as long as they count.
     pub(super) fn trim(&mut self, m: usize) {
         let milter = &mut self.milters[m];
         let now = milter.node.now;
@@ -232,7 +232,7 @@ impl World {
             !own.is_user_report() && view.count(own, now) < times
         };
         let lost: BTreeSet<usize> = milter.has.iter().copied().filter(is_lost).collect();
-        // Also for a copy that is put back: a batch may by then be counted without them.
+        // Also in a copy that is restored: a batch may by then be counted without them.
         let copied = milter.copy.iter_mut().map(|(_, has)| has);
         copied.chain([&mut milter.has]).for_each(|has| has.retain(|report| !lost.contains(report)));
     }
@@ -252,7 +252,7 @@ impl World {
         receipt
     }
 
-    /// A server takes all back that a limited client reported there. What its milters have may be gone then.
+    /// A server withdraws all reports of a limited client. Those of its milters may be gone then.
     pub(super) fn withdraw(&mut self, m: usize, s: usize) {
         let client = self.milters[m].client.clone();
         let server = &mut self.servers[s].node;
@@ -268,13 +268,13 @@ impl World {
         }
     }
 
-    /// A milter hears that its spool is an old copy.
+    /// A milter learns that its spool is an old copy.
     fn notice(&mut self, m: usize, upstream: &str, spool: u64) {
         let milter = &mut self.milters[m];
         let new = milter.node.new_name();
         milter.node.state().cache().unwrap().renew_spool(upstream, spool, new);
         milter.noticed = true;
-        // What it found may be dropped; what came since may not.
+        // Reports found in the file may be dropped, but not later ones.
         let (made, view) = (&self.made, milter.node.view());
         let now = milter.node.now;
         let shown = |report: usize| view.count(made[report].own, now) >= made[report].times;
@@ -289,7 +289,7 @@ impl World {
         }
     }
 
-    /// A holder asks a server for what it lacks, and gets about so many bytes of it, as `sync` does it.
+    /// A holder requests the data that it lacks from a server, about so many bytes, as `sync` does.
     pub(super) fn pull(&mut self, to: Holder, s: usize, bytes: usize, loss: bool) {
         if let Holder::Server(to) = to {
             return self.pull_server(to, s, bytes, loss);
@@ -313,24 +313,24 @@ impl World {
         self.take_snapshot(to, s, forked);
     }
 
-    /// The same for a server, which hears first what the other knows.
+    /// The same for a server, which first receives the other's vector.
     fn pull_server(&mut self, to: usize, s: usize, bytes: usize, loss: bool) {
         if self.servers[to].apart != self.servers[s].apart {
             return;
         }
         let (name, known) = (self.servers[s].node.name.clone(), self.servers[s].node.view().vector());
-        self.servers[to].node.hear(&name, &known);
+        self.servers[to].node.receive_vector(&name, &known);
         let mut missing = None;
-        for leave in [false, true] {
+        for skip_gaps in [false, true] {
             let theirs = self.servers[to].node.view().vector();
-            match self.servers[s].node.missing(&theirs, bytes, leave) {
-                Ok(told) => {
-                    missing = Some(told);
+            match self.servers[s].node.missing(&theirs, bytes, skip_gaps) {
+                Ok(found) => {
+                    missing = Some(found);
                     break;
                 }
                 Err(refusal) => {
                     assert!(matches!(refusal, Refusal::Gap { .. }), "seed {}: {refusal}", self.seed);
-                    assert!(!leave, "seed {}: {refusal}", self.seed);
+                    assert!(!skip_gaps, "seed {}: {refusal}", self.seed);
                     self.take_snapshot(Holder::Server(to), s, false);
                 }
             }
@@ -348,14 +348,14 @@ impl World {
         node.commit();
     }
 
-    /// Time goes by, for all of them.
+    /// Time passes for all nodes.
     pub(super) fn pass_days(&mut self, days: u64) {
         let servers = self.servers.iter_mut().map(|server| &mut server.node);
         let all = servers.chain(self.milters.iter_mut().map(|milter| &mut milter.node));
         all.for_each(|node| node.now += days * DAY);
     }
 
-    /// A holder takes a server's snapshot. Whatever comes of it, no count falls, unless the server's history forked.
+    /// A holder takes a server's snapshot. In any case no count falls, unless the server's history forked.
     pub(super) fn take_snapshot(&mut self, to: Holder, s: usize, forked: bool) {
         let theirs = self.node(to).view().vector();
         let snapshot = self.servers[s].node.snapshot(&theirs);
@@ -375,7 +375,7 @@ impl World {
         }
     }
 
-    /// Memory is lost; the file is not.
+    /// A milter restarts: memory is lost, the file is not.
     pub(super) fn restart_milter(&mut self, m: usize) {
         let milter = &mut self.milters[m];
         milter.node.restart(None);
@@ -389,7 +389,7 @@ impl World {
         milter.copy = Some((bytes, milter.has.clone()));
     }
 
-    /// A server is stopped, and started with the largest capacity.
+    /// A server restarts with the largest capacity.
     pub(super) fn raise_capacity(&mut self, s: usize) {
         let server = &mut self.servers[s].node;
         if self.seed.is_multiple_of(3) {
@@ -398,7 +398,7 @@ impl World {
         server.restart(None);
     }
 
-    /// The file is put back to an old copy.
+    /// A milter's file is replaced by an old copy.
     pub(super) fn roll_back_milter(&mut self, m: usize) {
         let milter = &mut self.milters[m];
         let Some((bytes, has)) = &milter.copy else { return };
@@ -413,7 +413,7 @@ impl World {
         self.servers[s].copy = Some(if backup { node.backup() } else { node.copy() });
     }
 
-    /// All servers make updates of what they counted.
+    /// All servers make updates of their counts.
     pub(super) fn cut_all(&mut self) {
         for server in &mut self.servers {
             let now = server.node.now;
@@ -422,7 +422,7 @@ impl World {
         }
     }
 
-    /// A server is put back to an old copy.
+    /// A server's file is replaced by an old copy.
     pub(super) fn roll_back_server(&mut self, s: usize) {
         let Some(bytes) = self.servers[s].copy.clone() else { return };
         let shown = |world: &Self, made: &Made| {
@@ -433,12 +433,12 @@ impl World {
         for (n, before) in before.into_iter().enumerate() {
             let made = self.made[n];
             let after = shown(self, &made);
-            // What this one alone had is gone.
+            // Counts that only this server had are gone.
             self.made[n].floor = if after < before { after.min(made.floor) } else { after.max(made.floor) };
         }
     }
 
-    /// Writes a server's cells down. Updates that all servers have are not kept any longer: milters may lack them.
+    /// Writes a server's checkpoint. Updates that all servers have are deleted, though milters may lack them.
     pub(super) fn checkpoint_server(&mut self, s: usize) {
         let vector = self.servers[s].node.view().vector();
         let all_know = self.servers.iter().all(|other| other.node.view().vector().covers(&vector));
@@ -449,7 +449,7 @@ impl World {
         self.servers[s].node.checkpoint(&Expired { updates_before: old, ..Expired::default() });
     }
 
-    /// Each server asks each other one.
+    /// Each server pulls from each other one.
     fn pull_all(&mut self) {
         for to in 0..self.servers.len() {
             for from in (0..self.servers.len()).filter(|&from| from != to) {
@@ -458,16 +458,16 @@ impl World {
         }
     }
 
-    /// Everybody talks to everybody, and nothing is lost any more, until nothing changes.
+    /// All exchange everything, without loss, until nothing changes.
     pub(super) fn heal(&mut self) {
         self.servers.iter_mut().for_each(|server| server.apart = false);
         for _ in 0..3 {
             self.pull_all();
             for m in 0..self.milters.len() {
-                // Each server may be asked first, and only then be sent something.
+                // A server may have to be asked once before it can be sent anything.
                 for s in (0..self.servers.len()).chain(0..self.servers.len()) {
                     let rounds = (0..1000).take_while(|_| self.send(m, s, false)).count();
-                    assert!(rounds < 1000, "seed {}: there is no end to what is sent", self.seed);
+                    assert!(rounds < 1000, "seed {}: sending never ends", self.seed);
                 }
             }
             self.cut_all();
@@ -482,7 +482,7 @@ impl World {
     }
 }
 
-/// Whoever holds counts of others.
+/// A holder of others' counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Holder {
     Server(usize),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Pairs of correspondents, in memory and in a file of the state directory, `correspondents.redb`: the table `pairs` has the day of each.
 
-use super::pairs::{Pairs, Written};
+use super::pairs::{PairHashes, Pairs};
 use crate::directory::StateDirectory;
 use bulkmark_types::{FederationKey, correspondence};
 use parking_lot::Mutex;
@@ -10,45 +10,45 @@ use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Its name in the state directory.
+/// The file's name in the state directory.
 const FILE: &str = "correspondents.redb";
 
-/// Where one that cannot be read is kept.
+/// The name of a file that could not be read.
 const DAMAGED: &str = "correspondents.redb.damaged";
 
-/// It is for the daemon's user alone.
+/// The file's permissions: only for the daemon's user.
 const MODE: u32 = 0o600;
 
-/// Memory for its pages; all of it is read once.
+/// The size of the page cache in bytes; the file is read only once.
 const CACHE: usize = 1 << 20;
 
-/// The day on which a user wrote, by pair.
+/// The day on which a user last wrote, by pair.
 const PAIRS: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs");
 
-/// The same under the key that was used before: whoever goes back to that key finds them again.
-const BEFORE: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-before");
+/// Pairs under the previous key, for a return to that key.
+const PREVIOUS: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-before");
 
-/// Their name while both change places.
-const AWAY: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-away");
+/// The name of a table while the two are swapped.
+const SWAP: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs-away");
 
 /// The id of the key under which the pairs are hashed, by a name.
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whom one's own users wrote to.
+/// The correspondents of one's own users.
 #[derive(Debug)]
 pub struct Correspondents {
     key: FederationKey,
     pairs: Mutex<Pairs>,
-    /// None while it cannot be used.
+    /// `None` while the file cannot be used.
     file: Mutex<Option<Database>>,
     state_dir: PathBuf,
 }
 
 impl Correspondents {
-    /// Those that are kept in this directory at this time in seconds since 1970, hashed under `key`. What cannot be read begins anew,
-    /// and the log says so.
+    /// Reads those in this directory, at this time in seconds since 1970, hashed under `key`. A file that cannot be read is replaced by
+    /// an empty one, and logged.
     #[must_use]
     pub fn open(state_dir: &Path, key: &FederationKey, now: u64) -> Self {
         let (mut pairs, mut file) = (Pairs::default(), None);
@@ -56,7 +56,7 @@ impl Correspondents {
             Ok(found) => file = Some(found),
             Err(e) => {
                 let path = state_dir.join(FILE);
-                log::warn!("{}: whom users wrote to before is not known: {e}", path.display());
+                log::warn!("{}: the correspondents of users are not known: {e}", path.display());
                 pairs = Pairs::default();
                 let aside = StateDirectory::open(state_dir).and_then(|state| state.rename(FILE, DAMAGED));
                 if aside.is_ok() {
@@ -73,35 +73,35 @@ impl Correspondents {
         }
     }
 
-    /// Notes that the user of one mailbox wrote to these, at a time in seconds since 1970. Whether something is to be
-    /// [kept](Self::keep).
-    pub fn write<'a>(&self, user: &str, others: impl Iterator<Item = &'a str>, now: u64) -> bool {
+    /// Records that the user of one mailbox wrote to these addresses, at a time in seconds since 1970. Returns whether anything must be
+    /// [written to disk](Self::flush).
+    pub fn record<'a>(&self, user: &str, others: impl Iterator<Item = &'a str>, now: u64) -> bool {
         let user_alone = correspondence(&self.key, user, "");
         let mut pairs = self.pairs.lock();
         let mut is_new = false;
         for other in others {
-            let written = Written { user: user_alone, pair: correspondence(&self.key, user, other) };
-            is_new |= pairs.write(written, now);
+            let hashes = PairHashes { user: user_alone, pair: correspondence(&self.key, user, other) };
+            is_new |= pairs.record(hashes, now);
         }
         is_new
     }
 
-    /// Forgets these pairs, by their [numbers](correspondence). Whether something is to be [kept](Self::keep).
+    /// Forgets these pairs, by their [numbers](correspondence). Returns whether anything must be [written to disk](Self::flush).
     pub fn forget(&self, pairs: &[u64]) -> bool {
         let mut known = self.pairs.lock();
         pairs.iter().filter(|&&pair| known.forget(pair)).count() > 0
     }
 
-    /// Forgets all pairs of a user, by the number of any pair of that user. Returns how many there were; they leave the disk when they are
-    /// [kept](Self::keep). Costs a look at each pair.
+    /// Forgets all pairs of a user, by the number of any of them. Returns how many there were; [`flush`](Self::flush) deletes them on
+    /// disk. Examines each pair.
     pub fn forget_user(&self, number: u64) -> usize {
         self.pairs.lock().forget_user(number)
     }
 
-    /// Has on disk what was written before; returns when it is. It may wait for the disk. A disk that does not take it is told in the log,
-    /// and gets it with what is written next.
-    pub fn keep(&self) {
-        // Whoever waits here for another one's turn mostly finds nothing left to do.
+    /// Writes earlier changes to disk; returns when they are there. It may wait for the disk. A failure is logged, and the changes are
+    /// written with the next ones.
+    pub fn flush(&self) {
+        // A thread that waited here for another one mostly finds nothing left to write.
         let mut file = self.file.lock();
         let changed = self.pairs.lock().take_changed();
         if changed.is_empty() {
@@ -109,17 +109,17 @@ impl Correspondents {
         }
         if let Err(e) = self.store(&mut file, &changed) {
             self.pairs.lock().put_back(&changed);
-            // After a failure it has to be opened anew.
+            // After a failure the file must be opened again.
             *file = None;
             let path = self.state_dir.join(FILE);
-            log::warn!("{}: whom users write to is not kept: {e}", path.display());
+            log::warn!("{}: the correspondents of users are not on disk: {e}", path.display());
         }
     }
 
     fn store(&self, file: &mut Option<Database>, changed: &[(u64, Option<u32>)]) -> Result<(), Failed> {
         let database = match file {
             Some(database) => database,
-            // What it has is here already.
+            // Its pairs are in memory already.
             None => file.insert(read(&self.state_dir, self.key.id(), &mut Pairs::default())?),
         };
         let txn = database.begin_write()?;
@@ -135,34 +135,34 @@ impl Correspondents {
         Ok(txn.commit()?)
     }
 
-    /// Which of these pairs there are, by their [numbers](correspondence).
+    /// Returns which of these pairs exist, by their [numbers](correspondence).
     #[must_use]
-    pub fn know(&self, pairs: &[u64], now: u64) -> Vec<bool> {
+    pub fn contains(&self, pairs: &[u64], now: u64) -> Vec<bool> {
         let known = self.pairs.lock();
         pairs.iter().map(|&pair| known.has(pair, now)).collect()
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.lock().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Opens the file, or makes it, and reads what it has. Pairs under another key cannot be asked for: they are kept until a third one is used.
+/// Opens or creates the file, and reads it. Pairs under the previous key are kept, but not used, until a third key comes.
 fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
     let directory = StateDirectory::open(state_dir)?;
     let file = match directory.file(FILE, true) {
         Err(e) if e.kind() == ErrorKind::NotFound => directory.create(FILE, MODE)?,
         file => file?,
     };
-    // Of a damaged file redb may panic.
+    // redb may panic on a damaged file.
     let read = || -> Result<Database, Failed> {
         let mut database = Database::builder().set_cache_size(CACHE).create_file(file)?;
         if !database.check_integrity()? {
@@ -177,23 +177,23 @@ fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Fa
                 let is_back = before == Some(key_id);
                 if let Some(known) = known {
                     log::warn!(
-                        "{FILE}: another federation key: whom users wrote to {}",
+                        "{FILE}: another federation key: correspondents {}",
                         if is_back {
-                            "under it is known again"
+                            "under it are known again"
                         } else {
-                            "is kept for the key before, and not known under this one"
+                            "of the previous key are kept, and not known under this one"
                         }
                     );
-                    txn.rename_table(PAIRS, AWAY)?;
+                    txn.rename_table(PAIRS, SWAP)?;
                     meta.insert("key-id-before", known)?;
                 }
                 if is_back {
-                    txn.rename_table(BEFORE, PAIRS)?;
+                    txn.rename_table(PREVIOUS, PAIRS)?;
                 } else {
-                    txn.delete_table(BEFORE)?;
+                    txn.delete_table(PREVIOUS)?;
                 }
                 if known.is_some() {
-                    txn.rename_table(AWAY, BEFORE)?;
+                    txn.rename_table(SWAP, PREVIOUS)?;
                 }
                 meta.insert("key-id", key_id)?;
             }
@@ -219,40 +219,43 @@ mod tests {
         Correspondents::open(path, &FederationKey::public(), NOW)
     }
 
-    fn knows(of: &Correspondents, user: &str, other: &str) -> bool {
-        of.know(&[correspondence(&of.key, user, other)], NOW) == [true]
+    fn knows(store: &Correspondents, user: &str, other: &str) -> bool {
+        store.contains(&[correspondence(&store.key, user, other)], NOW) == [true]
     }
 
     #[test]
-    fn what_was_kept_is_known_after_a_crash_and_to_no_other_key() {
+    fn flushed_pairs_are_known_after_a_crash_and_under_no_other_key() {
         let state = tempfile::tempdir().unwrap();
-        let of = open(state.path());
-        assert!(of.write("anna@box.test", ["ben@else.test", "carl@else.test"].into_iter(), NOW));
-        of.keep();
-        assert!(!of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW), "it is on disk");
-        // As a kill leaves it.
+        let store = open(state.path());
+        assert!(store.record("anna@box.test", ["ben@else.test", "carl@else.test"].into_iter(), NOW));
+        store.flush();
+        assert!(!store.record("anna@box.test", ["ben@else.test"].into_iter(), NOW), "it is on disk");
+        // The file as after a kill.
         std::fs::copy(state.path().join(FILE), state.path().join("copy")).unwrap();
-        drop(of);
+        drop(store);
         std::fs::rename(state.path().join("copy"), state.path().join(FILE)).unwrap();
-        let of = open(state.path());
+        let store = open(state.path());
         assert!(
-            knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+            knows(&store, "anna@box.test", "ben@else.test")
+                && knows(&store, "anna@box.test", "carl@else.test")
         );
         assert!(
-            !knows(&of, "ben@else.test", "anna@box.test") && !knows(&of, "dora@box.test", "ben@else.test")
+            !knows(&store, "ben@else.test", "anna@box.test")
+                && !knows(&store, "dora@box.test", "ben@else.test")
         );
-        let ben = correspondence(&of.key, "anna@box.test", "ben@else.test");
-        assert!(of.forget(&[ben]) && !of.forget(&[ben]));
-        of.keep();
-        drop(of);
-        let of = open(state.path());
+        let ben = correspondence(&store.key, "anna@box.test", "ben@else.test");
+        assert!(store.forget(&[ben]) && !store.forget(&[ben]));
+        store.flush();
+        drop(store);
+        let store = open(state.path());
         assert!(
-            !knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+            !knows(&store, "anna@box.test", "ben@else.test")
+                && knows(&store, "anna@box.test", "carl@else.test")
         );
-        drop(of);
+        drop(store);
         let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
         assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
-        // Under the key before they are known again.
+        // Under the previous key they are known again.
         assert!(knows(&open(state.path()), "anna@box.test", "carl@else.test"));
         assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
         let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
@@ -264,10 +267,10 @@ mod tests {
     fn a_file_that_is_none_is_put_aside() {
         let state = tempfile::tempdir().unwrap();
         std::fs::write(state.path().join(FILE), vec![7; 10_000]).unwrap();
-        let of = open(state.path());
-        of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW);
-        of.keep();
-        drop(of);
+        let store = open(state.path());
+        store.record("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+        store.flush();
+        drop(store);
         assert!(knows(&open(state.path()), "anna@box.test", "ben@else.test"));
         assert_eq!(std::fs::read(state.path().join(DAMAGED)).unwrap(), vec![7; 10_000]);
     }
@@ -275,21 +278,22 @@ mod tests {
     #[test]
     fn a_disk_that_takes_nothing_costs_nothing_but_the_next_start() {
         let state = tempfile::tempdir().unwrap();
-        let of = open(state.path());
-        *of.file.lock() = None;
+        let store = open(state.path());
+        *store.file.lock() = None;
         std::fs::rename(state.path().join(FILE), state.path().join("away")).unwrap();
         std::fs::create_dir(state.path().join(FILE)).unwrap();
-        of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW);
-        of.keep();
-        assert!(knows(&of, "anna@box.test", "ben@else.test"));
+        store.record("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+        store.flush();
+        assert!(knows(&store, "anna@box.test", "ben@else.test"));
         std::fs::remove_dir(state.path().join(FILE)).unwrap();
         std::fs::rename(state.path().join("away"), state.path().join(FILE)).unwrap();
-        of.write("anna@box.test", ["carl@else.test"].into_iter(), NOW);
-        of.keep();
-        drop(of);
-        let of = open(state.path());
+        store.record("anna@box.test", ["carl@else.test"].into_iter(), NOW);
+        store.flush();
+        drop(store);
+        let store = open(state.path());
         assert!(
-            knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+            knows(&store, "anna@box.test", "ben@else.test")
+                && knows(&store, "anna@box.test", "carl@else.test")
         );
     }
 }

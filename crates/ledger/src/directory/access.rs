@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may do what with a file, by owner, group and mode.
+//! Access to files by owner, group and mode.
 
 use rustix::fs::Access;
 use std::fs;
@@ -7,14 +7,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What somebody wants of a file, as the bits of its mode: to read it,
+/// Kinds of access, as bits of a file's mode: to read it,
 pub const READ: u32 = 4;
 /// to write to it,
 pub const WRITE: u32 = 2;
 /// to enter a directory.
 pub const ENTER: u32 = 1;
 
-/// As whom daemons run that were installed from a package.
+/// The user of daemons that were installed from a package.
 const PACKAGED: &str = "bulkmark";
 
 /// A user of this machine.
@@ -22,22 +22,22 @@ const PACKAGED: &str = "bulkmark";
 pub struct User {
     /// The number.
     pub uid: u32,
-    /// The name, or the number where there is none.
+    /// The name, or the number if there is none.
     pub name: String,
     groups: Vec<u32>,
 }
 
-/// What is in the way of a user.
+/// The reason why a user has no access.
 #[derive(Debug)]
 pub enum Obstacle {
     /// The mode of this file or directory.
     Mode(PathBuf),
-    /// It cannot be examined.
+    /// The file or directory cannot be examined.
     Unknown(io::Error),
 }
 
 impl User {
-    /// The user with this number. Users that are not in the files of this machine have no groups.
+    /// Returns the user with this number. Users that are not in this machine's files have no groups.
     #[must_use]
     pub fn of(uid: u32) -> Self {
         Self::find(|_, number| number == uid).unwrap_or_else(|| Self {
@@ -47,14 +47,14 @@ impl User {
         })
     }
 
-    /// The user of this name.
+    /// Returns the user with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::find(|other, _| other == name)
     }
 
-    /// As whom a daemon runs: the owner of its control socket; where it does not run, the packages' user with their
-    /// configuration, and elsewhere the owner of the state directory.
+    /// Returns the user of a daemon: the owner of its control socket; if it does not run, the packages' user for a packaged
+    /// configuration, and otherwise the owner of the state directory.
     #[must_use]
     pub fn of_daemon(control: &Path, state_dir: &Path, packaged: bool) -> Self {
         let owner = |path: &Path| fs::metadata(path).ok().map(|meta| meta.uid());
@@ -84,12 +84,12 @@ impl User {
         Some(Self { uid, name, groups })
     }
 
-    /// Whether the user can get to a file and do all of `wanted` with it.
+    /// Checks whether the user can reach a file and has the access `wanted`.
     ///
     /// # Errors
-    /// What is in the way.
+    /// The obstacle.
     pub fn reach(&self, path: &Path, wanted: u32) -> Result<(), Obstacle> {
-        // Of itself a process need not reckon: the kernel also knows access lists, and groups that are not seen in a container.
+        // For its own user a process asks the kernel, which also knows access lists, and groups that are not seen in a container.
         let is_self = rustix::process::geteuid().as_raw() == self.uid;
         if is_self && rustix::fs::access(path, Access::from_bits_truncate(wanted)).is_ok() {
             return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Files in a state directory, by its descriptor and their plain names.
+//! Files in a state directory, opened by its descriptor and their plain names.
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -8,10 +8,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// What every file is opened with: no symbolic link is followed, and a pipe does not hang whoever opens it.
+/// The flags for opening a file: do not follow a symbolic link, do not hang on a pipe.
 const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// A state directory that is open. What happens to its path meanwhile does not matter.
+/// An open state directory. Changes of its path do not matter.
 #[derive(Debug)]
 pub struct StateDirectory {
     directory: OwnedFd,
@@ -19,16 +19,16 @@ pub struct StateDirectory {
 }
 
 impl StateDirectory {
-    /// Opens it. Where its path is a symbolic link, this must be one of root's, or of the one whose directory it leads to:
-    /// the daemon's user could have put any other there.
+    /// Opens a state directory. If its path is a symbolic link, this must belong to root or to the owner of its target: the
+    /// daemon's user could have put any other there.
     ///
     /// # Errors
-    /// When it is no directory, cannot be opened, or is behind somebody else's link.
+    /// If it is no directory, cannot be opened, or is behind somebody else's link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let directory =
             rustix::fs::open(path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let stat = rustix::fs::fstat(&directory)?;
-        // Without a slash at its end, by which a link would be followed.
+        // Without a final slash, which would follow a link.
         let plain: PathBuf = path.components().collect();
         let own = rustix::fs::statat(CWD, &plain, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_link = FileType::from_raw_mode(own.st_mode) == FileType::Symlink;
@@ -40,18 +40,19 @@ impl StateDirectory {
         Ok(Self { directory, owner: (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid)) })
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     ///
     /// # Errors
-    /// When it is not, or is a symbolic link, a pipe, or what else is no regular file.
+    /// If there is none, or it is no regular file (a symbolic link, a pipe).
     pub fn file(&self, name: &str, writable: bool) -> io::Result<File> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
-        let file = rustix::fs::openat(&self.directory, name, SAFELY | access, Mode::empty()).map_err(told)?;
+        let file =
+            rustix::fs::openat(&self.directory, name, SAFELY | access, Mode::empty()).map_err(link_error)?;
         regular(&rustix::fs::fstat(&file)?)?;
         Ok(file.into())
     }
 
-    /// The content of a file.
+    /// Reads a file.
     ///
     /// # Errors
     /// As [`file`](Self::file).
@@ -61,11 +62,11 @@ impl StateDirectory {
         Ok(content)
     }
 
-    /// Makes a file that is not there yet, of exactly this mode whatever the umask is, and gives it to the owner of the
-    /// directory, as whom the daemon runs: otherwise it could not read what root made.
+    /// Creates a file, with exactly this mode whatever the umask is, and gives it to the owner of the directory, which is the daemon's
+    /// user: otherwise the daemon could not read root's file.
     ///
     /// # Errors
-    /// When there is anything of this name, or it cannot be made.
+    /// If the name exists, or the file cannot be created.
     pub fn create(&self, name: &str, mode: u32) -> io::Result<File> {
         let flags = SAFELY | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600))?;
@@ -74,7 +75,7 @@ impl StateDirectory {
         let (uid, gid) = self.owner;
         if (uid.as_raw(), gid.as_raw()) != (stat.st_uid, stat.st_gid) {
             match rustix::fs::fchown(&file, Some(uid), Some(gid)) {
-                // Who is not root gives nothing away; the owner of the directory is in no need of it.
+                // Only root can give files away; the owner of the directory need not.
                 Err(Errno::PERM) if uid.as_raw() == stat.st_uid => (),
                 result => result?,
             }
@@ -82,11 +83,10 @@ impl StateDirectory {
         Ok(file.into())
     }
 
-    /// Puts a file of this content and mode in the place of whatever has this name, all at once; on return it is on disk.
-    /// Only one process at a time may do so.
+    /// Replaces a file by one with this content and mode, atomically; on return it is on disk. Only one process at a time may do so.
     ///
     /// # Errors
-    /// When it cannot be written; what was there before stays then.
+    /// If it cannot be written; the old file stays then.
     pub fn replace(&self, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
         let unfinished = format!("{name}.new");
         self.remove(&unfinished)?;
@@ -95,19 +95,19 @@ impl StateDirectory {
         self.rename(&unfinished, name)
     }
 
-    /// Gives a file another name, in the place of whatever has it; on return that is on disk.
+    /// Renames a file and replaces any other of the new name; on return that is on disk.
     ///
     /// # Errors
-    /// When there is none, or the directory cannot be written.
+    /// If there is no such file, or the directory cannot be written.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         rustix::fs::renameat(&self.directory, from, &self.directory, to)?;
         Ok(rustix::fs::fsync(&self.directory)?)
     }
 
-    /// Gives a file another name that nothing has yet; on return that is on disk.
+    /// Renames a file unless the new name exists; on return that is on disk.
     ///
     /// # Errors
-    /// When something has that name, there is no such file, or the directory cannot be written.
+    /// If the new name exists, there is no such file, or the directory cannot be written.
     pub fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
         match rustix::fs::renameat_with(&self.directory, from, &self.directory, to, RenameFlags::NOREPLACE) {
             // Some file systems cannot do both at once.
@@ -123,10 +123,10 @@ impl StateDirectory {
         Ok(rustix::fs::fsync(&self.directory)?)
     }
 
-    /// Removes what has this name, if there is anything.
+    /// Removes a file, if there is one of this name.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -134,10 +134,10 @@ impl StateDirectory {
         }
     }
 
-    /// Waits for a lock, which is held until the file is closed. The file of this name is made if it is not there.
+    /// Waits for a lock, which is held until the file is closed. The file is created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made or opened, or is no regular file.
+    /// If it cannot be created or opened, or is no regular file.
     pub fn lock(&self, name: &str) -> io::Result<File> {
         let file = match self.create(name, 0o600) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => self.file(name, false)?,
@@ -148,8 +148,8 @@ impl StateDirectory {
     }
 }
 
-/// What the system says of a symbolic link is of no help.
-fn told(error: Errno) -> io::Error {
+/// Replaces the system's error for a symbolic link, which does not help users.
+fn link_error(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::other("it is a symbolic link, which is not followed"),
         error => error.into(),

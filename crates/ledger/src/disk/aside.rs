@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A ledger that makes way for another: it is kept beside it under a dated name, and comes back when its key does.
+//! A ledger that is put aside for another one: it keeps a dated name, and is used again when its key is.
 
 use crate::directory::StateDirectory;
 use crate::disk::errors::{Fault, KEY_ID, OpenError, damaged};
@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 /// The ledger that the next start will use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStart {
-    /// No ledger, so that a new one begins.
+    /// No ledger: a new one begins.
     Empty,
-    /// A ledger that goes on.
+    /// A ledger with this role and key, which continues.
     Fits,
-    /// One that was made under the key with this number, and has so many reports that no server took. A new one begins.
+    /// A ledger made under another key. A new one begins.
     OtherKey {
-        /// The number of its key.
+        /// The id of its key.
         id: u64,
-        /// Reports of it that no server took.
+        /// The number of its reports that no server accepted.
         unsent: u64,
     },
 }
@@ -35,25 +35,25 @@ pub enum NextStart {
 pub struct PutAside {
     /// Where it is now.
     pub path: PathBuf,
-    /// The number of the key that it was made under; none where it cannot be read.
+    /// The id of the key that it was made under; `None` if it cannot be read.
     pub key_id: Option<u64>,
-    /// Reports of it that no server took.
+    /// The number of its reports that no server accepted.
     pub unsent: u64,
 }
 
-/// What became of a state directory whose ledger was made under another key.
+/// The result of a change of key in a state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyChange {
-    /// The ledger of the other key.
+    /// The ledger of the other key, put aside.
     pub kept: PutAside,
-    /// The ledger of this key that was put aside before, and goes on now; without one a new one begins.
+    /// The ledger of this key that was put aside earlier and continues now; if there is none, a new one begins.
     pub resumed: Option<PathBuf>,
 }
 
-/// Returns the ledger that a start as `role` under `key` would use in `directory`. Nothing is changed, and a daemon's ledger is not read.
+/// Returns the ledger that a start as `role` under `key` would use in `directory`. Nothing changes, and a daemon's ledger is not read.
 ///
 /// # Errors
-/// What would end the start; and [`OpenError::InUse`] while a daemon runs.
+/// An error that would end the start; and [`OpenError::InUse`] while a daemon runs.
 pub fn next_start(directory: &Path, role: Role, key: &FederationKey) -> Result<NextStart, OpenError> {
     let path = directory.join(FILE_NAME);
     let file = match lock(directory) {
@@ -62,20 +62,20 @@ pub fn next_start(directory: &Path, role: Role, key: &FederationKey) -> Result<N
         }
         locked => locked?,
     };
-    let look = || match look(file, Some((role, key))) {
+    let inspect = || match inspect(file, Some((role, key))) {
         Ok(_) => Ok(NextStart::Fits),
         Err((Fault::Other { name: KEY_ID, .. }, Some((id, unsent)))) => {
             Ok(NextStart::OtherKey { id, unsent })
         }
         Err((fault, _)) => Err(fault),
     };
-    sound(look).map_err(|fault| fault.at(path))
+    catch_panic(inspect).map_err(|fault| fault.at(path))
 }
 
-/// Puts the ledger in `directory` aside, so that the next start begins a new one. None when there is none.
+/// Puts the ledger in `directory` aside, so that the next start begins a new one. Returns `None` if there is no ledger.
 ///
 /// # Errors
-/// When a daemon has it open, or it cannot be renamed.
+/// If a daemon has it open, or it cannot be renamed.
 pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenError> {
     let path = directory.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
@@ -83,9 +83,9 @@ pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenErr
         Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => return Ok(None),
         locked => locked?,
     };
-    // One that is damaged is put aside all the same. The lock goes with the file, so a second handle is read.
+    // A damaged one is put aside, too. The lock goes with the file, so a second handle is read.
     let copy = file.try_clone().map_err(io)?;
-    let found = sound(|| look(copy, None).map_err(|(fault, _)| fault)).ok();
+    let found = catch_panic(|| inspect(copy, None).map_err(|(fault, _)| fault)).ok();
     let time = format_rfc3339_seconds(writable_time(now)).to_string().replace(':', "");
     let name = match found {
         Some((id, _)) => format!("{}{time}{ENDING}", beginning(id)),
@@ -98,8 +98,8 @@ pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenErr
     Ok(Some(PutAside { path: directory.join(name), key_id, unsent }))
 }
 
-/// Makes way for a ledger under `key` in `directory`, whose ledger was made under another one: that is put aside, and the newest
-/// that was put aside of this key takes its place. Nobody counted in that one since, so it goes on as after a stop.
+/// Changes the ledger in `directory`, which was made under another key, for one under `key`: the former is put aside, and the newest
+/// ledger of `key` that was put aside takes its place. No program wrote to that one since, so it continues as after a stop.
 ///
 /// # Errors
 /// As [`put_aside`].
@@ -113,7 +113,7 @@ pub fn change_key(directory: &Path, key: &FederationKey, now: u64) -> Result<Key
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.starts_with(&beginning) && name.ends_with(ENDING))
         .collect();
-    // The names are dated.
+    // The names contain dates.
     before.sort_unstable();
     let resumed = match before.pop() {
         None => None,
@@ -133,7 +133,7 @@ fn beginning(key_id: u64) -> String {
     format!("ledger-{key_id:016x}-")
 }
 
-/// The ledger's file, locked: whoever has a ledger open holds this lock, and until the result is dropped nobody can open it.
+/// Opens and locks the ledger's file. Each program that has a ledger open holds this lock, so until the result is dropped no other can open it.
 pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     let path = directory.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
@@ -145,26 +145,30 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// redb may panic on pages that no version of it has written.
-fn sound<T>(look: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+/// Catches panics of redb, which may panic on pages that no version of it has written.
+fn catch_panic<T>(inspect: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(inspect)).unwrap_or_else(|_| Err(damaged("its structure is not valid")))
 }
 
-/// The number of a ledger's key, and of the reports in it that no server took; with what does not fit, if it is to fit something.
-type Seen = (u64, u64);
+/// The id of a ledger's key, and the number of its reports that no server accepted.
+type Inspected = (u64, u64);
 
-fn look(file: File, fits: Option<(Role, &FederationKey)>) -> Result<Seen, (Fault, Option<Seen>)> {
+/// Reads the id of the key and the unsent reports; with `fits`, also checks role and key. An error comes with the data read before it.
+fn inspect(
+    file: File,
+    fits: Option<(Role, &FederationKey)>,
+) -> Result<Inspected, (Fault, Option<Inspected>)> {
     let plain = |fault| (fault, None);
     let db = schema::open_unchecked(file).map_err(plain)?;
     let txn = db.begin_write().map_err(|e| plain(e.into()))?;
-    let seen = || {
+    let inspected = || {
         let id = schema::key_id(&txn)?;
         let spool = load_spool(&txn, &Settings::default())?;
         Ok((id, spool.as_ref().map_or(0, Spool::unsent)))
     };
-    let seen = seen().map_err(plain)?;
+    let inspected = inspected().map_err(plain)?;
     match fits.map_or(Ok(()), |(role, key)| schema::check_parameters(&txn, role, key)) {
-        Ok(()) => Ok(seen),
-        Err(fault) => Err((fault, Some(seen))),
+        Ok(()) => Ok(inspected),
+        Err(fault) => Err((fault, Some(inspected))),
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A copy of a whole ledger, made while its daemon goes on writing: all rows of one commit, as they are, into a new file.
+//! A copy of a whole ledger, made while its daemon keeps writing: all rows of one commit, copied into a new file.
 //!
-//! Pages cannot be copied: they change meanwhile. So rows travel, and the copy is a ledger like any other.
+//! Pages cannot be copied, because they change meanwhile. So rows are copied, and the copy is an ordinary ledger.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{chunk_key, slice_key, unseal};
 use crate::disk::schema::{
     BATCHES, BULK, BULK_NOTES, CASES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
-    RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, VOICES,
+    RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, USER_REPORTS,
 };
-use crate::disk::{cases, chain, layers, voices};
+use crate::disk::{cases, chain, layers, user_reports};
 use bulkmark_counts::history::window::Window;
 use redb::{
     Database, Key, ReadTransaction, ReadableDatabase, TableDefinition, TableError, TableHandle as _, Value,
@@ -17,13 +17,13 @@ use redb::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes that are given at a time, about.
+/// The approximate size of a piece in bytes.
 const PIECE: usize = 64 << 10;
 
 /// Bytes of a row's table, and of the lengths of its key and its value.
 const HEAD: usize = 1 + 4 + 4;
 
-/// Takes a piece of a copy; false when nobody wants more.
+/// Receives a piece of a copy; returns false to stop.
 type Take<'a> = dyn FnMut(&[u8]) -> bool + 'a;
 type Put = Box<dyn Fn(&WriteTransaction, &[u8], &[u8]) -> Result<(), redb::Error>>;
 type Dump = Box<dyn Fn(&ReadTransaction, &mut Pieces<'_>) -> Result<bool, Fault>>;
@@ -35,7 +35,7 @@ struct Table {
     put: Put,
 }
 
-/// Of a table whose rows have checksums over `named`, its name there, and the key in these bytes.
+/// Returns a table whose checksums cover `named`, the table's name in them, and the key in these bytes.
 fn sealed<K: Key + 'static>(
     definition: TableDefinition<'static, K, &'static [u8]>,
     named: &'static str,
@@ -48,7 +48,7 @@ fn table<K: Key + 'static, V: Value + 'static>(
     definition: TableDefinition<'static, K, V>,
     check: impl Fn(&K::SelfType<'_>, &V::SelfType<'_>) -> Result<(), Fault> + 'static,
 ) -> Table {
-    // Its place in the list is its number.
+    // The table's number is its place in the list.
     let dump = move |txn: &ReadTransaction, pieces: &mut Pieces<'_>| {
         let open = match txn.open_table(definition) {
             // Nothing was ever written to it.
@@ -82,7 +82,7 @@ fn cells(tables: &Cells) -> [Table; 2] {
     ]
 }
 
-/// All tables. Their order is that of a copy that travels, and no more.
+/// Returns all tables, in the order that a copy in transfer uses.
 fn tables() -> Vec<Table> {
     let number = |key: &u64| key.to_le_bytes().to_vec();
     let mut all = vec![sealed(META, "meta", |name| name.as_bytes().to_vec())];
@@ -104,13 +104,13 @@ fn tables() -> Vec<Table> {
     all.push(sealed(BULK_NOTES, "bulk notes", |number| number.to_le_bytes().to_vec()));
     all.push(sealed(STEPS, chain::STEPS_NAME, number));
     all.push(sealed(MARKS, chain::MARKS_NAME, |&(client, spool)| chain::mark_key(client, spool)));
-    all.push(sealed(VOICES, voices::NAME, |key| key.to_vec()));
+    all.push(sealed(USER_REPORTS, user_reports::NAME, |key| key.to_vec()));
     all.push(sealed(CASES, cases::CASES_NAME, |key| key.to_vec()));
     all.push(sealed(STANDINGS, cases::STANDINGS_NAME, |key| key.to_vec()));
     all
 }
 
-/// Rows on their way.
+/// Rows collected into pieces.
 struct Pieces<'a> {
     table: u8,
     waiting: Vec<u8>,
@@ -134,7 +134,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Gives all rows as they are at this moment, each with its checksum looked at, to `take`, until that wants no more. False then.
+/// Passes all rows of the present commit, with their checksums verified, to `take`, until that returns false. Returns false then.
 pub(crate) fn dump(db: &Database, take: &mut Take<'_>) -> Result<bool, Fault> {
     let txn = db.begin_read()?;
     let tables = tables();
@@ -153,7 +153,7 @@ pub(crate) fn dump(db: &Database, take: &mut Take<'_>) -> Result<bool, Fault> {
     Ok(pieces.give())
 }
 
-/// Puts pieces together to a ledger. They come from a daemon of this machine, but need not be what was sent.
+/// Builds a ledger from pieces. They come from a daemon of this machine, but may have been altered.
 pub(crate) struct Build {
     tables: Vec<Table>,
     db: Database,
@@ -161,18 +161,18 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// In an empty file.
+    /// Begins in an empty database.
     pub(crate) fn new(db: Database) -> Result<Self, Fault> {
         let txn = db.begin_write()?;
         Ok(Self { tables: tables(), db, txn })
     }
 
-    /// Takes a piece, which has whole rows.
+    /// Adds a piece, which contains whole rows.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Fault> {
         let mut left = piece;
         while let Some(Row { table, key, value, behind }) = row(left) {
             let table = self.tables.get(usize::from(table)).ok_or_else(|| damaged("a row of no table"))?;
-            // redb reads keys without asking whether they are.
+            // redb reads keys without checking that they are valid.
             catch_unwind(AssertUnwindSafe(|| (table.put)(&self.txn, key, value)))
                 .unwrap_or_else(|_| Err(redb::Error::Corrupted("a key that is none".to_owned())))?;
             left = behind;
@@ -180,14 +180,14 @@ impl Build {
         if left.is_empty() { Ok(()) } else { Err(damaged("a row without its end")) }
     }
 
-    /// All pieces came: on return it is on disk.
+    /// Finishes after the last piece: on return the ledger is on disk.
     pub(crate) fn finish(self) -> Result<Database, Fault> {
         self.txn.commit()?;
         Ok(self.db)
     }
 }
 
-/// A row, and what is behind it.
+/// A row, and the bytes after it.
 struct Row<'a> {
     table: u8,
     key: &'a [u8],
@@ -195,7 +195,7 @@ struct Row<'a> {
     behind: &'a [u8],
 }
 
-/// The first row; none where not all of it is there.
+/// Reads the first row; `None` if it is incomplete.
 fn row(bytes: &[u8]) -> Option<Row<'_>> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
     let [table, a, b, c, d, e, f, g, h] = *head;

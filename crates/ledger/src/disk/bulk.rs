@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bulk on disk: where its list stands, what is held, and the notes since.
+//! The list of bulk on disk: its position, its signatures, and the notes since the checkpoint.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{SliceKey, seal, slice_key, unseal};
@@ -12,7 +12,7 @@ use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
 
-/// A part of what is held of a window, of its row.
+/// Decodes a row: a part of the held signatures of a window.
 pub(crate) fn section_of((start, length, part): SliceKey, row: &[u8]) -> Result<Section, Fault> {
     let window = Window::from((start, length));
     let bytes = unseal("bulk", &slice_key(window, part), row)?;
@@ -21,14 +21,14 @@ pub(crate) fn section_of((start, length, part): SliceKey, row: &[u8]) -> Result<
     Ok(Section { window, entries })
 }
 
-/// When a note was made or came, and its bytes.
+/// Decodes a row of a note: the time when it was made or received, and its bytes.
 pub(crate) fn note_of(number: u64, row: &[u8]) -> Result<(u64, &[u8]), Fault> {
     let value = unseal("bulk notes", &number.to_le_bytes(), row)?;
     let (at, bytes) = value.split_first_chunk().ok_or_else(|| damaged("a note of bulk is too short"))?;
     Ok((u64::from_le_bytes(*at), bytes))
 }
 
-/// Where the list stood at the last checkpoint.
+/// Decodes the position of the list at the last checkpoint.
 pub(crate) fn mark_of(row: &[u8]) -> Result<BulkMark, Fault> {
     BulkMark::decode(row).map(|(mark, _)| mark).ok_or_else(|| damaged("a row is too short"))
 }
@@ -40,14 +40,14 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     for row in txn.open_table(BULK)?.range::<SliceKey>(..)? {
         let (key, row) = row?;
         let section = section_of(key.value(), row.value())?;
-        // That it is over is seen at the next checkpoint.
+        // The next checkpoint finds out whether the window has expired.
         counts.held.raise(&section, section.window.start, |_, _, _| ());
     }
     counts.held.mark_clean();
     Ok(())
 }
 
-/// Adds the notes since the checkpoint to what was read.
+/// Adds the notes since the checkpoint to the list.
 pub(crate) fn load_notes(txn: &WriteTransaction, counts: &mut Counts, is_server: bool) -> Result<(), Fault> {
     if !counts.bulk.is_begun() || counts.fleet.mark.version > 0 {
         return Ok(());
@@ -58,7 +58,7 @@ pub(crate) fn load_notes(txn: &WriteTransaction, counts: &mut Counts, is_server:
         let note = Note::decode(bytes).filter(|note| note.number == counts.bulk.number + 1);
         let note = note.ok_or_else(|| damaged(format!("note {} of bulk cannot be read", key.value())))?;
         if is_server {
-            // Its vector is its own.
+            // The note's vector is this server's own.
             counts.take_note(&Note { moved: Vec::new(), ..note }, bytes, at);
         } else {
             counts.take_note(&note, bytes, at);
@@ -80,7 +80,7 @@ pub(crate) fn write_notes(txn: &WriteTransaction, changes: &Changes) -> Result<(
     Ok(())
 }
 
-/// Takes out the list before, where another one began. This comes before what is new of it is written.
+/// Deletes the old list once a new one has begun. Call it before writing the new one's entries.
 pub(crate) fn take_out_old(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
     if state.counts().unwritten.relisted {
         txn.open_table(BULK)?.retain(|_, _| false)?;
@@ -89,7 +89,7 @@ pub(crate) fn take_out_old(txn: &WriteTransaction, state: &State) -> Result<(), 
     Ok(())
 }
 
-/// Writes what changed at a checkpoint, and lets go of what is of no more use.
+/// Writes the changes at a checkpoint, and deletes expired entries.
 pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) -> Result<(), redb::Error> {
     let counts = state.counts();
     if !counts.bulk.is_begun() && !counts.unwritten.relisted {
@@ -109,13 +109,13 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) ->
     let mut notes = txn.open_table(BULK_NOTES)?;
     match (state, expired.updates_before) {
         (State::Server(_), None) => (),
-        // The newest stays: whoever has it needs nothing.
+        // The newest note stays: a milter that has it needs nothing.
         (State::Server(_), Some(before)) => {
             let mut end = 0;
             for row in notes.range(..counts.bulk.number)? {
                 let (number, row) = row?;
                 let at = row.value().first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
-                // They are in the order in which they were made, so those behind it stay as well.
+                // Notes are in the order of their times, so all after this one stay as well.
                 if at >= before {
                     break;
                 }

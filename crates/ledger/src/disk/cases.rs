@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of what is known of signatures that somebody spoke of, and of those who did.
+//! Rows of the signatures with user reports, and of their reporters.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
@@ -12,7 +12,7 @@ use bulkmark_trust::{Standing, Standings, Voice};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
-/// Of the tables, in checksums.
+/// Names of the tables, in checksums.
 pub(crate) const CASES_NAME: &str = "cases";
 pub(crate) const STANDINGS_NAME: &str = "standings";
 
@@ -57,7 +57,7 @@ fn encode(case: &Case) -> Vec<u8> {
     bytes
 }
 
-/// None for what no case can be.
+/// Decodes a case; `None` for impossible values.
 fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let mut fields = Fields(bytes);
     let (of, mailing) = (Signature::from_bytes(fields.take()?), Signature::from_bytes(fields.take()?));
@@ -68,8 +68,8 @@ fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let Ok(subject) = String::from_utf8(subject.to_vec()) else { return Ok(None) };
     let (voices, []) = voices.as_chunks::<{ 16 + Voice::BYTES }>() else { return Ok(None) };
     let voice = |bytes: &[u8; 16 + Voice::BYTES]| {
-        let (who, voice) = bytes.split_first_chunk()?;
-        Voice::decode(ReporterId::from_bytes(*who), voice)
+        let (reporter, voice) = bytes.split_first_chunk()?;
+        Voice::decode(ReporterId::from_bytes(*reporter), voice)
     };
     let voices: Option<Vec<Voice>> = voices.iter().map(voice).collect();
     let judged = judged != 0;
@@ -90,7 +90,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     Ok(())
 }
 
-/// The last time that somebody spoke: nothing ages by being read.
+/// Returns the time of the newest user report: cases do not age while they are read.
 fn newest(counts: &Counts) -> u64 {
     counts.cases.iter().map(|(_, case)| case.last).max().unwrap_or(0)
 }
@@ -99,7 +99,7 @@ fn load_cases(txn: &WriteTransaction, cases: &mut Cases) -> Result<(), Fault> {
     for row in txn.open_table(CASES)?.range::<&[u8; 16]>(..)? {
         let (key, row) = row?;
         let case = decode(unseal(CASES_NAME, key.value(), row.value())?)?;
-        let case = case.ok_or_else(|| damaged("what is known of a nomination cannot be"))?;
+        let case = case.ok_or_else(|| damaged("the case of a nomination is invalid"))?;
         cases.restore(Signature::from_bytes(*key.value()), case);
     }
     Ok(())

@@ -15,7 +15,7 @@ use bulkmark_filter::Counting;
 use redb::{ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;
 
-/// What a row of cells is: window, number of the slice, its record, and its chunks.
+/// Calls `join` for each slice with its window, its number and its record, and then `chunk` for each of its chunks.
 fn each_slice(
     txn: &WriteTransaction,
     tables: &Cells,
@@ -48,7 +48,7 @@ fn each_slice(
     Ok(())
 }
 
-/// The own counts.
+/// Loads the own counts.
 pub(crate) fn load_local(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, Fault> {
     let loaded = std::cell::RefCell::new(Vec::<Generation>::new());
     let join = |window, number: u32, record: &Record| {
@@ -77,7 +77,7 @@ pub(crate) fn load_local(txn: &WriteTransaction, settings: &Settings) -> Result<
     Ok(generations)
 }
 
-/// What others counted; `own` are the origins of this ledger, `layers` what limited clients of others brought.
+/// Loads the counts of others; `own` are this ledger's origins, `layers` the counts of other servers' limited clients.
 pub(crate) fn load_merged(
     txn: &WriteTransaction,
     settings: &Settings,
@@ -87,7 +87,7 @@ pub(crate) fn load_merged(
     let loaded = std::cell::RefCell::new(MergedCounts::new(settings));
     let capacity = std::cell::Cell::new(1);
     let join = |window, number, record: &Record| {
-        // The row has the capacity of the first slice of this size, whatever slice it is of.
+        // The record has the capacity of the first slice of this size, for all of them.
         capacity.set(record.capacity);
         let (size, _) = size_and_slice(number);
         let fits = loaded.borrow_mut().restore(window, record.capacity, size);

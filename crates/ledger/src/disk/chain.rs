@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's chain on disk. Each step is a row, written in one transaction with what it settles; a checkpoint writes the cells, and with
-//! them where the chain stands in them. So what is read is a checkpoint and the steps since.
+//! A fleet's chain on disk. Each step is a row, written in one transaction with the spool's batches that it covers; a checkpoint writes the
+//! cells with their position in the chain. So a start reads a checkpoint and the steps since.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
@@ -20,8 +20,8 @@ use bulkmark_counts::state::merged::{Applied, MergedCounts};
 use redb::{Database, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
 use std::sync::Arc;
 
-/// Bytes of steps that stay when they are in the cells: the log may come back without its end, and those who kept it append it again.
-/// At two million messages a day that is half a day.
+/// Bytes of steps that are kept after the cells include them: if the log is restored without its end, its members append them again.
+/// At two million messages a day they are half a day.
 const KEEP_BYTES: usize = 64 << 20;
 
 pub(crate) const STEPS_NAME: &str = "fleet steps";
@@ -44,7 +44,7 @@ pub(crate) fn write_steps(txn: &WriteTransaction, steps: &[KeptStep]) -> Result<
     Ok(())
 }
 
-/// Writes where the chain stands in the cells, of which all are written with it.
+/// Writes the position of the cells in the chain; all cells are written in the same transaction.
 pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Error> {
     let Fleet { mark, origin, time, bound, marks } = &counts.fleet;
     if mark.version > 0 {
@@ -76,7 +76,7 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
     }
     let mut steps = txn.open_table(STEPS)?;
     if counts.unwritten.is_apart() {
-        // They may be of another chain.
+        // The steps may belong to another chain.
         return Ok(steps.retain(|_, _| false)?);
     }
     let (mut bytes, mut first) = (0, 0);
@@ -92,17 +92,17 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
     Ok(())
 }
 
-/// Origin, version, epoch, made, covers, place, time, chain; the bound of bulk and what is kept follow.
+/// Encodes origin, version, epoch, made, covers, place, time, chain, and then the bound of bulk and the kind of copy.
 fn encode(mark: &FleetMark, origin: Origin, time: u64) -> Vec<u8> {
     let FleetMark { version, chain, epoch, made, covers, place } = *mark;
     let numbers = [origin.0, version, epoch, made, covers, place, time].map(u64::to_le_bytes);
     [&numbers.concat()[..], &chain.0].concat()
 }
 
-/// What a ledger of before kept, in which there was no list of bulk.
+/// The kind of copy in a ledger from before there was a list of bulk.
 const BEFORE: Keeps = Keeps { cells: true, list: false };
 
-/// The same without marks, and what is kept.
+/// Decodes the position without the marks, and the kind of copy.
 pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
     let mut fields = Fields(row);
     let origin = Origin(fields.u64()?);
@@ -113,7 +113,7 @@ pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
         (0, BEFORE)
     } else {
         let (bound, [number]) = (fields.u32()?, fields.take()?);
-        (bound, Keeps::from_number(number).ok_or_else(|| damaged("what a fleet's member keeps is none"))?)
+        (bound, Keeps::from_number(number).ok_or_else(|| damaged("the kind of a member's copy is invalid"))?)
     };
     Ok((Fleet { mark, origin, time, bound, ..Fleet::default() }, keeps))
 }
@@ -121,11 +121,11 @@ pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
 pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<KnownMark, Fault> {
     let mut fields = Fields(unseal(MARKS_NAME, &mark_key(client, spool), row)?);
     let at = fields.u64()?;
-    let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is none"))?;
+    let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is invalid"))?;
     Ok(KnownMark { at, mark })
 }
 
-/// What the member of a fleet whose ledger this is keeps; none of another ledger.
+/// Returns the kind of copy that this member of a fleet keeps; `None` for another ledger.
 pub(crate) fn keeps(db: &Database) -> Result<Option<Keeps>, Fault> {
     let txn = db.begin_write()?;
     let row = get_meta(&txn, FLEET)?;
@@ -133,7 +133,7 @@ pub(crate) fn keeps(db: &Database) -> Result<Option<Keeps>, Fault> {
     row.map(|row| decode(&row).map(|(_, keeps)| keeps)).transpose()
 }
 
-/// Where the chain stands in what is read of the cells and of the list; then the steps since are added to them.
+/// Loads the position of the cells and of the list in the chain; then applies the steps since.
 pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
     if !is_of_fleet(txn)? {
         return Ok(());
@@ -145,8 +145,8 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     };
     if fleet.mark.version > 0 && (wanted.cells && !kept.cells || wanted.list && !kept.list && fleet.bound > 0)
     {
-        // It was a holder of the other kind: all begins anew, by a snapshot.
-        forget(counts);
+        // It was a holder of the other kind: start over with a snapshot.
+        reset_fleet(counts);
         return Ok(());
     }
     for row in txn.open_table(MARKS)?.range::<(&str, u64)>(..)? {
@@ -157,7 +157,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     counts.fleet = fleet;
     counts.mark_bulk();
     if kept != wanted && counts.fleet.mark.version > 0 {
-        leave_out(counts, wanted);
+        drop_unwanted(counts, wanted);
     }
     let known = counts.fleet.mark.version;
     for row in txn.open_table(STEPS)?.range(known + 1..)? {
@@ -175,14 +175,14 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
     Ok(())
 }
 
-/// Nothing is known of the fleet any more.
-fn forget(counts: &mut Counts) {
+/// Forgets all counts of the fleet.
+fn reset_fleet(counts: &mut Counts) {
     let (merged, held) = (MergedCounts::new(&counts.settings), Held::new(&counts.settings));
     counts.replace_fleet(merged, held, Fleet::default());
 }
 
-/// Lets go of what is not wanted any more.
-fn leave_out(counts: &mut Counts, wanted: Keeps) {
+/// Drops the parts that the configured kind of copy does not include.
+fn drop_unwanted(counts: &mut Counts, wanted: Keeps) {
     if !wanted.cells {
         let mut merged = MergedCounts::new(&counts.settings);
         *merged.vector_mut() = counts.merged.vector().clone();
@@ -199,7 +199,7 @@ fn leave_out(counts: &mut Counts, wanted: Keeps) {
 /// A kept step: its version and its bytes.
 pub type OldStep = (u64, Arc<[u8]>);
 
-/// The kept steps behind this version, in a row, about `limit` bytes of them. None when the first of them is not kept.
+/// Returns the kept steps after this version, in order, about `limit` bytes of them; none if the first of them is not kept.
 pub(crate) fn steps_since(db: &Database, version: u64, limit: usize) -> Result<Vec<OldStep>, Fault> {
     let txn = db.begin_read()?;
     let table = match txn.open_table(STEPS) {

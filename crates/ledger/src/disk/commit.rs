@@ -12,7 +12,7 @@ use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::disk::{cases, chain, held_back, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, user_reports};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::state::changes::{Begun, Changes};
@@ -26,7 +26,7 @@ use bulkmark_counts::state::unwritten::{Merged, Unwritten};
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
-/// Commits what changed in a state; on return it is on disk.
+/// Commits the changes of a state; on return they are on disk.
 pub(crate) fn commit(db: &Database, state: &State, changes: &Changes) -> Result<(), WriteError> {
     let txn = db.begin_write()?;
     write_changes(&txn, state, changes)?;
@@ -39,7 +39,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     if !changes.entries.is_empty() {
         let mut first = state.counts().next - changes.entries.len() as u64;
         let mut table = txn.open_table(JOURNAL)?;
-        // A row has reports of one client, or of all who have no limits.
+        // A row has reports of one limited client, or of all unlimited ones.
         for entries in changes.entries.chunk_by(|a, b| a.client == b.client) {
             table.insert(first, &*seal("journal", &first.to_le_bytes(), &encode_batch(entries)))?;
             first += entries.len() as u64;
@@ -58,13 +58,13 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     }
     write_updates(txn, state, &changes.updates)?;
     bulk::write_notes(txn, changes)?;
-    voices::write(txn, state.counts(), changes)?;
+    user_reports::write(txn, state.counts(), changes)?;
     cases::write(txn, state.counts(), changes)?;
     chain::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, &changes.spool))
 }
 
-/// Writes of what size new windows are; their cells follow with the next checkpoint.
+/// Writes the sizes of new windows; their cells follow with the next checkpoint.
 fn write_begun(txn: &WriteTransaction, begun: &[Begun]) -> Result<(), redb::Error> {
     if begun.is_empty() {
         return Ok(());
@@ -113,7 +113,7 @@ fn write_updates(txn: &WriteTransaction, state: &State, updates: &[KeptUpdate]) 
     }
 }
 
-/// Where a server's own history stands, and the number of the first report that is not in it.
+/// Encodes the position of a server's own history, and the number of the first report that is not in it.
 fn encode_cut(server: &Server) -> Vec<u8> {
     let mark = server.counts.local.mark();
     [&mark.version.to_le_bytes()[..], &server.cut_at.to_le_bytes(), &mark.chain.0].concat()
@@ -139,7 +139,7 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &SpoolChanges) ->
     }
     if changes.settled {
         let mut table = txn.open_table(SPOOL)?;
-        // Rows whose reports are all gone; a row reaches up to the next one.
+        // Delete rows whose reports are all gone; a row reaches up to the next one.
         let starts: Vec<u64> = table
             .range(..=spool.first())?
             .map(|row| row.map(|(key, _)| key.value()))
@@ -156,11 +156,11 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &SpoolChanges) ->
     Ok(())
 }
 
-/// Writes the reports below this number anew, as the spool has them.
+/// Rewrites the reports below this number from the spool.
 fn renumber(txn: &WriteTransaction, spool: &Spool, below: u64) -> Result<(), redb::Error> {
     let mut table = txn.open_table(SPOOL)?;
     table.retain_in(..below, |_, _| false)?;
-    // A row of reports on both sides went with them.
+    // A row that begins below this number and reaches beyond it was deleted as well.
     let next = table.range(below..)?.next().transpose()?.map(|(start, _)| start.value());
     let mut first = spool.first();
     for reports in spool.below(next.unwrap_or_else(|| spool.end())).chunks(MAX_BATCH) {
@@ -171,7 +171,7 @@ fn renumber(txn: &WriteTransaction, spool: &Spool, below: u64) -> Result<(), red
     Ok(())
 }
 
-/// Writes all changed chunks with what they are of, takes out what expired, and empties the journal, in one transaction.
+/// Writes all changed chunks with their records, deletes what expired, and empties the journal, in one transaction.
 pub(crate) fn checkpoint(
     db: &Database,
     state: &State,
@@ -186,7 +186,7 @@ pub(crate) fn checkpoint(
         take_out(&txn, tables, &changes.over)?;
     }
     if state.counts().unwritten.merged == Merged::Replace {
-        // What is not in the snapshot must not stay.
+        // Old rows that are not in the snapshot must not stay.
         txn.open_table(MERGED.slices)?.retain(|_, _| false)?;
         txn.open_table(MERGED.cells)?.retain(|_, _| false)?;
     }
@@ -220,7 +220,7 @@ pub(crate) fn checkpoint(
     Ok(())
 }
 
-/// A checkpoint has all of it.
+/// Marks everything as written, after a checkpoint.
 pub(crate) fn mark_clean(state: &mut State) {
     if let State::Server(server) = state {
         server.renewed = false;
@@ -291,7 +291,7 @@ impl<'a> Rows<'a> {
         Ok(Self { slices, cells, names: tables.names })
     }
 
-    /// The chunks that the file has of a slice: as its record says, and where that is damaged, as they are counted.
+    /// Returns the number of a slice's chunks in the file, from its record, or by counting them if the record is damaged.
     fn chunks(&self, window: Window, number: u32) -> Result<u64, redb::Error> {
         let (start, length) = window.key();
         let record = self.slices.get((start, length, number))?.and_then(|row| {
@@ -304,7 +304,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Writes the chunks of a slice that changed. What it reads and writes is in proportion to these.
+    /// Writes the changed chunks of a slice. The cost is proportional to their number.
     fn write(
         &mut self,
         window: Window,

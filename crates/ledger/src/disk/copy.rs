@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A copy of a ledger, for those who want to try something with it.
+//! A copy of a ledger, for experiments.
 
 use crate::directory::StateDirectory;
 use crate::disk::errors::OpenError;
@@ -8,16 +8,16 @@ use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 
-/// Copies the ledger in the directory `from`, which no daemon may have open, to the directory `to`. It is not changed.
+/// Copies the ledger in the directory `from`, which no daemon may have open, to the directory `to`. The original does not change.
 ///
 /// # Errors
-/// See [`OpenError`]; a ledger that is not there is an error.
+/// See [`OpenError`]; a missing ledger is an error.
 pub fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let path = from.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
     let source = StateDirectory::open(from).and_then(|from| from.file(FILE_NAME, false));
     let mut source = source.map_err(io)?;
-    // Whoever has a ledger open holds this lock. Until the end of the copy nobody else can open it.
+    // Each program that has a ledger open holds this lock. No other can open it until the copy is complete.
     match source.try_lock_shared() {
         Ok(()) => (),
         Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { path }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What can be wrong with the ledger's file.
+//! Errors of the ledger's file.
 
 use crate::errors::LedgerError;
 use bulkmark_counts::history::fields::CutOff;
@@ -7,10 +7,10 @@ use bulkmark_filter::ParameterError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The parameter that says under which key the signatures of a ledger were made.
+/// The name of the parameter with the id of the ledger's key.
 pub(crate) const KEY_ID: &str = "federation key id";
 
-/// The ledger's file cannot be opened.
+/// The reason why the ledger's file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory or file cannot be used at all.
@@ -18,7 +18,7 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
     /// Another process holds it.
@@ -29,17 +29,17 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// Its content is not what was written.
+    /// Its content has changed since it was written.
     #[error(
-        "the ledger {path} is damaged ({what}). Restore it from a backup, or move it away to begin with empty counts"
+        "the ledger {path} is damaged ({damage}). Restore it from a backup, or move it away to begin with empty counts"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
-        what: String,
+        /// The damage.
+        damage: String,
     },
-    /// It was written under other parameters.
+    /// It was written with other parameters.
     #[error(
         "the ledger {path} has {name} {found}, but this configuration needs {expected}. To go on with empty counts, \
          bulkmark ledger begin keeps it beside a new one"
@@ -51,13 +51,13 @@ pub enum OpenError {
         name: &'static str,
         /// Its value in the file.
         found: String,
-        /// The value that is needed.
+        /// The value that the configuration needs.
         expected: String,
     },
 }
 
 impl OpenError {
-    /// Whether it is sound, and all that is wrong is that it was made under another federation key.
+    /// Whether the file is sound and only belongs to another federation key.
     #[must_use]
     pub fn is_of_another_key(&self) -> bool {
         matches!(self, Self::Other { name: KEY_ID, .. })
@@ -66,15 +66,15 @@ impl OpenError {
 
 /// A change did not reach the disk.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
+#[error("{message}")]
 pub(crate) struct WriteError {
-    what: String,
-    /// The kind of an error of the system.
+    message: String,
+    /// The kind of an I/O error.
     kind: Option<io::ErrorKind>,
 }
 
 impl WriteError {
-    /// The same, with the ledger's path and the remedy.
+    /// Returns the message with the ledger's path and the remedy.
     pub(crate) fn at(&self, path: &Path) -> String {
         let directory = path.parent().unwrap_or(path).display();
         let remedy = match self.kind {
@@ -82,14 +82,14 @@ impl WriteError {
                 format!("make room there (df -h {directory}; df -i {directory})")
             }
             Some(io::ErrorKind::ReadOnlyFilesystem) => {
-                "mount its file system writable (dmesg tells why it is not)".to_owned()
+                "mount its file system writable (dmesg shows why it is not)".to_owned()
             }
             Some(io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
                 format!("the daemon's user must be able to write to {directory} (bulkmark doctor)")
             }
-            _ => "dmesg may tell what its disk has".to_owned(),
+            _ => "dmesg may show the error of its disk".to_owned(),
         };
-        format!("cannot write the ledger {}: {}; {remedy}", path.display(), self.what)
+        format!("cannot write the ledger {}: {}; {remedy}", path.display(), self.message)
     }
 }
 
@@ -97,11 +97,11 @@ impl<E: Into<redb::Error>> From<E> for WriteError {
     fn from(error: E) -> Self {
         let error = error.into();
         let kind = if let redb::Error::Io(error) = &error { Some(error.kind()) } else { None };
-        Self { what: error.to_string(), kind }
+        Self { message: error.to_string(), kind }
     }
 }
 
-/// What a failed step of opening found, before the path is known to it.
+/// The failure of a step of opening, which does not know the path yet.
 pub(crate) enum Fault {
     Damaged(String),
     Io(io::Error),
@@ -109,8 +109,8 @@ pub(crate) enum Fault {
     Other { name: &'static str, found: String, expected: String },
 }
 
-pub(crate) fn damaged(what: impl Into<String>) -> Fault {
-    Fault::Damaged(what.into())
+pub(crate) fn damaged(damage: impl Into<String>) -> Fault {
+    Fault::Damaged(damage.into())
 }
 
 impl From<CutOff> for Fault {
@@ -119,7 +119,7 @@ impl From<CutOff> for Fault {
     }
 }
 
-/// There is no room for the cells.
+/// Returns the fault for cells that do not fit into memory.
 pub(crate) fn no_memory(error: ParameterError) -> Fault {
     Fault::Io(io::Error::new(io::ErrorKind::OutOfMemory, error))
 }
@@ -148,7 +148,7 @@ fault_from!(CommitError, DatabaseError, SetDurabilityError, StorageError, TableE
 impl From<Fault> for LedgerError {
     fn from(fault: Fault) -> Self {
         Self::Unavailable(match fault {
-            Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
+            Fault::Damaged(damage) => format!("the ledger is damaged ({damage})"),
             Fault::Io(e) => e.to_string(),
             Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
         })
@@ -158,19 +158,19 @@ impl From<Fault> for LedgerError {
 impl Fault {
     pub(crate) fn at(self, path: PathBuf) -> OpenError {
         match self {
-            // redb tells a file that is none of its own, or is cut short, by these kinds.
+            // redb reports a foreign or truncated file by these kinds.
             Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                OpenError::Damaged { path, what: e.to_string() }
+                OpenError::Damaged { path, damage: e.to_string() }
             }
             Self::Io(reason) => OpenError::Io { path, reason },
             Self::InUse => OpenError::InUse { path },
-            Self::Damaged(what) => OpenError::Damaged { path, what },
+            Self::Damaged(damage) => OpenError::Damaged { path, damage },
             Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
         }
     }
 }
 
-/// An error of the disk, for a caller of the ledger.
+/// Converts an error of the disk for a caller of the ledger.
 pub(crate) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
     LedgerError::Unavailable(error.into().to_string())
 }

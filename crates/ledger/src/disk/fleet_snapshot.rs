@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's snapshot, made from the disk beside the writer: the marks and the list of bulk of the last checkpoint, for
-//! whoever keeps no cells; behind them the merged cells and the layers.
+//! A fleet's snapshot, read from disk beside the writer: the marks and the list of bulk of the last checkpoint, for members that keep
+//! no cells; then the merged cells and the layers.
 
 use crate::disk::bulk::section_of;
 use crate::disk::chain;
@@ -18,10 +18,10 @@ use bulkmark_counts::state::fleet::parts::{Entry, Head, Packer};
 use redb::{Database, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition};
 use std::ops::Bound;
 
-/// Bytes of rows that are read at a time, about.
+/// The approximate size in bytes of the rows that are read at a time.
 const AT_A_TIME: usize = 1 << 20;
 
-/// What is to be read next: what is behind this key, or all.
+/// The rows to read next: those after this key, or all.
 enum Next {
     Head(Box<Head>),
     Marks(Option<(String, u64)>),
@@ -32,11 +32,11 @@ enum Next {
     Nothing,
 }
 
-/// The parts of a snapshot, in their order. It shows one state, however long that takes; meanwhile the file grows by what is written.
+/// The parts of a snapshot, in order. They show one state, however long reading takes; meanwhile the file grows by new writes.
 pub struct FleetSnapshot {
     txn: ReadTransaction,
     mark: FleetMark,
-    /// The count from which on bulk is told apart.
+    /// The count from which bulk is listed.
     bound: u32,
     sections: u64,
     next: Next,
@@ -45,13 +45,13 @@ pub struct FleetSnapshot {
     marks: u64,
 }
 
-/// All keys behind this one, or all.
+/// Returns the range of all keys after this one, or of all keys.
 pub(crate) fn behind<K>(key: Option<K>) -> (Bound<K>, Bound<K>) {
     (key.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
 }
 
 impl FleetSnapshot {
-    /// Of the last checkpoint; none when that is before the first step.
+    /// Begins the snapshot of the last checkpoint; `None` if that is before the first step.
     pub(crate) fn new(db: &Database, key_id: u64, window: u64) -> Result<Option<Self>, Fault> {
         let txn = db.begin_read()?;
         let meta = txn.open_table(META)?;
@@ -81,13 +81,13 @@ impl FleetSnapshot {
         Ok((mark.version > 0).then_some(snapshot))
     }
 
-    /// Where the chain stands in it.
+    /// Returns the position of the chain in the snapshot.
     #[must_use]
     pub const fn mark(&self) -> FleetMark {
         self.mark
     }
 
-    /// None when nothing was ever written to it.
+    /// Returns `None` if nothing was ever written to the table.
     fn table<K: Key + 'static>(
         &self,
         table: TableDefinition<'static, K, &'static [u8]>,
@@ -99,7 +99,7 @@ impl FleetSnapshot {
         }
     }
 
-    /// Reads on.
+    /// Reads the next rows.
     fn read(&mut self) -> Result<(), Fault> {
         self.next = match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::Head(head) => {
@@ -130,7 +130,7 @@ impl FleetSnapshot {
         Ok(())
     }
 
-    /// Some rows behind this one. The last of them; none when there are no more.
+    /// Reads some rows after this one. Returns the last of them; `None` if there are no more.
     fn read_cells(&mut self, last: Option<ChunkKey>) -> Result<Option<ChunkKey>, Fault> {
         let (Some(slices), Some(cells)) = (self.table(MERGED.slices)?, self.table(MERGED.cells)?) else {
             return Ok(None);
@@ -215,7 +215,7 @@ impl FleetSnapshot {
 impl Iterator for FleetSnapshot {
     type Item = Result<Vec<u8>, LedgerError>;
 
-    /// The next part. An error when the disk failed; the parts before it are of no use then.
+    /// Returns the next part. After an error of the disk, the parts before it are useless.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let last = matches!(self.next, Next::Nothing);
@@ -226,7 +226,7 @@ impl Iterator for FleetSnapshot {
                 return None;
             }
             if let Err(fault) = self.read() {
-                // It ends without its end, so that nobody takes it for whole.
+                // The parts stop before the last one, so that no reader takes them for complete.
                 self.packer = Packer::default();
                 return Some(Err(fault.into()));
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reports that a server holds back, on disk: those in no update, while it is not known whether its file is an old copy.
+//! Reports that a server holds back, on disk: those in no update, until it is known whether the server's file is an old copy.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{decode_batch, encode_batch};
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 /// The row of `meta`.
 const HELD: &str = "held";
 
-/// Writes down what is held back, if it is not on disk as it is. What is in the journal is so until a checkpoint.
+/// Writes the reports held back, if they changed. Those in the journal are held back until a checkpoint.
 pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb::Error> {
     if !server.unheard.changed && server.unheard.held().is_empty() {
         return Ok(());
     }
     let mut bytes = Vec::new();
     for (origin, held) in server.unheard.held() {
-        // All are of one client, or of all who have no limits.
+        // All of one limited client, or all of unlimited ones.
         let entries = encode_batch(&held.entries);
         for field in [origin.0, held.version, entries.len() as u64] {
             bytes.extend_from_slice(&field.to_le_bytes());
@@ -32,7 +32,7 @@ pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb:
     put_meta(txn, HELD, &bytes)
 }
 
-/// What was held back when the file was written.
+/// Loads the reports that were held back when the file was written.
 pub(crate) fn load(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap<Origin, HeldBack>, Fault> {
     let row = get_meta(txn, HELD)?.unwrap_or_default();
     let (mut fields, mut all) = (Fields(&row), BTreeMap::<Origin, HeldBack>::new());
@@ -40,7 +40,7 @@ pub(crate) fn load(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap
         let (origin, version, length) = (Origin(fields.u64()?), fields.u64()?, fields.u64()?);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let (entries, rest) =
-            fields.0.split_at_checked(length).ok_or_else(|| damaged("what is held back is cut off"))?;
+            fields.0.split_at_checked(length).ok_or_else(|| damaged("the reports held back are cut off"))?;
         let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
         let held = all.entry(origin).or_default();
         held.version = version;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The rows of updates that a ledger keeps for others: of each origin the last ones, without a gap, up to its mark.
+//! The rows of updates that a ledger keeps for others: the last ones of each origin, without a gap, up to its mark.
 
 use bulkmark_counts::history::past::{Past, over_at};
 use bulkmark_counts::history::vector::{Chain, Mark, Origin};
@@ -11,13 +11,13 @@ use redb::{ReadableTable, Table};
 /// The table of updates, open for writing.
 pub(crate) type Updates<'a> = Table<'a, (u64, u64), &'static [u8]>;
 
-/// An update in its row: when it came, and its bytes. The checksum behind them is looked at when it is handed on.
+/// Splits a row into the time when the update came and its bytes. The checksum after them is checked when the update is sent.
 fn parts(row: &[u8]) -> Option<(u64, &[u8])> {
     let (at, rest) = row.split_first_chunk()?;
     Some((u64::from_le_bytes(*at), rest.split_last_chunk::<4>()?.0))
 }
 
-/// A holder keeps none, unless it is one of a fleet whom others follow: then as long as a server does for milters.
+/// Drops updates of a holder: it keeps none, unless it is a member of a fleet that others follow; then as long as a server does for milters.
 pub(crate) fn drop_of_holder(
     mut table: Updates<'_>,
     state: &State,
@@ -28,7 +28,7 @@ pub(crate) fn drop_of_holder(
     }
     let Some(before) = expired.updates_before else { return Ok(()) };
     let (vector, mut next) = (state.vector(), 0);
-    // Of each origin that has any, known or not.
+    // For each origin with updates, known or not.
     loop {
         let first = table.range((next, 0)..)?.next().transpose()?;
         let Some(origin) = first.map(|(key, _)| key.value().0) else { break };
@@ -42,7 +42,7 @@ pub(crate) fn drop_of_holder(
     Ok(())
 }
 
-/// Takes out the first updates of an origin that are below `end`, up to the first that `stays`. It reads no row behind that one.
+/// Deletes the first updates of an origin that are below `end`, up to the first that `stays`. It reads no row after that one.
 fn drop_first(
     table: &mut Updates<'_>,
     origin: u64,
@@ -71,17 +71,17 @@ thread_local! {
     static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Which updates may go.
+/// The rule for updates that may be deleted.
 pub(crate) struct Rule {
-    /// Those that came before this time.
+    /// Updates that came before this time.
     pub(crate) before: u64,
-    /// Of these, such as count nowhere at this time any more; all, where no other server is to be told.
+    /// Of these, only updates whose counts have expired at this time; all, if no other server needs them.
     pub(crate) over: Option<u64>,
     pub(crate) calendar: Calendar,
 }
 
 impl Rule {
-    /// Takes out the first updates of an origin, as far as they may go. Returns the end of what is gone.
+    /// Deletes the first updates of an origin, as far as the rule allows. Returns the last of them as a mark.
     pub(crate) fn drop_of(
         &self,
         table: &mut Updates<'_>,
@@ -104,7 +104,7 @@ impl Rule {
     }
 }
 
-/// After a snapshot, or a step over what is over: what is kept of an origin does not reach its mark, and is of no more use.
+/// After a snapshot or a skipped beginning: deletes kept updates of an origin that do not reach its mark, which are useless.
 pub(crate) fn forget_before_marks(table: &mut Updates<'_>, state: &State) -> Result<(), redb::Error> {
     for (origin, mark) in state.vector().iter() {
         let last = table.range((origin.0, 0)..=(origin.0, u64::MAX))?.next_back().transpose()?;
@@ -116,7 +116,7 @@ pub(crate) fn forget_before_marks(table: &mut Updates<'_>, state: &State) -> Res
     Ok(())
 }
 
-/// The mark before the first update of an origin that is kept; the origin's own `mark`, where none is.
+/// Returns the mark before the first kept update of an origin; the origin's own `mark` if there is none.
 pub(crate) fn before_first(table: &Updates<'_>, origin: Origin, mark: Mark) -> Result<Mark, redb::Error> {
     let first = table.range((origin.0, 0)..=(origin.0, u64::MAX))?.next().transpose()?;
     Ok(first.map_or(mark, |(key, row)| {
@@ -132,15 +132,15 @@ mod tests {
     use bulkmark_counts::settings::Settings;
     use redb::backends::InMemoryBackend;
 
-    /// However many updates are kept, a checkpoint reads those that go, and one.
+    /// However many updates are kept, a checkpoint reads only those to delete, and one more.
     #[test]
-    fn what_stays_is_not_read() {
+    fn updates_that_stay_are_not_read() {
         let db = redb::Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let txn = db.begin_write().unwrap();
         let mut table = txn.open_table(UPDATES).unwrap();
         let update = [&[0; 32][..], &[7; 4]].concat();
         for version in 1..=3000u64 {
-            // The update counts nothing, so it goes by when it came.
+            // The update counts nothing, so it expires by the time when it came.
             let row = [&version.to_le_bytes()[..], &update[..32], &[0; 4]].concat();
             table.insert((5, version), &*row).unwrap();
         }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(looks(&mut table, 0), (None, 1));
         assert_eq!(looks(&mut table, 11), (Some(10), 11));
         assert_eq!(looks(&mut table, 11), (None, 1));
-        // The newest stays in any case.
+        // The newest always stays.
         assert_eq!(looks(&mut table, 5000), (Some(2999), 2989));
     }
 }

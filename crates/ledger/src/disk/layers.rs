@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limited clients on disk: who they are, and what each brought, in coded parts.
+//! Limited clients on disk: their names, and the counts of each, in coded parts.
 
 use crate::disk::errors::{Fault, damaged, no_memory};
 use crate::disk::rows::{LayerKey, seal, unseal};
@@ -18,11 +18,11 @@ use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a part is, as far as it is not in its key.
+/// A part; its key has the rest.
 pub(crate) struct LayerRow<'a> {
     pub(crate) capacity: u32,
     distinct: u64,
-    /// A coded delta, from nothing.
+    /// A coded delta from an empty filter.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ fn decode_client(bytes: &[u8]) -> Result<Member, Fault> {
     Ok(Member::new(origin, mark, former, capacity))
 }
 
-/// Writes the clients of whom something changed; those that are no more leave.
+/// Writes the clients that changed, and deletes those that no longer exist.
 pub(crate) fn write_clients(
     txn: &WriteTransaction,
     state: &State,
@@ -87,7 +87,7 @@ pub(crate) fn write_clients(
     Ok(())
 }
 
-/// All layers of a state, with their origins.
+/// Returns all layers of a state, with their origins.
 fn all(state: &State) -> BTreeMap<Origin, &Layer> {
     let mut all: BTreeMap<_, _> = state.counts().merged.layers().iter().collect();
     if let State::Server(server) = state {
@@ -96,13 +96,13 @@ fn all(state: &State) -> BTreeMap<Origin, &Layer> {
     all
 }
 
-/// Writes the parts that changed, and takes out those of which nothing is left.
+/// Writes the parts that changed, and deletes those that are empty now.
 pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
     let all = all(state);
     let mut table = txn.open_table(LAYERS)?;
     let is_held = |origin, window| all.get(&origin).is_some_and(|layer| layer.windows.contains_key(&window));
     match &state.counts().layers_on_disk {
-        // Nothing of those that stay is read.
+        // Layers that stay are not read.
         Some(stored) => {
             for &(Origin(origin), window) in stored.iter().filter(|(of, window)| !is_held(*of, *window)) {
                 let (start, length) = window.key();
@@ -130,14 +130,14 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::E
     Ok(())
 }
 
-/// The windows of these layers.
+/// Returns the windows of these layers.
 pub(crate) fn windows_of<'a>(
     layers: impl Iterator<Item = (Origin, &'a Layer)>,
 ) -> BTreeSet<(Origin, Window)> {
     layers.flat_map(|(origin, layer)| layer.windows.keys().map(move |&window| (origin, window))).collect()
 }
 
-/// All of it is on disk now.
+/// Marks all layers as written.
 pub(crate) fn mark_clean(state: &mut State) {
     let stored = windows_of(all(state).into_iter());
     state.counts_mut().layers_on_disk = Some(stored);
@@ -147,7 +147,7 @@ pub(crate) fn mark_clean(state: &mut State) {
     state.counts_mut().merged.layers_mut().iter_mut().for_each(Layer::mark_clean);
 }
 
-/// The limited clients of this server, without what they brought.
+/// Loads the limited clients of this server, without their counts.
 pub(crate) fn load_clients(txn: &WriteTransaction, settings: &Settings) -> Result<Limited, Fault> {
     let mut limited = Limited::new(settings);
     for row in txn.open_table(CLIENTS)?.range::<&str>(..)? {
@@ -158,7 +158,7 @@ pub(crate) fn load_clients(txn: &WriteTransaction, settings: &Settings) -> Resul
     Ok(limited)
 }
 
-/// What all limited clients brought, here and elsewhere, by the origin under which it is told.
+/// Loads the counts of all limited clients, here and elsewhere, by the origin under which they are published.
 pub(crate) fn load(txn: &WriteTransaction) -> Result<BTreeMap<Origin, Layer>, Fault> {
     let mut layers = BTreeMap::<Origin, Layer>::new();
     for row in txn.open_table(LAYERS)?.range::<LayerKey>(..)? {

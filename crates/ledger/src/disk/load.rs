@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reading the ledger's file: cells as of the last checkpoint, and what came since.
+//! Reading the ledger's file: cells as of the last checkpoint, and the changes since.
 //!
-//! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
-//! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
+//! Every value that counts are made of carries a CRC-32 over its table, key and content, so that opening the file finds a damaged,
+//! truncated or misplaced value. docs/ledger.md describes the format.
 
 use crate::disk::bulk;
 use crate::disk::cells::{load_local, load_merged};
@@ -15,7 +15,7 @@ use crate::disk::rows::{
 use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, LAST_SENT, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE, get_meta, put_meta,
 };
-use crate::disk::{cases, chain, held_back, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, user_reports};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin, Vector};
 use bulkmark_counts::settings::{LocalCopy, Role, Settings};
@@ -33,7 +33,7 @@ use bulkmark_counts::state::unheard::Unheard;
 use redb::{Database, ReadableTable, WriteTransaction};
 use std::sync::Arc;
 
-/// All that the file holds.
+/// The content of the file.
 pub(crate) struct Loaded {
     pub(crate) db: Arc<Database>,
     pub(crate) state: State,
@@ -41,7 +41,7 @@ pub(crate) struct Loaded {
     pub(crate) checkpoint: u64,
 }
 
-/// Reads all of the file. `random` are numbers for what needs a new name: a new server, a new spool.
+/// Reads all of the file. `random` are the numbers for a new server and a new spool.
 pub(crate) fn load(
     db: Database,
     role: Role,
@@ -81,7 +81,7 @@ pub(crate) fn load(
     Ok(Loaded { db: Arc::new(db), state, checkpoint })
 }
 
-/// What a milter counted.
+/// Loads the counts of a milter.
 fn load_counts(
     txn: &WriteTransaction,
     settings: &Settings,
@@ -98,7 +98,7 @@ fn load_counts(
     let mut counts = Counts::new(local, merged, next, settings);
     counts.layers_on_disk = Some(stored);
     bulk::load(txn, &mut counts)?;
-    voices::load(txn, &mut counts.voices)?;
+    user_reports::load(txn, &mut counts.voices)?;
     cases::load(txn, &mut counts)?;
     // Before single updates: those of a fleet are in its steps.
     chain::load(txn, &mut counts)?;
@@ -106,7 +106,7 @@ fn load_counts(
     bulk::load_notes(txn, &mut counts, false)?;
     let of_servers = counts.bulk.is_begun() && counts.fleet.mark.version == 0;
     if of_servers && settings.federation.copy == LocalCopy::Full {
-        // All else that was counted is fetched again; until then bulk counts.
+        // All other counts are fetched again; until then the list of bulk counts.
         *counts.merged.vector_mut() = Vector::new();
     }
     Ok(counts)
@@ -134,12 +134,12 @@ fn load_server(
         Ok(())
     })?;
     let mut held = held_back::load(txn, &limited)?;
-    let untold = mark.version == 0 && limited.iter().next().is_none();
+    let unpublished = mark.version == 0 && limited.iter().next().is_none();
     let peers = &settings.federation.peers;
-    // Whether others may know more than there is here.
-    let waits = !peers.is_empty() && (!untold || !uncut.is_empty() || !held.is_empty());
-    if !waits && untold && uncut.is_empty() && !peers.is_empty() {
-        // Nobody knows anything of this origin; if the file is an old copy, others know of one of this number.
+    // Whether peers may know later versions than this file.
+    let waits = !peers.is_empty() && (!unpublished || !uncut.is_empty() || !held.is_empty());
+    if !waits && unpublished && uncut.is_empty() && !peers.is_empty() {
+        // No peer knows this origin; but if the file is an old copy, peers may know a later origin with this number.
         put_meta(txn, ORIGIN, &new.0.to_le_bytes())?;
         origin = new;
     }
@@ -148,7 +148,7 @@ fn load_server(
     for (id, e) in uncut {
         match e.client {
             _ if waits => hold(&mut held, (origin, mark), &limited, e),
-            // What was counted after the last update makes the next one.
+            // Reports after the last update are for the next one.
             None => local.generations.add(e.window, id, e.signature, e.times).map_err(no_memory)?,
             Some(client) => replay_limited(&mut limited, client, &e, true).map_err(no_memory)?,
         }
@@ -170,7 +170,7 @@ fn load_server(
     Ok(server)
 }
 
-/// A number that was drawn once and stays.
+/// Returns a stored random number; draws and stores it the first time.
 fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Fault> {
     if let Some(row) = get_meta(txn, name)? {
         return Ok(Fields(&row).u64()?);
@@ -199,7 +199,7 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Vec<LastBatch>, Fault> {
     Ok(receipts)
 }
 
-/// What is in the spool; none when there never was one.
+/// Loads the spool; `None` if there never was one.
 pub(crate) fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
     let Some(row) = get_meta(txn, SPOOL_STATE)? else { return Ok(None) };
     let mut stored = decode_spool(&row)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it becomes a state ([`load`]) and how what changed in the
-//! state gets into it ([`commit`]). Described in docs/ledger.md.
+//! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it is loaded into a state ([`load`]), and how changes of the
+//! state are written to it ([`commit`]). docs/ledger.md describes the format.
 
 pub(crate) mod aside;
 pub(crate) mod backup;
@@ -16,6 +16,7 @@ pub(crate) mod held_back;
 pub(crate) mod kept_updates;
 pub(crate) mod layers;
 pub(crate) mod load;
+pub(crate) mod missing;
 pub(crate) mod notes;
 pub(crate) mod open;
 pub(crate) mod overlay;
@@ -26,5 +27,4 @@ pub(crate) mod room;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod snapshot;
-pub(crate) mod tell;
-pub(crate) mod voices;
+pub(crate) mod user_reports;

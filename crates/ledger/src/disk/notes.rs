@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reading bulk beside the writer, for those who hold it: notes, and the whole list.
+//! Reads the list of bulk beside the writer for its holders: notes, and the whole list.
 
 use crate::disk::bulk::{mark_of, note_of, section_of};
 use crate::disk::errors::unavailable;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 pub(crate) type NoteBytes = (u64, Arc<[u8]>);
 
 impl Reader {
-    /// The notes that a holder of `theirs` lacks of the list `ours`, oldest first, about `limit` bytes of them. None when they cannot be
-    /// had: it holds another list, or they are no longer kept.
+    /// Returns the notes of the list `ours` that a holder at `theirs` lacks, oldest first, about `limit` bytes of them. `None` if the
+    /// holder has another list, or the notes are no longer kept.
     ///
     /// # Errors
-    /// When the disk failed or a row is damaged.
+    /// If the disk failed or a row is damaged.
     pub fn notes(
         &self,
         ours: BulkMark,
@@ -62,10 +62,10 @@ impl Reader {
         Ok(Some(notes).filter(|notes| !notes.is_empty()))
     }
 
-    /// All that is held of bulk as of the last checkpoint, as one state that stays while it is held; none where there is no list.
+    /// Returns the whole list of bulk as of the last checkpoint, a state that does not change while it is held; `None` if there is no list.
     ///
     /// # Errors
-    /// When the disk failed or a row is damaged.
+    /// If the disk failed or a row is damaged.
     pub fn bulk(&self) -> Result<Option<BulkRows>, LedgerError> {
         let txn = self.db.begin_read().map_err(unavailable)?;
         let meta = txn.open_table(META).map_err(unavailable)?;
@@ -89,20 +89,20 @@ impl Reader {
 /// A whole list of bulk at a checkpoint.
 pub struct BulkRows {
     txn: ReadTransaction,
-    /// Where the list stood.
+    /// The position of the list.
     pub mark: BulkMark,
-    /// How far each origin was counted.
+    /// The version up to which each origin was counted.
     pub versions: Vec<(Origin, u64)>,
 }
 
-/// Where a row of the list stands.
+/// The position of a row in the list.
 pub type BulkPlace = SliceKey;
 
 impl BulkRows {
-    /// The number of rows.
+    /// Returns the number of rows.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn count(&self) -> Result<u64, LedgerError> {
         match self.txn.open_table(BULK) {
             Err(TableError::TableDoesNotExist(_)) => Ok(0),
@@ -110,10 +110,10 @@ impl BulkRows {
         }
     }
 
-    /// The rows behind this place, `most` of them; fewer at the end only. And the place of the last one.
+    /// Returns the rows after this position, at most `most`; fewer only at the end. And the position of the last one.
     ///
     /// # Errors
-    /// When the disk failed or a row is damaged.
+    /// If the disk failed or a row is damaged.
     pub fn rows(
         &self,
         after: Option<BulkPlace>,
@@ -147,10 +147,10 @@ mod tests {
 
     const NOW: u64 = 20_000 * 86_400 + 1000;
 
-    /// Three notes, of which one is too old to be kept: whoever has it gets what follows, whoever has less, another note of this number
-    /// or another list gets all, which stands where the last checkpoint was.
+    /// Three notes, of which the first is too old to be kept: its holder gets the later ones. A holder of fewer notes, of another note with
+    /// this number or of another list gets the whole list as of the last checkpoint.
     #[test]
-    fn whoever_cannot_go_on_gets_the_list() {
+    fn a_holder_that_notes_do_not_help_gets_the_list() {
         let directory = tempfile::tempdir().unwrap();
         let (settings, key) = (Settings::default(), FederationKey::public());
         let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])
@@ -164,7 +164,7 @@ mod tests {
             server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap();
             server.cut(NOW + u64::from(number));
             marks.push(server.counts.bulk);
-            // At the third one the first two are too old.
+            // At the third note the first two are too old.
             let expired = Expired { updates_before: Some(NOW + u64::from(number) - 1), ..Expired::default() };
             let changes = std::mem::take(&mut loaded.state.counts_mut().changes);
             let written = commit::checkpoint(&loaded.db, &loaded.state, &changes, &expired);

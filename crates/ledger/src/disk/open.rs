@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Opening the ledger's file, for good or to be looked at.
+//! Opening the ledger's file, to write or only to read.
 
 use crate::disk::chain;
 use crate::disk::errors::{Fault, OpenError, damaged};
@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-/// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it. `random` is a number
-/// for what needs a new name: a new server, a new spool.
+/// Opens the ledger in `directory`, or creates one if there is none, and reads all of it. `random` are the numbers for a new server
+/// and a new spool.
 ///
 /// # Errors
 /// See [`OpenError`]. A file that fails any check is never used and never replaced.
@@ -34,7 +34,7 @@ pub(crate) fn open(
         .map_err(|fault| fault.at(path))
 }
 
-/// Reads all of a ledger whose disk takes nothing. What is done to it is forgotten.
+/// Reads all of a ledger whose disk accepts no writes. Changes to it are lost.
 pub(crate) fn open_overlay(
     directory: &Path,
     role: Role,
@@ -50,7 +50,7 @@ pub(crate) fn open_overlay(
 /// Reads the counts of `signatures` at the time `now` from the ledger in `directory`, which no daemon may have open.
 ///
 /// # Errors
-/// See [`OpenError`]; a ledger that is not there is an error.
+/// See [`OpenError`]; a missing ledger is an error.
 pub fn read(
     directory: &Path,
     settings: &Settings,
@@ -62,13 +62,12 @@ pub fn read(
     if let Err(reason) = path.metadata() {
         return Err(OpenError::Io { path, reason });
     }
-    // Numbers that are only for what is new.
+    // Only new origins and spools need random numbers.
     let state = open(directory, Role::Site, settings, key, [0; 2])?.state;
     Ok(signatures.iter().map(|&signature| state.shares(signature, now)).collect())
 }
 
-/// Opens a ledger that is there, whatever its role and key; the latter's number is returned. The settings are those that
-/// the file itself tells.
+/// Opens an existing ledger of any role and key; returns also the id of the key. The settings are those in the file.
 pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
     let load_any = || {
         let schema::Opened { db, role, key_id } = schema::open_any(path)?;
@@ -84,7 +83,7 @@ pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), O
         .map_err(|fault: Fault| fault.at(path.to_owned()))
 }
 
-/// The length of the newest window of mail; a day when there is none.
+/// Returns the length of the newest window of mail; a day if there is none.
 fn window_length(db: &Database) -> Result<u64, Fault> {
     let txn = db.begin_write()?;
     let mut newest = None;

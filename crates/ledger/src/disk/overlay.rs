@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A database file that is read while its disk takes nothing: what would be written to it is held in memory and forgotten.
-//! redb must write even to open a file that was not closed, which is what a disk that failed leaves.
+//! A database file that is read while its disk accepts no writes: written pages stay in memory and are lost.
+//! redb must write even to open a file that was not closed, and a failed disk leaves such a file.
 
 use parking_lot::Mutex;
 use redb::StorageBackend;
@@ -12,12 +12,12 @@ use std::path::Path;
 
 const PAGE: usize = 4096;
 
-/// The file, and over it the pages that were written since.
+/// The file, and the pages that were written since it was opened.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     file: File,
-    /// Bytes of the file itself.
-    beneath: u64,
+    /// The length of the file itself in bytes.
+    file_length: u64,
     over: Mutex<Over>,
 }
 
@@ -28,27 +28,27 @@ struct Over {
 }
 
 impl Overlay {
-    /// Of this file, which nobody may write meanwhile.
+    /// Opens this file, which nobody may write meanwhile.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::new(File::open(path)?)
     }
 
-    /// The same, of a file that is open.
+    /// Puts an overlay on an open file.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file, beneath: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
+        Ok(Self { file, file_length: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
     }
 
-    /// A page as the file has it; zeros beyond its end.
+    /// Reads a page of the file; zeros beyond its end.
     fn page(&self, number: u64) -> io::Result<Box<[u8; PAGE]>> {
         let (mut page, start) = (Box::new([0; PAGE]), number * PAGE as u64);
-        let there = self.beneath.saturating_sub(start).min(PAGE as u64);
+        let there = self.file_length.saturating_sub(start).min(PAGE as u64);
         self.file.read_exact_at(&mut page[..usize::try_from(there).unwrap_or(PAGE)], start)?;
         Ok(page)
     }
 
-    /// Does something with each piece of a page that these bytes are on: the page's number, where the piece begins on it, and
-    /// where in the bytes.
+    /// Calls `work` for every page that these bytes touch, with the page's number, the offset in the page and the range in the
+    /// bytes.
     fn each_piece(
         offset: u64,
         length: usize,
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_the_file_stays() {
+    fn written_pages_are_read_and_the_file_stays() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes: Vec<u8> = (0..250u8).cycle().take(10_000).collect();
         std::fs::write(file.path(), &bytes).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The updates that a server no longer keeps: a row of `meta` has the mark up to which they are gone, and the time when all that they
-//! counted is over. From then on a server that lacks them can go on without them, and misses nothing.
+//! The updates that a server no longer keeps: a row of `meta` has the mark up to which they are gone, and the time when all their counts
+//! have expired. From then on a server that lacks them can continue without them, and misses nothing.
 
 use crate::disk::errors::Fault;
 use crate::disk::kept_updates::{Rule, Updates, before_first, drop_of_holder, forget_before_marks};
@@ -16,20 +16,20 @@ use std::collections::BTreeMap;
 /// The row of `meta`.
 pub(crate) const PAST: &str = "past";
 
-/// What is written down of updates that are gone.
+/// Loads the record of updates that are gone.
 fn load(txn: &WriteTransaction) -> Result<BTreeMap<Origin, Past>, Fault> {
     let row = get_meta(txn, PAST)?.unwrap_or_default();
     let all = Past::decode_all(&row).unwrap_or_default();
     Ok(all.into_iter().map(|past| (past.origin, past)).collect())
 }
 
-/// Takes out the updates that need not be kept. Whoever keeps none for others needs none after a checkpoint. A server keeps the
-/// newest of each origin in any case: it is the proof of the history.
+/// Deletes the updates that need not be kept. A ledger that serves nobody needs none after a checkpoint. A server always keeps the
+/// newest of each origin: it proves the history.
 pub(crate) fn drop_updates(
     txn: &WriteTransaction,
     state: &State,
     expired: &Expired,
-    told: &[Past],
+    skipped: &[Past],
 ) -> Result<(), redb::Error> {
     let mut table = txn.open_table(UPDATES)?;
     if !matches!(state, State::Server(_)) {
@@ -41,11 +41,11 @@ pub(crate) fn drop_updates(
     let known = match load(txn) {
         Ok(known) => known,
         Err(Fault::Io(e)) => return Err(redb::Error::Io(e)),
-        // What is damaged is known to be gone, and not since when.
+        // After damage the updates are known to be gone, but not since when.
         Err(_) => BTreeMap::new(),
     };
     let mut all = known.clone();
-    all.extend(told.iter().map(|past| (past.origin, *past)));
+    all.extend(skipped.iter().map(|past| (past.origin, *past)));
     if let Some(before) = expired.updates_before {
         let rule = Rule {
             before,
@@ -69,8 +69,8 @@ pub(crate) fn drop_updates(
     Ok(())
 }
 
-/// Writes down what is missing without a word about it: what came with a snapshot, or was taken out by an earlier program. It was
-/// counted until now at the latest.
+/// Records updates that are missing without a record: they came with a snapshot, or an older program deleted them. They counted until
+/// now at the latest.
 fn note_unknown(
     table: &Updates<'_>,
     state: &State,
@@ -79,7 +79,7 @@ fn note_unknown(
 ) -> Result<(), redb::Error> {
     let counts = state.counts();
     let calendar = Calendar::new(&counts.settings);
-    // What limited clients brought is in windows that are not looked at here; none of them began later.
+    // The windows of limited clients' counts are not examined here; none of them began later.
     let of_user_reports = counts.has_user_reports().then(|| calendar.of_user_reports(now));
     let held = counts.merged.windows().iter().map(|window| window.window);
     let windows = held.chain([calendar.at(now)]).chain(of_user_reports);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reading what is on disk, beside the writer: updates for those who follow.
+//! Reads data on disk beside the writer: updates for the ledgers that follow this one.
 
 use crate::disk::backup;
 use crate::disk::errors::unavailable;
@@ -12,17 +12,17 @@ use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use redb::{Database, ReadableDatabase};
 use std::sync::Arc;
 
-/// Reads the file as it was at a commit.
+/// A reader of the file as of one commit.
 pub struct Reader {
     pub(crate) db: Arc<Database>,
-    /// Those of the own counts.
+    /// The origins of the own counts.
     own: Arc<Vec<Origin>>,
 }
 
-/// Why a holder cannot be served with updates.
+/// The reason why a holder cannot be served with updates.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Behind {
-    /// Those that it lacks are not kept any more.
+    /// The updates that it lacks are no longer kept, or it has another history.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The disk failed.
@@ -35,19 +35,18 @@ impl Reader {
         Self { db, own }
     }
 
-    /// The updates that a holder of `theirs` lacks of what `ours` knows, oldest first for each origin, about `limit`
-    /// bytes of them.
+    /// Returns the updates of `ours` that a holder at `theirs` lacks, oldest first for each origin, about `limit` bytes of them.
     ///
     /// # Errors
-    /// When some of them are no longer kept, or the holder knows another history.
+    /// If some of them are no longer kept, or the holder has another history.
     pub fn updates(&self, ours: &Vector, theirs: &Vector, limit: usize) -> Result<Vec<Arc<[u8]>>, Behind> {
         let txn = self.db.begin_read().map_err(unavailable)?;
         let table = txn.open_table(UPDATES).map_err(unavailable)?;
         let (mut updates, mut bytes) = (Vec::new(), 0);
-        // Before anything else, for what is missing is of no use to whoever knows another history.
+        // This comes first: missing updates are useless to a holder with another history.
         for (origin, mark) in ours.iter() {
             let known = theirs.get(origin);
-            // Nobody can know more of what is counted here, unless it was forgotten here.
+            // Nobody can have later versions of the own counts, unless this ledger lost them.
             let ahead = self.own.contains(&origin) && known.version > mark.version;
             if ahead || known.version == mark.version && known.chain != mark.chain {
                 return Err(Refusal::Fork { origin, version: mark.version }.into());
@@ -82,32 +81,32 @@ impl Reader {
         Ok(updates)
     }
 
-    /// Gives all of the ledger as it is at this moment, in pieces, for a [`Backup`](crate::Backup), until `take` wants no
-    /// more. Meanwhile the file grows by what is written, and no more.
+    /// Passes all of the ledger as of now, in pieces for a [`Backup`](crate::Backup), to `take`, until that returns false. Meanwhile
+    /// the file grows, but only by new writes.
     ///
     /// # Errors
-    /// When the disk failed or a row is damaged.
+    /// If the disk failed or a row is damaged.
     pub fn backup(&self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), LedgerError> {
         backup::dump(&self.db, &mut take).map(drop).map_err(LedgerError::from)
     }
 
-    /// The cells as of the last checkpoint, as one state that stays while it is held.
+    /// Returns the cells as of the last checkpoint, a state that does not change while it is held.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn snapshot(&self) -> Result<Snapshot, LedgerError> {
         Snapshot::of(&self.db)
     }
 }
 
-/// An update without what it is kept with.
+/// Extracts an update from its row.
 pub(crate) fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerError> {
     let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
     let value = unseal("updates", &key, row)?;
     value.get(8..).ok_or_else(|| LedgerError::Unavailable("an update is too short".to_owned()))
 }
 
-/// The hash of the update before, which an update names.
+/// Returns the hash of the update before, which an update contains.
 pub(crate) fn before(update: &[u8]) -> Option<Chain> {
     update.get(16..32).and_then(|chain| chain.try_into().ok()).map(Chain)
 }

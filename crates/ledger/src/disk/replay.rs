@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What came since the last checkpoint: reports of the journal and updates of others, which are added to the cells.
+//! Changes since the last checkpoint: reports of the journal and updates of others, which are added to the cells.
 
 use crate::disk::errors::{Fault, damaged, no_memory};
 use crate::disk::rows::{decode_batch, unseal};
@@ -37,8 +37,8 @@ pub(crate) fn replay_updates(
     Ok(())
 }
 
-/// Adds the reports of the journal whose numbers are in `range`; returns the number behind the last of them. The journal
-/// must begin at the checkpoint and have no gap.
+/// Adds the reports of the journal whose numbers are in `range`; returns the number after the last of them. The journal must begin at
+/// the checkpoint and have no gap.
 pub(crate) fn replay(
     txn: &WriteTransaction,
     checkpoint: u64,
@@ -63,7 +63,7 @@ pub(crate) fn replay(
     Ok(end)
 }
 
-/// Holds a report of the journal back that is in no update; of a client whose counts were taken back it is no more.
+/// Holds back a report of the journal that is in no update; a report of a client whose counts were withdrawn is dropped.
 pub(crate) fn hold(
     held: &mut BTreeMap<Origin, HeldBack>,
     own: (Origin, Mark),
@@ -81,7 +81,7 @@ pub(crate) fn hold(
     held.push(entry, capacity);
 }
 
-/// Adds a report of the journal to what its client brought; of a client whose counts were taken back it is no more.
+/// Adds a report of the journal to its client's counts; a report of a client whose counts were withdrawn is dropped.
 pub(crate) fn replay_limited(
     limited: &mut Limited,
     client: Origin,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a disk that failed takes something again.
+//! Checks whether a disk that failed accepts writes again.
 
 use crate::directory::StateDirectory;
 use crate::disk::errors::WriteError;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A file that is made and removed at once.
+/// A file that is created and removed at once.
 const NAME: &str = "room.tmp";
 
-/// Its bytes. A full disk often has room for the next small commit and not for the one after; without this, a ledger would be written again
-/// and fail, every few seconds.
+/// Its size in bytes. A full disk often has room for the next small commit but not for the one after; without this test, a ledger would
+/// recover and fail again every few seconds.
 const NEEDED: usize = 1 << 20;
 
-/// Writes so much into the directory, and takes it out again.
+/// Writes that much into the directory, and removes it.
 pub(crate) fn try_out(directory: &Path) -> Result<(), WriteError> {
     let tried = || -> io::Result<()> {
         let directory = StateDirectory::open(directory)?;
@@ -39,11 +39,14 @@ mod tests {
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         }
         let gone = directory.path().join("gone");
-        let told = try_out(&gone).unwrap_err().at(&gone.join("ledger.redb"));
+        let message = try_out(&gone).unwrap_err().at(&gone.join("ledger.redb"));
         assert!(
-            told.starts_with(&format!("cannot write the ledger {}/ledger.redb: ", gone.display())),
-            "{told}"
+            message.starts_with(&format!("cannot write the ledger {}/ledger.redb: ", gone.display())),
+            "{message}"
         );
-        assert!(told.ends_with(&format!("able to write to {} (bulkmark doctor)", gone.display())), "{told}");
+        assert!(
+            message.ends_with(&format!("able to write to {} (bulkmark doctor)", gone.display())),
+            "{message}"
+        );
     }
 }

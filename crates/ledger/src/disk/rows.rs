@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The rows of the ledger's tables: keys, values, checksums. Described in docs/ledger.md.
+//! The rows of the ledger's tables: keys, values, checksums. docs/ledger.md describes them.
 
 use crate::disk::errors::{Fault, damaged};
 use bulkmark_counts::history::fields::Fields;
@@ -12,27 +12,27 @@ use bulkmark_counts::state::receipts::Receipt;
 use bulkmark_counts::state::spool::{Batch, Spool, Stored, Waiting};
 use bulkmark_types::Signature;
 
-/// Beginning and length of the window, and number of the slice.
+/// Start and length of the window, and number of the slice.
 pub(crate) type SliceKey = (u64, u64, u32);
 
-/// Of merged counts, bits of the slice's number above which that of the size stands: filters of a window may be of several. The
-/// first has the number 0.
+/// In the number of a slice of merged counts, the bits below that of the size: filters of one window may have several sizes. The first
+/// size has the number 0.
 const SIZE_BITS: u32 = 8;
 
-/// The number of a slice of merged counts in its key, of the number of its size and its own.
+/// Combines the number of the size and that of the slice into the number in the key.
 pub(crate) const fn merged_slice(size: u32, slice: u32) -> u32 {
     size << SIZE_BITS | slice
 }
 
-/// The same the other way round.
+/// Splits the number in the key into that of the size and that of the slice.
 pub(crate) const fn size_and_slice(number: u32) -> (u32, u32) {
     (number >> SIZE_BITS, number & ((1 << SIZE_BITS) - 1))
 }
 
-/// The same as a slice's, and number of the chunk.
+/// The key of a slice, and the number of the chunk.
 pub(crate) type ChunkKey = (u64, u64, u32, u32);
 
-/// Of what a limited client brought: origin, beginning and length of the window, and number of the part.
+/// For a limited client's counts: origin, start and length of the window, and number of the part.
 pub(crate) type LayerKey = (u64, u64, u64, u32);
 
 /// The row of a slice, beside its cells.
@@ -68,7 +68,7 @@ impl Record {
 /// Bytes of one report in a batch: start and length of its window, signature, number of times.
 const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
 
-/// Reports of one limited client, whose origin comes first, or of all who have no limits.
+/// Encodes reports of one limited client, whose origin comes first, or of all unlimited ones.
 pub(crate) fn encode_batch(entries: &[JournalEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(8 + entries.len() * ENTRY_BYTES);
     if let Some(Origin(origin)) = entries.first().and_then(|entry| entry.client) {
@@ -104,7 +104,7 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<JournalEntry>, Fault> {
     entries.iter().map(decode).collect()
 }
 
-/// A number of a batch, and where it was counted.
+/// Encodes the number of a batch, and where it was counted.
 pub(crate) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
     [number, receipt.origin.0, receipt.version].map(u64::to_le_bytes).concat()
 }
@@ -143,7 +143,7 @@ pub(crate) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
     reports.iter().map(decode).collect()
 }
 
-/// A batch of the spool: first report, that behind the last, whether and where it was counted, and its server.
+/// Encodes a batch of the spool: its first report, the one after its last, whether and where it was counted, and its server.
 pub(crate) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
     let receipt = batch.receipt.unwrap_or(Receipt { origin: Origin(0), version: 0 });
     let numbers = [batch.reports.start, batch.reports.end, receipt.origin.0, receipt.version];
@@ -160,8 +160,8 @@ pub(crate) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fa
     Ok(Batch { number, upstream, reports, receipt, included: false })
 }
 
-/// A spool's random number, that of its first report, and that of its next batch; then the random number that it had before,
-/// and that of the first batch under the present one, if it had another.
+/// Encodes a spool's random number and the numbers of its first report and its next batch; then, if it had another random number
+/// before, that one and the number of the first batch under the present one.
 pub(crate) fn encode_spool(spool: &Spool) -> Vec<u8> {
     let (id, before) = spool.ids();
     let mut numbers = vec![id, spool.first(), spool.next_batch()];
@@ -169,8 +169,8 @@ pub(crate) fn encode_spool(spool: &Spool) -> Vec<u8> {
     numbers.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// The last batch that was begun for each server: for those that are not named, and for each its number, the length of its URL,
-/// and the URL.
+/// Encodes the last batch begun for each server: first for those without an entry, then for each server its number, the length of its
+/// URL, and the URL.
 pub(crate) fn encode_last_sent(last: &LastSent) -> Vec<u8> {
     let mut bytes = last.others.to_le_bytes().to_vec();
     for (upstream, number) in &last.to {
@@ -200,7 +200,7 @@ pub(crate) fn decode_spool(bytes: &[u8]) -> Result<Stored, Fault> {
     Ok(Stored { id, before, first, next_batch, ..Stored::default() })
 }
 
-/// The keys of all chunks of a slice.
+/// Returns the keys of all chunks of a slice.
 pub(crate) fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
     let (start, length) = window.key();
     (start, length, slice, 0)..=(start, length, slice, u32::MAX)
@@ -214,12 +214,12 @@ pub(crate) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
     [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
 }
 
-/// The value with its checksum behind it.
+/// Appends the checksum to the value.
 pub(crate) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     [value, &checksum(&[table.as_bytes(), key, value])].concat()
 }
 
-/// The value without its checksum, which must be right.
+/// Verifies the checksum and returns the value without it.
 pub(crate) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
     match sealed.split_last_chunk::<4>() {
         Some((value, sum)) if *sum == checksum(&[table.as_bytes(), key, value]) => Ok(value),

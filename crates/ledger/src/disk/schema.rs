@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
+//! The tables of the ledger's file, and how it is opened. docs/ledger.md describes the format.
 
 use crate::directory::StateDirectory;
 use crate::disk::errors::{Fault, KEY_ID, damaged};
@@ -19,17 +19,16 @@ pub const FILE_NAME: &str = "ledger.redb";
 
 const FORMAT: &str = "bulkmark ledger 4";
 
-/// The same with a fleet's steps, of which a program that does not know them would make too few counts. A ledger has this format from
-/// its first step on.
+/// The format with a fleet's steps: a program that does not know them would count too little. A ledger has it from its first step on.
 const FORMAT_OF_FLEET: &str = "bulkmark ledger 5";
 
-/// The format before, which has no limited clients, and is this one otherwise.
+/// The previous format, the same except that it has no limited clients.
 const FORMAT_BEFORE: &str = "bulkmark ledger 3";
 
-/// The file's permissions, whatever the umask is: with the key, whoever reads it learns what was counted.
+/// The file's permissions, whatever the umask is: a reader who has the key learns what was counted.
 const MODE: u32 = 0o600;
 
-/// The rows of `meta` that move.
+/// The rows of `meta` that change.
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const CUT: &str = "cut";
 pub(crate) const VECTOR: &str = "vector";
@@ -38,20 +37,20 @@ pub(crate) const LAST_SENT: &str = "last sent";
 pub(crate) const BULK_STATE: &str = "bulk";
 pub(crate) const FLEET: &str = "fleet";
 
-/// The row of `meta` with the random number of a server's own community.
+/// The row of `meta` with the origin of a server's own counts.
 pub(crate) const ORIGIN: &str = "origin";
 
-/// The row of `meta` that is there when the file was once found damaged.
+/// The row of `meta` that marks a file once found damaged.
 const DAMAGED: &str = "damaged";
 
 pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-/// The filters that this ledger alone writes.
+/// The own filters of this ledger.
 pub(crate) const LOCAL: Cells = Cells {
     slices: TableDefinition::new("slices"),
     cells: TableDefinition::new("cells"),
     names: ["slices", "cells"],
 };
-/// The merged cells of others.
+/// The merged filters of others.
 pub(crate) const MERGED: Cells = Cells {
     slices: TableDefinition::new("merged slices"),
     cells: TableDefinition::new("merged cells"),
@@ -60,11 +59,11 @@ pub(crate) const MERGED: Cells = Cells {
 /// Local reports since the last checkpoint, by sequence number.
 pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
-/// What somebody said of a message's signatures, by who and of which nomination.
-pub(crate) const VOICES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
-/// What is known of what somebody spoke of, by nomination.
+/// User reports, by reporter and nomination.
+pub(crate) const USER_REPORTS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
+/// Facts about signatures with user reports, by nomination.
 pub(crate) const CASES: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("cases");
-/// What is known of reporters.
+/// Facts about reporters.
 pub(crate) const STANDINGS: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("standings");
 /// The updates of all origins, by origin and version.
 pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
@@ -72,31 +71,31 @@ pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefiniti
 pub(crate) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
 /// Reports on their way to an upstream server, by number.
 pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
-/// The batches that they are in, by number.
+/// The batches that contain them, by number.
 pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
 
 /// The limited clients of a server, by name.
 pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("clients");
-/// What limited clients of all servers brought.
+/// The counts of limited clients of all servers.
 pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
 
-/// Bulk that is told apart, by window and part.
+/// The list of bulk, by window and part.
 pub(crate) const BULK: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("bulk");
-/// What was told of it, by number.
+/// The notes of the list of bulk, by number.
 pub(crate) const BULK_NOTES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bulk notes");
 /// The steps of a fleet's chain, by version.
 pub(crate) const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("fleet steps");
-/// Which batches of each spool are in the cells, by client and spool.
+/// The batches of each spool that the cells include, by client and spool.
 pub(crate) const MARKS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("fleet marks");
 
-/// Two tables with the cells of filters: one row a slice, and one a chunk.
+/// Two tables for the cells of filters: one with a row for each slice, one with a row for each chunk.
 pub(crate) struct Cells {
     pub(crate) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
     pub(crate) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
     pub(crate) names: [&'static str; 2],
 }
 
-/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
+/// The size in bytes of the database's page cache. All counts are in memory anyway; this is for the pages of one checkpoint.
 const CACHE_BYTES: usize = 4 << 20;
 
 fn builder() -> redb::Builder {
@@ -105,7 +104,7 @@ fn builder() -> redb::Builder {
     builder
 }
 
-/// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
+/// Opens the file, or creates an empty one, and checks its integrity and its parameters.
 pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
     let (directory, name) = place(path)?;
     let file = match directory.file(name, true) {
@@ -124,19 +123,19 @@ pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Datab
     Ok(db)
 }
 
-/// Opens the file to be looked at only, while its disk takes nothing. What is written to it is forgotten.
+/// Opens the file only to read it, while its disk accepts no writes. Writes to it are lost.
 pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
     whole(builder().create_with_backend(Overlay::open(path).map_err(Fault::Io)?)?)
 }
 
-/// A ledger's file, open, with the parameters that it was made with.
+/// An open ledger file, with the parameters that it was made with.
 pub(crate) struct Opened {
     pub(crate) db: Database,
     pub(crate) role: Role,
     pub(crate) key_id: u64,
 }
 
-/// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
+/// Opens an existing file of any role and key, which are returned. Its format must be this program's.
 pub(crate) fn open_any(path: &Path) -> Result<Opened, Fault> {
     let (directory, name) = place(path)?;
     let db = whole(open_file(directory.file(name, true).map_err(Fault::Io)?)?)?;
@@ -159,29 +158,29 @@ pub(crate) fn open_any(path: &Path) -> Result<Opened, Fault> {
     Ok(Opened { db, role, key_id })
 }
 
-/// A database in an empty file, without any rows.
+/// Creates a database without rows in an empty file.
 pub(crate) fn empty(file: File) -> Result<Database, Fault> {
     Ok(builder().create_file(file)?)
 }
 
-/// Opens a file to look at single rows of it. What is written to it is forgotten.
+/// Opens a file to read single rows of it. Writes to it are lost.
 pub(crate) fn open_unchecked(file: File) -> Result<Database, Fault> {
     Ok(builder().create_with_backend(Overlay::new(file).map_err(Fault::Io)?)?)
 }
 
-/// The number of the key that a ledger's signatures were made with.
+/// Returns the id of the key of a ledger's signatures.
 pub(crate) fn key_id(txn: &WriteTransaction) -> Result<u64, Fault> {
     let row = get_meta(txn, KEY_ID)?.ok_or_else(|| damaged(format!("it has no {KEY_ID}")))?;
     let text = String::from_utf8_lossy(&row);
     u64::from_str_radix(&text, 16).map_err(|_| damaged(format!("its key id is {text:?}")))
 }
 
-/// Checks that all pages are.
+/// Checks the integrity of all pages.
 fn whole(mut db: Database) -> Result<Database, Fault> {
     let sound = db.check_integrity()?;
     let txn = db.begin_write()?;
     if !sound {
-        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
+        // redb went back to an older intact state. The next start must not take that for the ledger.
         txn.open_table(META)?.insert(DAMAGED, &[][..])?;
         txn.commit()?;
         return Err(damaged("pages failed their checksums"));
@@ -190,7 +189,7 @@ fn whole(mut db: Database) -> Result<Database, Fault> {
     Ok(db)
 }
 
-/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
+/// Creates an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
 /// than half of one.
 pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
     let (directory, name) = place(path)?;
@@ -206,7 +205,7 @@ pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> 
     directory.rename(&unfinished, name).map_err(Fault::Io)
 }
 
-/// The directory of a ledger, and its name there.
+/// Returns a ledger's directory, and its name there.
 fn place(path: &Path) -> Result<(StateDirectory, &str), Fault> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let name = path.file_name().and_then(|name| name.to_str());
@@ -216,7 +215,7 @@ fn place(path: &Path) -> Result<(StateDirectory, &str), Fault> {
         .map_err(Fault::Io)
 }
 
-/// A database that is there. redb would begin a new one in an empty file.
+/// Opens an existing database. redb would create a new one in an empty file.
 fn open_file(file: File) -> Result<Database, Fault> {
     if file.metadata().map_err(Fault::Io)?.len() == 0 {
         return Err(damaged("it is empty"));
@@ -224,7 +223,7 @@ fn open_file(file: File) -> Result<Database, Fault> {
     Ok(builder().create_file(file)?)
 }
 
-/// Takes a ledger away from everybody else, whom the umask of an older start may have given it to. Only its owner can.
+/// Withdraws others' permissions for the file, which an older start may have granted by its umask. Only its owner can.
 fn hide(file: &File) -> Result<(), Fault> {
     let mode = file.metadata().map_err(Fault::Io)?.permissions().mode();
     if mode & 0o007 != 0 && file.set_permissions(Permissions::from_mode(mode & 0o770)).is_err() {
@@ -233,7 +232,7 @@ fn hide(file: &File) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a ledger's cells are only right for.
+/// The parameters on which a ledger's cells depend.
 fn parameters(role: Role, key_id: u64) -> [(&'static str, String); 4] {
     [
         ("format", FORMAT.to_owned()),
@@ -250,7 +249,7 @@ fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A ledger of the format before becomes one of this: a program that does not know limited clients must not count without them.
+/// Converts a ledger of the previous format: a program without limited clients must not count with it.
 fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
     if get_meta(txn, "format")?.is_some_and(|format| format == FORMAT_BEFORE.as_bytes()) {
         put_meta(txn, "format", FORMAT.as_bytes())?;
@@ -262,18 +261,18 @@ fn is_format_of_fleet(name: &str, found: &str) -> bool {
     name == "format" && found == FORMAT_OF_FLEET
 }
 
-/// Whether it ever had a fleet's steps.
+/// Whether the ledger ever had a fleet's steps.
 pub(crate) fn is_of_fleet(txn: &WriteTransaction) -> Result<bool, redb::Error> {
     let format = seal("meta", b"format", FORMAT_OF_FLEET.as_bytes());
     Ok(txn.open_table(META)?.get("format")?.is_some_and(|row| row.value() == format))
 }
 
-/// From here on it has a fleet's steps.
+/// Records that the ledger has a fleet's steps from now on.
 pub(crate) fn begin_fleet(txn: &WriteTransaction) -> Result<(), redb::Error> {
     put_meta(txn, "format", FORMAT_OF_FLEET.as_bytes())
 }
 
-/// Checks that a ledger is of these parameters; the key is the last of them.
+/// Checks the parameters of a ledger; the key is the last of them.
 pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
     renew_format(txn)?;
@@ -287,7 +286,7 @@ pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &Federat
     Ok(())
 }
 
-/// A row of `meta`, without its checksum.
+/// Reads a row of `meta`, without its checksum.
 pub(crate) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
     let meta = txn.open_table(META)?;
     let Some(row) = meta.get(name)? else { return Ok(None) };

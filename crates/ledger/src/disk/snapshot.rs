@@ -17,19 +17,19 @@ use redb::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-/// All cells at a checkpoint, and of what they are.
+/// All cells at a checkpoint, with their windows and clients.
 pub struct Snapshot {
     txn: ReadTransaction,
     vector: Vector,
-    /// Only to see whether it is open.
+    /// To check whether the file is open.
     db: Weak<Database>,
-    /// By number of row: where readings ended before it.
+    /// Where earlier readings ended, by number of the row.
     ends: Mutex<BTreeMap<u64, After>>,
     #[cfg(test)]
     read: std::sync::atomic::AtomicU64,
 }
 
-/// The row after which a reading goes on; the first without one.
+/// The row after which a reading continues; `None`: begin with the first.
 #[derive(Clone, Copy)]
 enum After {
     Local(Option<ChunkKey>),
@@ -38,7 +38,7 @@ enum After {
 }
 
 impl Snapshot {
-    /// The cells as of the last checkpoint.
+    /// Returns the cells as of the last checkpoint.
     pub(crate) fn of(db: &Arc<Database>) -> Result<Self, LedgerError> {
         let txn = db.begin_read().map_err(unavailable)?;
         let meta = txn.open_table(META).map_err(unavailable)?;
@@ -60,24 +60,23 @@ impl Snapshot {
         })
     }
 
-    /// Whether the file is still open: it is closed when its disk failed. Then only such rows can be read as are in memory by
-    /// chance.
+    /// Whether the file is still open: it is closed when its disk fails. Then only rows that happen to be in memory can be read.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.db.strong_count() > 0
     }
 
-    /// How far each origin is in it.
+    /// Returns the version of each origin in the snapshot.
     #[must_use]
     pub const fn vector(&self) -> &Vector {
         &self.vector
     }
 
-    /// The rows from number `from` on, `most` of them; fewer at the end only. Where a reading ended is noted, so that who goes on
-    /// there reads no row again.
+    /// Returns the rows from number `from` on, at most `most`; fewer only at the end. The end of each reading is noted, so that a reader
+    /// that continues there reads no row twice.
     ///
     /// # Errors
-    /// When the disk failed or a row is damaged.
+    /// If the disk failed or a row is damaged.
     pub fn rows(&self, from: u64, most: usize) -> Result<Vec<Row>, LedgerError> {
         let known = self.ends.lock().range(..=from).next_back().map(|(&number, after)| (number, *after));
         let (number, mut after) = known.unwrap_or((0, After::Local(None)));
@@ -104,10 +103,10 @@ impl Snapshot {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn count_rows(&self) -> Result<u64, LedgerError> {
         let len = |table: Option<ReadOnlyTable<ChunkKey, &'static [u8]>>| {
             table.map_or(Ok(0), |table| table.len().map_err(unavailable))
@@ -116,7 +115,7 @@ impl Snapshot {
         Ok(len(self.table(LOCAL.cells)?)? + len(self.table(MERGED.cells)?)? + layers)
     }
 
-    /// None when nothing was ever written to it.
+    /// Returns `None` if nothing was ever written to the table.
     fn table<K: redb::Key + 'static>(
         &self,
         table: TableDefinition<'static, K, &'static [u8]>,
@@ -128,7 +127,7 @@ impl Snapshot {
         }
     }
 
-    /// Some rows behind this one. The last of them, if there may be more.
+    /// Reads some rows after this one. Returns the last of them if there may be more.
     fn rows_of_clients(
         &self,
         last: Option<LayerKey>,
@@ -161,7 +160,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Some rows behind this one. The last of them, if there may be more.
+    /// Reads some rows after this one. Returns the last of them if there may be more.
     fn rows_of(
         &self,
         tables: &Cells,
@@ -182,7 +181,7 @@ impl Snapshot {
             }
             let (start, length, number, chunk) = key.value();
             let window = Window::from((start, length));
-            // All records of merged slices have the capacity of the first one; of others only that itself.
+            // The records of all merged slices have the capacity of the first one; the records of other slices have their own.
             let of: SliceKey = (start, length, if slices_name == LOCAL.names[0] { 0 } else { number });
             let record = slices.get(of).map_err(unavailable)?;
             let record =
@@ -200,7 +199,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Rows that were read or passed over, for tests.
+    /// Counts the rows that were read or skipped, for tests.
     fn count_read(&self) {
         #[cfg(test)]
         self.read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -215,7 +214,7 @@ mod tests {
     use bulkmark_types::{FederationKey, Signature};
     use std::sync::atomic::Ordering;
 
-    /// All rows of a snapshot, some at a time, are each read once; who goes on elsewhere reads what is between.
+    /// Reading a snapshot in portions reads each row once; a reader that continues elsewhere reads the rows in between.
     #[tokio::test]
     async fn a_row_is_read_once() {
         let directory = tempfile::tempdir().unwrap();

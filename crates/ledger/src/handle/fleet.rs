@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the members of a fleet ask of their ledger: a milter's, and an aggregator's, which is a holder's with a spool that nobody uses.
+//! Operations for the members of a fleet: milters, and aggregators, whose ledgers have a spool that is never used.
 
 use super::{Ledger, name};
 use crate::disk::chain::{self, OldStep};
@@ -22,31 +22,31 @@ pub struct FleetBatch {
     pub spool: u64,
     /// Its number there.
     pub number: u64,
-    /// What is appended.
+    /// Its encoded form.
     pub bytes: Vec<u8>,
 }
 
 impl Ledger {
-    /// Where the fleet's chain stands on disk.
+    /// Returns the position of the fleet's chain on disk.
     #[must_use]
     pub fn fleet(&self) -> FleetMark {
         *self.shared.fleet.lock()
     }
 
-    /// Applies the step with these bytes, which the log delivered from this place. Cells, marks, and what it settles of the own spool
-    /// change together. If the marks say that this ledger is an old copy, its spool gets another number.
+    /// Applies the step with these bytes, which the log delivered from this place. Cells, marks, and the batches of the own spool that
+    /// the step covers change together. If the marks show that this ledger is an old copy, its spool gets another number.
     ///
-    /// [`Applied::Known`] are steps that are in already, and those that lost the race for their place in the chain.
+    /// Returns [`Applied::Known`] for steps that are applied already, and for those that lost the race for their place in the chain.
     ///
     /// # Errors
-    /// When it is not on disk; the inner one when it is not applied.
+    /// If it is not on disk; the inner error if it is not applied.
     pub async fn apply_step(
         &self,
         bytes: Arc<[u8]>,
         place: u64,
         now: u64,
     ) -> Result<Result<Applied, StepRefusal>, LedgerError> {
-        // What was made here just now need not be read again.
+        // A step that was just drafted here need not be decoded.
         let drafted = self.shared.drafted.swap(None);
         let step = match drafted.filter(|drafted| drafted.0 == Chain::of(&bytes)) {
             Some(drafted) => Ok(drafted),
@@ -60,11 +60,11 @@ impl Ledger {
         self.ask_cache(move |cache| cache.apply_step(&step.1, bytes, place, now, new)).await
     }
 
-    /// The step that would follow, of as many of these batches, from the first on, as it has room for; they are in the order of their
-    /// places. None when there is nothing to tell. Nothing is changed: it counts when it comes back from the log.
+    /// Drafts the next step from the first of these batches, as many as fit; they are in the order of their places. Returns `None` if
+    /// there is nothing to publish. The state does not change: the step counts when the log delivers it.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub async fn draft_step(
         &self,
         batches: Vec<Batched>,
@@ -74,7 +74,7 @@ impl Ledger {
         let mut most = usize::MAX;
         loop {
             let (of, with) = (Arc::clone(&batches), Arc::clone(&terms));
-            let outline = self.look(move |state| draft(state.counts(), &of, &with, most, new)).await?;
+            let outline = self.query(move |state| draft(state.counts(), &of, &with, most, new)).await?;
             let outline = outline.map_err(|e| LedgerError::Unavailable(e.to_string()))?;
             let Some(outline) = outline else { return Ok(None) };
             let (step, drafted) = outline.finish();
@@ -82,21 +82,21 @@ impl Ledger {
                 self.shared.drafted.store(Some(Arc::new((Chain::of(&drafted.bytes), step))));
                 return Ok(Some(drafted));
             }
-            // It was longer than it looked, as reports that somebody made up may be.
+            // The step is longer than estimated, as made-up reports can cause.
             most = drafted.batches / 2;
         }
     }
 
-    /// The batches of this milter that are open and have a number above `after`, in their order, and then, with `begin`, new ones of
-    /// what waits; `most` of them. They are on disk. Batches are open until a step is applied that has them.
+    /// Returns this milter's open batches with numbers above `after`, in order, and then, with `begin`, new ones made from waiting
+    /// reports; at most `most` of them. They are on disk. A batch is open until a step that covers it is applied.
     ///
-    /// After each start, and each time that the log was away, nothing new is to be begun before a step is applied that covers the
-    /// batches that the log had then: else it would not be noticed in time that this ledger is an old copy.
+    /// After each start, and each time that the log was away, the caller must begin no new batch before it has applied a step that covers
+    /// the batches that the log had then: otherwise it would notice too late that this ledger is an old copy.
     ///
-    /// They ask for bulk to be told apart from the count `bulk_from` on, if that is not 0.
+    /// The batches request a list of bulk from the count `bulk_from` on, if that is not 0.
     ///
     /// # Errors
-    /// When it could not be written down.
+    /// If they could not be written.
     pub async fn outgoing(
         &self,
         after: u64,
@@ -113,39 +113,40 @@ impl Ledger {
         Ok(batch.collect())
     }
 
-    /// The kept steps behind this version, one after the other, about `limit` bytes of them; none when the first of them is not kept.
-    /// A log that came back without its end gets them again.
+    /// Returns the kept steps after this version, in order, about `limit` bytes of them; none if the first of them is not kept. They are
+    /// appended again to a log that was restored without its end.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn steps_since(&self, version: u64, limit: usize) -> Result<Vec<OldStep>, LedgerError> {
         Ok(chain::steps_since(&*self.disk()?, version, limit)?)
     }
 
-    /// The parts of a snapshot, each small enough for the log, made from what is on disk, beside the writer. It is of the last
-    /// checkpoint, which [`checkpoint`](Self::checkpoint) makes; none when that was before the first step.
+    /// Returns the parts of a snapshot, each small enough for the log, read from disk beside the writer. It shows the last checkpoint,
+    /// which [`checkpoint`](Self::checkpoint) makes; `None` if that was before the first step.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub fn fleet_snapshot(&self) -> Result<Option<FleetSnapshot>, LedgerError> {
         let (key_id, window) = self.shared.parameters;
         Ok(FleetSnapshot::new(&*self.disk()?, key_id, window)?)
     }
 
-    /// What comes of a snapshot for this ledger, which was opened with these settings.
+    /// Returns an assembly for a received snapshot; `settings` are those that this ledger was opened with.
     #[must_use]
     pub fn fleet_assembly(&self, settings: &Settings) -> FleetAssembly {
         let (key_id, window) = self.shared.parameters;
         FleetAssembly::new(settings).like(key_id, window)
     }
 
-    /// Takes a snapshot as it is, if its chain is ahead of what is known here; or, with `forked`, also if it is of another history
-    /// ([`StepRefusal::Fork`]), or of what both histories begin with: what the log has behind it is what counts. [`Applied::Known`]
-    /// where it is of no use: what is missing is not in it, and what the log has is to be passed over. The steps behind it are to be read from the first one on that the log keeps: the place that the snapshot names
-    /// may be of a log that was made anew since.
+    /// Adopts a snapshot unchanged if its chain is ahead of the one known here. With `forked`, adopts it also if it belongs to another
+    /// history ([`StepRefusal::Fork`]), or to the common beginning of both: then the log's steps after it decide. Returns
+    /// [`Applied::Known`] if the snapshot does not help: it lacks the missing steps, and the log's steps are to be skipped. The caller must
+    /// read the steps after it from the first one that the log keeps: the place in the snapshot may belong to a log that was created
+    /// again since.
     ///
     /// # Errors
-    /// When it is not on disk; the inner one when it cannot be used.
+    /// If it is not on disk; the inner error if it cannot be used.
     pub async fn adopt_fleet(
         &self,
         assembly: FleetAssembly,
@@ -166,10 +167,10 @@ impl Ledger {
         self.ask_cache(move |cache| cache.adopt_fleet(snapshot, forked, new)).await
     }
 
-    /// Writes all cells down.
+    /// Writes all cells to disk.
     ///
     /// # Errors
-    /// When the disk failed.
+    /// If the disk failed.
     pub async fn checkpoint(&self) -> Result<(), LedgerError> {
         self.ask(|state| state.counts_mut().unwritten.asked = true).await
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server's ledger is told of other servers.
+//! Operations for a server and its peers.
 
 use super::{Ledger, name};
 use crate::errors::LedgerError;
@@ -14,63 +14,63 @@ use bulkmark_filter::ParameterError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Why a server cannot go on: memory and file must be made to agree again.
-fn broken(server: &mut Server, error: &ParameterError) {
+/// Records why a server cannot continue: memory and file must be made to agree again.
+fn set_broken(server: &mut Server, error: &ParameterError) {
     server.counts.broken = Some(format!("a new origin could not begin: {error}"));
 }
 
 impl Ledger {
-    /// Whether a server still has to hear from peers since its start.
+    /// Whether a server still waits for the vectors of some peers since its start.
     #[must_use]
-    pub fn listens(&self) -> bool {
-        self.shared.listens.load(Ordering::Relaxed)
+    pub fn awaits_peers(&self) -> bool {
+        self.shared.awaits_peers.load(Ordering::Relaxed)
     }
 
-    /// A peer says how far it knows each origin. By that a server knows whether its file is an old copy, which others know more of.
+    /// Receives a peer's version vector, which shows whether this server's file is an old copy.
     ///
     /// # Errors
-    /// When what follows from it is not on disk.
-    pub async fn hear(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
+    /// If the consequences are not on disk.
+    pub async fn receive_vector(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
-            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| broken(server, &e));
+            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| set_broken(server, &e));
         };
         self.ask_server(work).await
     }
 
-    /// Waits for peers no longer. Returns those that said nothing since the start; none when nothing waits.
+    /// Stops waiting for peers. Returns those whose vector has not come since the start; `None` if the server was not waiting.
     ///
     /// # Errors
-    /// When that is not on disk.
-    pub async fn go_on(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
+    /// If that is not on disk.
+    pub async fn stop_waiting(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
             server.go_on(now, new).unwrap_or_else(|e| {
-                broken(server, &e);
+                set_broken(server, &e);
                 None
             })
         };
         self.ask_server(work).await
     }
 
-    /// From now on updates are kept for other servers, too.
+    /// Keeps updates for other servers, too, from now on.
     ///
     /// # Errors
-    /// When the ledger is not available.
+    /// If the ledger is not available.
     pub async fn keep_for_peers(&self) -> Result<(), LedgerError> {
         let keep = |state: &mut State| state.counts_mut().settings.federation.for_peers = true;
         self.ask(keep).await
     }
 
-    /// Passes over the beginnings of histories that count nowhere any more.
+    /// Skips the beginnings of histories that no longer count anywhere.
     ///
     /// # Errors
-    /// When that is not on disk.
-    pub async fn pass_over(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
+    /// If that is not on disk.
+    pub async fn skip_past(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
         self.ask_server(move |server| server.pass_over(&past, now)).await
     }
 
-    /// Applies updates one after another, in one commit, up to the first that cannot be applied. Whether any of them was new.
+    /// Applies updates one after another, in one commit, up to the first that cannot be applied. Returns whether any of them was new.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -90,12 +90,12 @@ impl Ledger {
         self.ask_server(work).await
     }
 
-    /// Whether a snapshot of what `theirs` says could be taken.
+    /// Checks whether a snapshot with the vector `theirs` could be adopted.
     ///
     /// # Errors
-    /// When the ledger is not available; the inner one says why not.
+    /// If the ledger is not available; the inner error is the reason for a refusal.
     pub async fn may_adopt(&self, theirs: Vector) -> Result<Result<(), Refusal>, LedgerError> {
-        self.look(move |state| match state {
+        self.query(move |state| match state {
             State::Server(server) => server.may_adopt(&theirs),
             State::Cache(_) | State::Site(_) => Ok(()),
         })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What whoever holds the handle relies on.
+//! Tests of the handle.
 
 use super::*;
 use crate::FILE_NAME;
@@ -27,7 +27,7 @@ async fn reports_are_counted_and_kept() {
     assert_eq!(crate::read(directory.path(), &settings, &key, &[signature], now).unwrap()[0].total(), 15);
 }
 
-/// Whoever asks for counts does not wait for the writer: here it is held up as by a slow disk.
+/// Reading counts does not wait for the writer, which is held up here as by a slow disk.
 #[tokio::test]
 async fn questions_do_not_wait_for_the_writer() {
     let directory = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ async fn questions_do_not_wait_for_the_writer() {
     ledger.report(report(signature, 3, now)).await.unwrap();
     let (go, wait) = std::sync::mpsc::channel();
     let (begun, begins) = oneshot::channel();
-    let held = ledger.look(move |_| {
+    let held = ledger.query(move |_| {
         begun.send(()).unwrap();
         wait.recv().unwrap();
     });
@@ -54,15 +54,15 @@ async fn questions_do_not_wait_for_the_writer() {
     held.unwrap();
 }
 
-/// Work that does not end shows while it lasts, and is gone with it.
+/// Endless work is shown while it lasts, and no longer.
 #[tokio::test]
-async fn tells_how_long_its_writer_is_busy() {
+async fn shows_how_long_its_writer_is_busy() {
     let directory = tempfile::tempdir().unwrap();
     let (settings, key) = (Settings::default(), FederationKey::public());
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
     let (go, wait) = std::sync::mpsc::channel();
     let (begun, begins) = oneshot::channel();
-    let held = ledger.look(move |_| {
+    let held = ledger.query(move |_| {
         begun.send(()).unwrap();
         wait.recv().unwrap();
     });
@@ -70,7 +70,7 @@ async fn tells_how_long_its_writer_is_busy() {
         begins.await.unwrap();
         let mut longest = Duration::ZERO;
         while longest < Duration::from_millis(5) {
-            assert!(ledger.busy_for() >= longest, "it began anew");
+            assert!(ledger.busy_for() >= longest, "it started over");
             assert!(!ledger.is_busy_with_disk(), "it is the processor's");
             longest = ledger.busy_for();
             tokio::task::yield_now().await;
@@ -86,7 +86,7 @@ async fn tells_how_long_its_writer_is_busy() {
     assert!(ledger.busy_for().is_zero(), "a closed one has no work");
 }
 
-/// A panic that the writer survives is no end: whoever waited is told that there is no answer now.
+/// A panic that the writer survives does not close the ledger: the caller gets the error that there is no answer now.
 #[tokio::test]
 async fn only_a_closed_ledger_is_closed() {
     let directory = tempfile::tempdir().unwrap();
@@ -95,35 +95,35 @@ async fn only_a_closed_ledger_is_closed() {
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
     assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Ok(vec![1]));
     let unavailable = || LedgerError::Unavailable(INTERNAL.to_owned());
-    assert_eq!(ledger.look(|_| panic!("as a fault would")).await, Err::<(), _>(unavailable()));
+    assert_eq!(ledger.query(|_| panic!("as a fault would")).await, Err::<(), _>(unavailable()));
     assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Err(unavailable()));
-    assert_eq!(ledger.count(signature, 1_800_000_000).await, Ok(1), "what is on disk can be read");
-    // The disk is well, so it is closed with what it has.
+    assert_eq!(ledger.count(signature, 1_800_000_000).await, Ok(1), "counts on disk can be read");
+    // The disk works, so the ledger closes without losing counts.
     let _ = ledger.close().await;
     assert_eq!(ledger.count(signature, 1_800_000_000).await, Err(LedgerError::Closed));
 }
 
-/// A milter whose upstream servers are all away counts nothing, so it makes no checkpoints. What it refused for the moment
-/// is forgotten in time all the same.
+/// A milter whose upstream servers are all away counts nothing, so it writes no checkpoints. It still forgets refused messages in
+/// time.
 #[tokio::test]
-async fn a_milter_without_servers_forgets_what_it_refused() {
+async fn a_milter_without_servers_forgets_refused_messages() {
     let directory = tempfile::tempdir().unwrap();
     let (settings, key) = (Settings::default(), FederationKey::public());
     let (now, later) = (1_800_000_000, 1_800_010_000);
     let open = || Ledger::open(directory.path(), Role::Cache, &settings, &key).unwrap();
     let ledger = open();
     let old = (0..5u8).map(|n| RetryKey::new(&[&[n]])).collect();
-    ledger.refused(old, now).await.unwrap();
+    ledger.record_refused(old, now).await.unwrap();
     assert!(ledger.remembers_refused());
     ledger.report(report(Signature::from_bytes([9; 16]), 1, later)).await.unwrap();
     assert!(!ledger.remembers_refused());
     ledger.close().await.unwrap();
     let ledger = open();
     assert!(!ledger.remembers_refused(), "they are gone from the disk");
-    // Those that are refused now do not stand in the way of others that are to go.
-    ledger.refused(vec![RetryKey::new(&[b"new"])], later).await.unwrap();
-    ledger.refused(vec![RetryKey::new(&[b"newer"])], later + 3601).await.unwrap();
-    assert_eq!(ledger.look(|state| state.retries().unwrap().remembered()).await, Ok(1));
+    // Messages refused now do not prevent that others expire.
+    ledger.record_refused(vec![RetryKey::new(&[b"new"])], later).await.unwrap();
+    ledger.record_refused(vec![RetryKey::new(&[b"newer"])], later + 3601).await.unwrap();
+    assert_eq!(ledger.query(|state| state.retries().unwrap().remembered()).await, Ok(1));
 }
 
 /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
@@ -154,7 +154,7 @@ async fn slices_and_large_counts_survive_restarts() {
     }
 }
 
-/// Windows of another length that begin at the same time are generations of their own.
+/// Windows of another length that begin at the same time are separate generations.
 #[tokio::test]
 async fn another_window_length_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -170,32 +170,32 @@ async fn another_window_length_loses_nothing() {
     }
 }
 
-/// Who was borne out stays trusted, and what was judged is not judged again, however often the daemon is started anew.
+/// A reporter whom others confirmed stays trusted, and a settled case is not settled again, however often the daemon restarts.
 #[tokio::test]
-async fn whom_to_believe_is_kept() {
+async fn trust_in_reporters_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (settings, key) = (Settings::default(), FederationKey::public());
     let [of, other] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
     let (now, later) = (1_800_000_000, 1_800_000_000 + 2 * 86_400);
-    let word = |who: u8, of, now| Saying {
-        // The last two bits say that it is a user.
-        reporter: ReporterId::from_bytes([4 * who + 1; 16]),
+    let user_report = |number: u8, of, now| Saying {
+        // The last two bits mark a user.
+        reporter: ReporterId::from_bytes([4 * number + 1; 16]),
         nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
         weighing: Weighing { thousandths: 1000, ..Weighing::default() },
         now,
         ..Saying::default()
     };
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
-    for who in 0..12 {
-        assert_eq!(ledger.say(word(who, of, now)).await.unwrap().units, 2);
+    for number in 0..12 {
+        assert_eq!(ledger.submit(user_report(number, of, now)).await.unwrap().units, 2);
     }
-    // A trap, since users without history do not bear each other out.
-    ledger.say(Saying { trap: Some(1), ..word(60, of, now) }).await.unwrap();
+    // A trap, since users without history do not confirm each other.
+    ledger.submit(Saying { trap: Some(1), ..user_report(60, of, now) }).await.unwrap();
     ledger.report(report(of, 100, now + 20)).await.unwrap();
     ledger.close().await.unwrap();
     for round in 0..3 {
         let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
-        assert_eq!(ledger.say(word(round, other, later)).await.unwrap().units, 5, "round {round}");
+        assert_eq!(ledger.submit(user_report(round, other, later)).await.unwrap().units, 5, "round {round}");
         let asked = Asked { since: 0, reporter: None, now: later };
         let overview = ledger.overview(asked).await.unwrap();
         let trusted = overview.reporters.iter().filter(|by| by.weight > 0.6).count();
@@ -206,16 +206,16 @@ async fn whom_to_believe_is_kept() {
     }
 }
 
-/// User reports is on disk when it is answered, however relaxed all else is; and so is that it was taken back.
+/// A user report is on disk when it is answered, even under relaxed durability; and so is its withdrawal.
 #[tokio::test]
-async fn a_word_is_on_disk_when_it_is_answered() {
+async fn a_user_report_is_on_disk_when_it_is_answered() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let hour = Duration::from_secs(3600);
     let settings = Settings { durability: Durability::Relaxed, commit_interval: hour, ..Settings::default() };
     let (key, now) = (FederationKey::public(), 1_800_000_000);
     let [of, mail] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
     let wanted = [mail, nomination(&key, of), revocation(nomination(&key, of))];
-    // As it is found after a crash.
+    // The file as after a crash.
     let on_disk = || {
         let [from, to] = [&directory, &copy].map(|at| at.path().join(FILE_NAME));
         std::fs::copy(from, to).unwrap();
@@ -226,14 +226,14 @@ async fn a_word_is_on_disk_when_it_is_answered() {
     ledger.report(report(mail, 3, now)).await.unwrap();
     assert_eq!(on_disk(), [0, 0, 0], "mail is answered before");
     let reporter = ReporterId::from_bytes([1; 16]);
-    let said = Saying {
+    let submission = Saying {
         reporter,
         nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
         weighing: Weighing { thousandths: 1000, ..Weighing::default() },
         now,
         ..Saying::default()
     };
-    assert_eq!(ledger.say(said.clone()).await.unwrap().counted, 1);
+    assert_eq!(ledger.submit(submission.clone()).await.unwrap().counted, 1);
     assert_eq!(on_disk(), [3, 2, 0]);
     ledger.report(report(mail, 1, now)).await.unwrap();
     assert_eq!(ledger.forget(reporter, now).await, Ok(TakenBack { signatures: 1, left: 0 }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter's ledger is told of user reports.
+//! User reports in a milter's ledger.
 
 use super::Ledger;
 use crate::errors::LedgerError;
@@ -12,27 +12,27 @@ use bulkmark_types::{ReporterId, Signature};
 use std::sync::atomic::Ordering;
 
 impl Ledger {
-    /// Counts what somebody says of a message, once for each signature. The answer comes when it is on disk.
+    /// Counts a user report about a message, once for each signature. The answer comes when the report is on disk.
     ///
     /// # Errors
-    /// When it is not; then nothing was counted, and it can be said again.
-    pub async fn say(&self, saying: Saying) -> Result<Said, LedgerError> {
+    /// If it is not on disk; then nothing was counted, and it can be submitted again.
+    pub async fn submit(&self, saying: Saying) -> Result<Said, LedgerError> {
         self.ask_role(move |state: &mut State| state.say(&saying)).await
     }
 
-    /// From now on, and until somebody speaks by others, these rules hold for who is trusted how much.
+    /// Sets the rules for the trust in reporters, until the next call.
     ///
     /// # Errors
-    /// When there are no counts.
-    pub async fn weigh_by(&self, weighing: Weighing) -> Result<(), LedgerError> {
+    /// If there are no counts.
+    pub async fn set_weighing(&self, weighing: Weighing) -> Result<(), LedgerError> {
         self.ask(move |state: &mut State| state.counts_mut().trust.weighing = weighing).await
     }
 
-    /// Takes back all that a reporter said, whatever of, which is a newcomer again then. Returns of how many signatures it
-    /// was taken back, and of how many it is left, and leaves with its window.
+    /// Withdraws all reports of one reporter, who becomes a newcomer again. Returns the number of signatures whose report was withdrawn,
+    /// and of those whose report stays until its window ends.
     ///
     /// # Errors
-    /// When it is not on disk; then some of it may be taken back, and the rest can be.
+    /// If that is not on disk; then some reports may be withdrawn, and a new call withdraws the rest.
     pub async fn forget(&self, reporter: ReporterId, now: u64) -> Result<TakenBack, LedgerError> {
         let (mut all, mut from) = (TakenBack::default(), None);
         loop {
@@ -46,56 +46,56 @@ impl Ledger {
         }
     }
 
-    /// The administrator vouches for a reporter, which is trusted in full from now on, until others contradict it. False if as many are
-    /// known as there is place for.
+    /// Records that the administrator vouches for a reporter, who is fully trusted until others contradict. Returns false if the table
+    /// of reporters is full.
     ///
     /// # Errors
-    /// When it is not on disk.
+    /// If it is not on disk.
     pub async fn vouch(&self, reporter: ReporterId, now: u64) -> Result<bool, LedgerError> {
         self.ask_role(move |state: &mut State| state.vouch(reporter, now)).await
     }
 
-    /// What was said here, by mailing, and who is trusted how much.
+    /// Returns the user reports made here, by mailing, and the trust in each reporter.
     ///
     /// # Errors
-    /// When there are no counts.
+    /// If there are no counts.
     pub async fn overview(&self, asked: Asked) -> Result<Overview, LedgerError> {
-        let gathered = self.look(move |state: &State| state.gather(asked.now)).await?;
-        let sorted = aside(move || gathered.sort(&asked)).await?;
-        self.look(move |state: &State| state.overview(&sorted, &asked)).await
+        let gathered = self.query(move |state: &State| state.gather(asked.now)).await?;
+        let sorted = off_thread(move || gathered.sort(&asked)).await?;
+        self.query(move |state: &State| state.overview(&sorted, &asked)).await
     }
 
-    /// The reporter whose hash begins so.
+    /// Returns the reporter whose hash has this prefix.
     ///
     /// # Errors
-    /// When there are no counts. [`Unclear`] where none or several are meant.
+    /// If there are no counts. [`Unclear`] if no reporter or several match.
     pub async fn reporter_of(&self, prefix: String) -> Result<Result<ReporterId, Unclear>, LedgerError> {
-        let speakers = self.look(State::speakers).await?;
-        aside(move || only(speakers, "reporter", &prefix)).await
+        let reporters = self.query(State::speakers).await?;
+        off_thread(move || only(reporters, "reporter", &prefix)).await
     }
 
-    /// Who spoke of the mailing whose name begins so.
+    /// Returns the user reports about the mailing whose name has this prefix.
     ///
     /// # Errors
     /// As [`Self::reporter_of`].
-    pub async fn spoken_of(
+    pub async fn mailing_reports(
         &self,
         prefix: String,
         now: u64,
     ) -> Result<Result<SpokenOf, Unclear>, LedgerError> {
-        let mailings = self.look(State::mailings).await?;
-        let mailing = match aside(move || only(mailings, "mailing", &prefix)).await? {
+        let mailings = self.query(State::mailings).await?;
+        let mailing = match off_thread(move || only(mailings, "mailing", &prefix)).await? {
             Ok(mailing) => mailing,
             Err(unclear) => return Ok(Err(unclear)),
         };
-        self.look(move |state: &State| Ok(state.spoken_of(mailing, now))).await
+        self.query(move |state: &State| Ok(state.spoken_of(mailing, now))).await
     }
 
-    /// User reports by these tagged signatures, at the time `now`, where the word of others' users weighs so many thousandths of
-    /// that of one's own.
+    /// Returns the weighted user reports for these tagged signatures at the time `now`. A report by users of other sites weighs this many
+    /// `thousandths` of a local one.
     ///
     /// # Errors
-    /// When there are no counts.
+    /// If there are no counts.
     pub async fn weighed(
         &self,
         signatures: Vec<Signature>,
@@ -107,14 +107,14 @@ impl Ledger {
         self.read(weighed).await
     }
 
-    /// Whether people said anything, of whatever message, that may still count. If not, nobody need be asked.
+    /// Whether any user report may still count. If not, no message needs a lookup.
     #[must_use]
     pub fn has_user_reports(&self) -> bool {
         self.shared.has_user_reports.load(Ordering::Relaxed)
     }
 }
 
-/// Does what needs much time and no ledger: mail is counted meanwhile.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LedgerError> {
+/// Runs slow work that needs no ledger on another thread, while mail is counted.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LedgerError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| LedgerError::Closed)
 }

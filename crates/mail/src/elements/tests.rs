@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which tags close which elements, and whose text is seen.
+//! Which tags close which elements, and which text is visible.
 
 use super::*;
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
 use proptest::prelude::*;
 
-/// What is open, found by looking at one element after the other.
+/// The open elements, searched one after the other.
 #[derive(Default)]
 struct OneByOne(Vec<LocalName>);
 
 impl OneByOne {
     fn open(&mut self, name: &LocalName) {
         let paragraph = local_name!("p");
-        let closed = [(closes_its_like(name), name), (closes_paragraph(name), &paragraph)];
+        let closed = [(closes_same_name(name), name), (closes_paragraph(name), &paragraph)];
         for (_, name) in closed.into_iter().filter(|(closes, _)| *closes) {
-            let found = self.0.iter().rposition(|open| open == name || holds_its_own(open));
+            let found = self.0.iter().rposition(|open| open == name || may_nest(open));
             found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
         }
         if self.0.len() < MAX_OPEN {
@@ -31,7 +31,7 @@ impl OneByOne {
 proptest! {
     /// Up to the bound, and beyond it.
     #[test]
-    fn tags_close_what_a_search_would_find(
+    fn tags_close_the_elements_that_a_search_would_find(
         closing in 0..8u8,
         tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
     ) {
@@ -219,7 +219,7 @@ fn answered_messages_are_quoted() {
     assert_eq!(shown("yes<blockquote type=cite>no<blockquote>no</blockquote></blockquote>yes"), "yesyes");
     assert_eq!(shown("yes<div class=\"gmail_quote x\">no</div><blockquote>yes</blockquote>"), "yesyes");
     assert_eq!(shown("yes<div class=protonmail_quote>no</div>"), "yes");
-    // A line that ends with a colon announces it.
+    // A line that ends with a colon announces the quote.
     assert_eq!(shown("Ana wrote:<br> <blockquote>no</blockquote>yes"), "Ana wrote: yes");
     assert_eq!(shown("Ana wrote:<p>yes<blockquote>yes</blockquote>"), "Ana wrote:yesyes");
 }

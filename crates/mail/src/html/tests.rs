@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is read of pages.
+//! The pieces of pages.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn seen(html: &str) -> String {
 }
 
 #[test]
-fn what_a_reader_sees() {
+fn visible_text() {
     assert_eq!(seen("<p>one<!-- no --> <b>t</b>wo &amp; &eacute;</p>"), "one two & é");
     assert_eq!(seen("<title>no</title><style>p{}</style><script>if (a<b) {}</script>yes"), "yes");
     assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
@@ -29,7 +29,7 @@ fn what_a_reader_sees() {
     assert_eq!(seen("<script>never closed"), "");
 }
 
-/// Pieces of HTML that are ordinary, and such that are not.
+/// Pieces of HTML, ordinary and not.
 const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
     &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
     wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
@@ -38,20 +38,20 @@ const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a
     <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
 
 proptest! {
-    /// Whether HTML is found to be ordinary or not, the same is seen.
+    /// The fast lexer and the tokenizer give the same pieces.
     #[test]
-    fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
+    fn the_lexer_agrees_with_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
         let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
         let long = "a=b ".repeat(1030);
         let html: String = soup.iter().map(|&n| &*pieces[n % pieces.len()]).map(|s| if s == "LONG" { &long } else { s }).collect();
         let sheet = Sheet::default();
         let read = |whole: bool| {
             let (mut seen, elements) = (String::new(), RefCell::new(Elements::new(&sheet)));
-            let mut see = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
+            let mut emit = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
             let stopped = if whole {
-                read_on(&html, 0, Sink::new(&[], &elements, &mut see))
+                read_on(&html, 0, Sink::new(&[], &elements, &mut emit))
             } else {
-                tokenize(&html, &[], &elements, &mut see)
+                tokenize(&html, &[], &elements, &mut emit)
             };
             seen + &format!("{stopped:?}")
         };
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_never_closed_is_read_after_all() {
+fn unclosed_elements_are_read() {
     let page = "<p>An offer <a href=u:x>for you</a></p><div style='display:none'>no</div>";
     let text = "{An offer }{[u:x]}{for you}";
     assert_eq!(seen(&format!("<title>{page}")), text);
@@ -69,7 +69,7 @@ fn what_is_never_closed_is_read_after_all() {
     // Each by another one.
     assert_eq!(seen(&format!("<title><style>a<script>{page}")), text);
     assert_eq!(seen(&format!("<title>{}{page}", "<style></style>".repeat(3))), text);
-    // What is closed is not read, and an end without a text is no loss.
+    // Closed elements are not read, and an end without text is no loss.
     assert_eq!(seen(&format!("<title>{page}</title>")), "");
     assert_eq!(
         seen("<p>A letter of some words, and more of them.</p><style>p{}"),
@@ -77,7 +77,7 @@ fn what_is_never_closed_is_read_after_all() {
     );
 }
 
-/// A tag without bounds is not tokenised to its end, which would take minutes; a long comment hides nothing else.
+/// An unbounded tag is not tokenised to its end, which would take minutes; a long comment hides nothing else.
 #[test]
 fn endless_tags_and_long_comments() {
     let attributes = "a1 b2=c ".repeat(300_000);
@@ -96,7 +96,7 @@ fn endless_tags_and_long_comments() {
 }
 
 #[test]
-fn what_attributes_say_is_read() {
+fn text_in_attributes_is_read() {
     for (html, expected) in [
         ("<input value='Buy now'><input type=hidden value=no><input type=Submit value=Go>", "Buy nowGo"),
         ("<input placeholder='your name'><input type=password value=no>", "your name"),
@@ -104,7 +104,7 @@ fn what_attributes_say_is_read() {
             "<img src='http://a.example/x' alt='Our winter sale ends on Sunday'>",
             "[http://a.example/x]{http://a.example/x (None, None)}Our winter sale ends on Sunday",
         ),
-        // Beside a text it is only that.
+        // Beside text, the alternative text is not shown.
         (
             "<img src='//a.example/x' alt='Our winter sale ends on Sunday'>A letter of many words that is longer than it",
             "[//a.example/x]{//a.example/x (None, None)}A letter of many words that is longer than it",
@@ -143,13 +143,13 @@ fn text_of_style_sheets_is_read() {
         assert_eq!(page(css, "<p>x</p>"), "x", "{css}");
     }
     assert_eq!(page("p::before{content:'a'}", "<div style='display:none'><p>x</p></div>"), "(ax)");
-    // Not as often as there are elements.
+    // The text is bounded, however many elements there are.
     let much = page(&format!("b:before{{content:'{}'}}", "x".repeat(2000)), &"<b>".repeat(100_000));
     assert!(much.len() <= 32 << 10, "{}", much.len());
 }
 
 #[test]
-fn text_that_is_turned_around_is_read_as_it_is_seen() {
+fn reversed_text_is_read_in_visual_order() {
     for html in [
         "one <bdo dir=rtl>owt</bdo>",
         "one <span style='unicode-bidi:bidi-override;direction:rtl'>owt</span>",
@@ -183,7 +183,7 @@ fn elements_and_their_links() {
     assert_eq!(seen("<A class=x HREF=' u '>a</A><br>"), "<a u></a><br ->");
     assert_eq!(seen("<form action=v><link href=w>"), r#"<form v><link ->"#);
     assert_eq!(seen("<p hidden><a href=u>"), r#"<p -><a ->"#);
-    // What the reader of a swallowed page sees has elements, too.
+    // The visible part of swallowed text has elements, too.
     let page = "<a href=u>some words and some more of them</a>";
     assert_eq!(seen(&format!("<title>{page}")), "<title -><a u></a>");
 }

@@ -4,7 +4,7 @@
 use cssparser::{Parser, Token};
 use html5ever::LocalName;
 
-/// What the value of an attribute must be.
+/// The test of an attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Test {
     There,
@@ -16,7 +16,7 @@ enum Test {
     Part,
 }
 
-/// What an attribute must be.
+/// A test of one attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) name: LocalName,
@@ -26,12 +26,12 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
-    /// One that must be there.
+    /// Tests that the attribute exists.
     pub(super) fn named(name: &str) -> Self {
         Self { name: LocalName::from(name), test: Test::There, value: String::new(), any_case: false }
     }
 
-    /// Reads what stands between brackets.
+    /// Reads the text between brackets.
     pub(super) fn read(input: &mut Parser<'_>) -> Option<Self> {
         let Ok(Token::Ident(name)) = input.next() else { return None };
         let name = LocalName::from(name.to_ascii_lowercase());
@@ -53,7 +53,7 @@ impl Attribute {
             Ok(Token::Ident(flag)) if flag.eq_ignore_ascii_case("i") => true,
             Ok(Token::Ident(flag)) if flag.eq_ignore_ascii_case("s") => false,
             Ok(_) => return None,
-            // The values of these are alike in any case (HTML standard, 4.16.2).
+            // Values of these are case-insensitive (HTML standard, 4.16.2).
             Err(_) => {
                 matches!(&*name, "type" | "align" | "dir" | "lang" | "rel" | "color" | "bgcolor" | "method")
             }
@@ -62,7 +62,7 @@ impl Attribute {
         input.is_exhausted().then_some(Self { name, test, value, any_case })
     }
 
-    /// Whether it fits the value of its attribute. Linear in both.
+    /// Whether this value passes the test. Linear in both.
     pub(super) fn fits(&self, value: &str) -> bool {
         let lower;
         let value = if self.any_case {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which of several declarations for one element counts.
+//! Decides which of several declarations for one element counts.
 
 use super::colour::Colour;
 use super::length::{PLAIN, TINY};
 
-/// What a declaration is about. Some properties are about two of them.
+/// The effect of a declaration. Some properties have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// It is not displayed.
+    /// The element is not displayed.
     NotDisplayed,
-    /// It changes while it is looked at.
+    /// The element is animated.
     Moves,
-    /// It is a box of its own, to which sizes apply.
+    /// The element is a block, so that sizes apply.
     Block,
     Float,
     Invisible,
@@ -21,16 +21,16 @@ pub(super) enum Slot {
     Width,
     MaxWidth,
     LineHeight,
-    /// The boxes in it are laid out by numbers and directions; these may be the other way round.
+    /// Inner boxes are laid out by numbers and directions, which may be reversed.
     LaysOut,
     Reversed,
     /// Its number among such boxes.
     Order,
-    /// What does not fit into its box is cut off.
+    /// Overflowing content is cut off.
     Clips,
-    /// It may be moved from its place.
+    /// The element may be moved from its place.
     Moved,
-    /// It is taken out of its place.
+    /// The element is taken out of the flow.
     OutOfFlow,
     Left,
     Right,
@@ -52,58 +52,58 @@ pub(super) enum Slot {
     Filter,
     Mask,
     ContentHidden,
-    /// It stands behind what it stands in.
+    /// The element stands behind its outer element.
     Behind,
-    /// What is in it stands before it, whatever it says.
+    /// The element is a layer: its content stands in front of it, with any level.
     Layer,
     RightToLeft,
-    /// Letters stand in the order of `direction`, whatever they are.
+    /// Letters follow `direction`, regardless of script.
     Override,
     FontSize,
     LetterSpacing,
     Colour,
-    /// What letters are drawn with instead of their colour.
+    /// The fill of letters, which replaces their colour.
     Fill,
-    /// No shadow shows letters that are not drawn, nor an outline.
+    /// Neither a shadow nor an outline makes undrawn letters visible.
     Shadow,
     Stroke,
-    /// Letters are cut out of what is behind them.
+    /// The background shows only through the letters.
     ClipsToText,
     Background,
     Picture,
 }
 
-/// What a declaration says.
+/// The value of a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Whether it does its part in hiding the text.
+    /// Whether it contributes to hiding the text.
     Hides(bool),
     Colour(Colour),
     Transparent,
-    /// A colour that cannot be told, a picture.
+    /// An unknown colour, or a picture.
     Unknown,
-    /// As it is around the element.
+    /// The value of the outer element.
     Inherit,
-    /// Letters of this size, in 64ths of a pixel, or of so many times the size around them, in 64ths.
+    /// The size of letters in 64ths of a pixel, or in 64ths of the outer size.
     Size(u32),
     Times(u32),
     /// The number of a box.
     Number(i16),
 }
 
-/// One of two declarations counts: the important one, then the element's own, then the more specific one, then the later
-/// one (CSS Cascading and Inheritance, 6.1).
+/// The precedence of a declaration: important ones first, then the element's own, then the more specific one, then the later one (CSS
+/// Cascading and Inheritance, 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     pub(super) is_important: bool,
     pub(super) origin: Origin,
-    /// Ids, classes and types in the selector, eight bits each but for the ids.
+    /// Ids, classes and types in the selector; eight bits for classes and types each.
     pub(super) specificity: u32,
     /// The number of the rule.
     pub(super) order: u32,
 }
 
-/// Where a declaration stands, weakest first.
+/// The place of a declaration, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// An attribute such as `bgcolor`.
@@ -123,7 +123,7 @@ impl Rank {
     }
 }
 
-/// What a declaration says that may not apply: it hides nothing, but may show what another one hides.
+/// The effect of a declaration that may not apply: it hides nothing, but may show text that another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
         (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
@@ -131,7 +131,7 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (Slot::FontSize, Value::Size(TINY..)) => Some(value),
         (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
         (Slot::FontSize, _) => None,
-        // These show what others hide.
+        // These show text that others hide.
         (Slot::ClipsToText | Slot::Layer | Slot::Moves, Value::Hides(true)) => Some(value),
         (Slot::ClipsToText | Slot::Layer | Slot::Moves, _) | (_, Value::Hides(true)) => None,
         _ => Some(Value::Hides(false)),
@@ -144,18 +144,18 @@ pub(super) type Found = (Slot, Rank, Value);
 /// The declarations that count for one element.
 #[derive(Debug, Default)]
 pub(crate) struct Cascade {
-    /// A bit for each slot that something is said of, and for each that does its part in hiding the text.
-    said: u64,
+    /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
+    declared: u64,
     hides: u64,
     found: Vec<(Slot, Rank, Value)>,
 }
 
 impl Cascade {
-    /// Adds a declaration, which counts unless a higher one is there.
+    /// Adds a declaration, which counts unless a higher one exists.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
         let bit = 1 << slot as u32;
-        if self.said & bit == 0 {
-            self.said |= bit;
+        if self.declared & bit == 0 {
+            self.declared |= bit;
             self.found.push((slot, rank, value));
         } else if let Some(there) = self.found.iter_mut().find(|there| there.0 == slot) {
             if there.1 > rank {
@@ -166,20 +166,20 @@ impl Cascade {
         self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
     }
 
-    /// Forgets all of them, and keeps the memory.
+    /// Removes all declarations, keeping the memory.
     pub(super) fn clear(&mut self) {
-        (self.said, self.hides) = (0, 0);
+        (self.declared, self.hides) = (0, 0);
         self.found.clear();
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
-        if self.said & (1 << slot as u32) == 0 {
+        if self.declared & (1 << slot as u32) == 0 {
             return None;
         }
         self.found.iter().find(|there| there.0 == slot).map(|&(_, _, value)| value)
     }
 
-    /// Whether something does its part in hiding the text.
+    /// Whether this slot contributes to hiding the text.
     pub(super) const fn hides(&self, slot: Slot) -> bool {
         self.hides & (1 << slot as u32) != 0
     }

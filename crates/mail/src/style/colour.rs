@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Colours, as far as they hide text.
+//! Colours, as far as they can hide text.
 
 use super::length::{arguments, functions, number, words};
 use cssparser::color::{parse_hash_color, parse_named_color};
@@ -7,13 +7,13 @@ use cssparser::color::{parse_hash_color, parse_named_color};
 /// A colour's red, green and blue.
 pub(crate) type Colour = [u8; 3];
 
-/// The page, where nothing says otherwise.
+/// The default colour of the page.
 pub(crate) const PAGE: Colour = [255; 3];
 
-/// A share of opacity below which nobody sees a colour.
+/// Opacity below which a colour is invisible.
 pub(super) const FAINT: f32 = 0.05;
 
-/// What is written where a colour stands.
+/// The paint that a colour value describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Opaque(Colour),
@@ -31,18 +31,18 @@ pub(super) fn paint(text: &str) -> Option<Paint> {
     }
     match &*lower {
         "transparent" => Some(Paint::Transparent),
-        // The system's names of a light page.
+        // System colours of a light page.
         "canvas" | "window" | "field" | "-moz-default-background-color" => Some(Paint::Opaque(PAGE)),
         "canvastext" | "windowtext" | "fieldtext" => Some(Paint::Opaque([0; 3])),
         name => match parse_named_color(name) {
             Ok((red, green, blue)) => Some(Paint::Opaque([red, green, blue])),
-            // Old HTML leaves the mark out.
+            // Old HTML omits the mark.
             Err(()) => of_digits(name).filter(|_| name.len() == 6),
         },
     }
 }
 
-/// Three or six digits, and one or two more for how opaque it is.
+/// Three or six digits, and one or two more for opacity.
 fn of_digits(digits: &str) -> Option<Paint> {
     let (red, green, blue, alpha) = parse_hash_color(digits.as_bytes()).ok()?;
     Some(if alpha < FAINT { Paint::Transparent } else { Paint::Opaque([red, green, blue]) })
@@ -52,7 +52,7 @@ fn of_function(name: &str, list: &str) -> Option<Paint> {
     if name == "light-dark" {
         return arguments(list).next().and_then(paint);
     }
-    // The space stands first in `color()`.
+    // In `color()`, the colour space comes first.
     let list = if name == "color" { list.trim_start().split_once(' ')?.1 } else { list };
     let mut numbers = list.split([',', ' ', '/', '\t', '\n', '\r']).filter(|n| !n.is_empty());
     let mut next = || numbers.next();
@@ -60,7 +60,7 @@ fn of_function(name: &str, list: &str) -> Option<Paint> {
     if next().and_then(number).is_some_and(|alpha| alpha < FAINT) {
         return Some(Paint::Transparent);
     }
-    // A channel as a share of its whole.
+    // A channel as a share of its maximum.
     let share = |text: &str, whole: f32| {
         if text == "none" {
             return Some(0.0);
@@ -84,8 +84,8 @@ fn of_function(name: &str, list: &str) -> Option<Paint> {
     Some(Paint::Opaque(colour.map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8)))
 }
 
-/// A light, or grey, colour of a space of lightness and two axes, or chroma and hue; others are not told. Black and white are so whatever
-/// the rest says.
+/// A white, black or grey colour in a space of lightness and two axes, or of chroma and hue; `None` for other colours. Extreme lightness is
+/// white or black in any hue.
 fn grey(light: f32, second: &str, third: &str, little: f32, is_polar: bool) -> Option<[f32; 3]> {
     let is_small = |text: &str| number(text).is_some_and(|n| n.abs() <= little);
     let is_grey = is_small(second) && (is_polar || is_small(third));
@@ -109,13 +109,13 @@ fn of_hue(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
     })
 }
 
-/// The one colour that all stops of the first gradient in a value have.
+/// The common colour of all stops of the first gradient in a value.
 pub(super) fn of_gradient(value: &str) -> Option<Paint> {
     let lower = value.to_ascii_lowercase();
     let (_, list) = functions(&lower).find(|(name, _)| name.ends_with("-gradient"))?;
     let mut all = None;
     for (at, stop) in arguments(list).enumerate() {
-        // A stop has its place behind the colour, or two.
+        // One or two positions may follow the colour of a stop.
         let colour = words(stop).next().and_then(paint);
         if at == 0 && colour.is_none() {
             // The direction.
@@ -133,9 +133,9 @@ pub(super) fn of_gradient(value: &str) -> Option<Paint> {
     all
 }
 
-/// Two colours that a reader does not tell apart.
+/// Whether a reader cannot distinguish two colours.
 pub(crate) fn alike(a: Colour, b: Colour) -> bool {
-    // A step of 24 of 255 in one channel is a contrast of 1.2 at most, where 4.5 is asked of text (WCAG 1.4.3).
+    // A step of 24 of 255 in one channel is a contrast of 1.2 at most; WCAG 1.4.3 requires 4.5 for text.
     a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 24)
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Selectors: compounds, each of which asks something of one element, and how these elements stand to one another.
+//! Selectors: compounds, each a test of one element, and the combinators between them.
 
 use super::attribute::Attribute;
 use super::tree::Needs;
 use html5ever::LocalName;
 
-/// Classes in one compound that are told apart, and all else that it asks for.
+/// Classes of one compound that are read, and its other conditions.
 pub(super) const MAX_CLASSES: usize = 4;
 pub(super) const MAX_OTHERS: usize = 8;
 
 /// Compounds of one selector.
 pub(super) const MAX_OUTER: usize = 12;
 
-/// What an element must be.
+/// The conditions of a compound on one element.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Compound {
     pub(super) kind: Option<LocalName>,
@@ -21,11 +21,11 @@ pub(super) struct Compound {
     pub(super) others: Vec<Simple>,
 }
 
-/// What an element must be besides.
+/// A condition other than type, id and class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Simple {
     Attribute(Attribute),
-    /// Its number is `a * n + b` for some `n`, counted among all in one element or among some of them.
+    /// Its number is `a * n + b` for some `n`, counted among all children of its parent or some of them.
     Nth {
         a: i32,
         b: i32,
@@ -34,28 +34,28 @@ pub(super) enum Simple {
     },
     Not(Vec<Selector>),
     Any(Vec<Selector>),
-    /// Something in it or behind it is such.
+    /// An element inside it or behind it matches.
     Has(Vec<Selector>),
-    /// Neither text nor elements are in it.
+    /// It has neither text nor elements.
     Empty,
     /// The outermost element.
     Root,
-    /// Something that no element is while a message is read: under the mouse, visited.
+    /// Never true while a message is read: under the mouse, visited.
     Never,
-    /// Something that is not known here.
+    /// Unknown here.
     Unknown,
 }
 
-/// Among which elements one is counted.
+/// The elements among which one is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Among {
     All,
-    /// Those of its name.
+    /// Those with its name.
     Kind,
     Such(Vec<Selector>),
 }
 
-/// How an element stands to the one that the next compound fits.
+/// The relation of an element to the one that the next compound matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Combinator {
     Inside,
@@ -64,7 +64,7 @@ pub(super) enum Combinator {
     Later,
 }
 
-/// Text that a rule puts before or behind that of the element.
+/// Where a rule inserts text in an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pseudo {
     Before,
@@ -75,24 +75,25 @@ pub(crate) enum Pseudo {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Selector {
     pub(super) compound: Compound,
-    /// What stands left of it, the nearest first.
+    /// The compounds to its left, the nearest first.
     pub(super) outer: Vec<(Combinator, Compound)>,
     pub(super) specificity: u32,
-    /// There was more of it than is kept.
+    /// Whether parts of it were dropped.
     pub(super) is_cut: bool,
     pub(super) pseudo: Option<Pseudo>,
-    /// Its first compound is the element of the rule around it (`&`); otherwise, in a rule, it stands so to that.
+    /// Whether its first compound is the element of the outer rule (`&`). Otherwise, in a nested rule, `leading` relates it to that
+    /// element.
     pub(super) joins: bool,
     pub(super) leading: Option<Combinator>,
 }
 
 impl Selector {
-    /// Whether an element by itself tells whether it fits.
+    /// Whether it depends on one element alone.
     pub(super) const fn is_of_one(&self) -> bool {
         self.outer.is_empty()
     }
 
-    /// What it asks for.
+    /// The facts that it needs.
     pub(super) fn needs(&self) -> Needs {
         let compounds = self.outer.iter().map(|(_, compound)| compound).chain([&self.compound]);
         let others = || compounds.clone().flat_map(|compound| &compound.others);
@@ -129,12 +130,12 @@ impl Selector {
         needs
     }
 
-    /// How it stands to what it is asked of, in `:has()`.
+    /// Its relation to the tested element, in `:has()`.
     pub(super) fn leading(&self) -> Combinator {
         self.leading.unwrap_or(Combinator::Inside)
     }
 
-    /// What it is within a rule with the selector `parent` (CSS Nesting Module, 3).
+    /// The selector when nested in a rule with the selector `parent` (CSS Nesting Module, 3).
     pub(super) fn within(mut self, parent: &Self) -> Self {
         self.specificity = self.specificity.saturating_add(parent.specificity);
         self.is_cut |= parent.is_cut;
@@ -152,12 +153,12 @@ impl Selector {
 }
 
 impl Compound {
-    /// Whether it asks for nothing.
+    /// Whether it has no conditions.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Asks for all that another one asks for, too; false where it cannot.
+    /// Adds all conditions of another one; returns false if they conflict or are too many.
     fn join(&mut self, other: &Self) -> bool {
         let is_one = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
         let fits = is_one(&self.id, &other.id)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The properties that may hide text, and what their values mean for it.
+//! The properties that may hide text, and their effects.
 
 use super::cascade::{Slot, Value};
 use super::painting::{is_of_paint, paints};
@@ -18,30 +18,30 @@ pub(super) struct Declaration {
     pub(super) is_important: bool,
 }
 
-/// `style` attributes of a page that are kept, and bytes of the longest of these: cells of a table have the same ones.
+/// `style` attributes of a page that are cached, and bytes of the longest of these: cells of a table repeat them.
 const MAX_KEPT: usize = 8;
 const MAX_KEPT_BYTES: usize = 512;
 
-/// What the last `style` attributes say.
+/// The declarations of the last `style` attributes.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     kept: Vec<(String, Vec<Declaration>)>,
-    /// Which is replaced next.
+    /// The index to replace next.
     next: usize,
 }
 
 impl Attributes {
-    /// Shows what one of them says.
-    pub(super) fn read(&mut self, text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
+    /// Passes on the declarations of an attribute.
+    pub(super) fn read(&mut self, text: &str, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
         if text.len() > MAX_KEPT_BYTES {
-            of_attribute(text, vars, see);
+            of_attribute(text, vars, emit);
         } else if let Some((_, found)) = self.kept.iter().find(|(known, _)| known == text) {
-            found.iter().for_each(|&declaration| see(declaration));
+            found.iter().for_each(|&declaration| emit(declaration));
         } else {
             let mut found = Vec::new();
             of_attribute(text, vars, &mut |declaration| {
                 found.push(declaration);
-                see(declaration);
+                emit(declaration);
             });
             let new = (text.to_owned(), found);
             match self.kept.get_mut(self.next) {
@@ -54,15 +54,15 @@ impl Attributes {
 }
 
 /// Reads a `style` attribute.
-fn of_attribute(text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
-    // Where no character can stand for something else, a semicolon is the end of a declaration. That is nearly always so.
+fn of_attribute(text: &str, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
+    // Without these characters a semicolon always ends a declaration. That is nearly always so.
     if text.bytes().any(|b| b"\\\"'({[*".contains(&b)) {
-        RuleBodyParser::new(&mut Parser::new(text), &mut Block { vars, see }).for_each(drop);
+        RuleBodyParser::new(&mut Parser::new(text), &mut Block { vars, emit }).for_each(drop);
         return;
     }
     for declaration in text.split(';') {
         if let Some((property, value)) = declaration.split_once(':') {
-            read(property.trim(), value.trim(), see);
+            read(property.trim(), value.trim(), emit);
         }
     }
 }
@@ -70,7 +70,7 @@ fn of_attribute(text: &str, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
 /// Reads the declarations of a block.
 struct Block<'a> {
     vars: &'a Vars,
-    see: &'a mut dyn FnMut(Declaration),
+    emit: &'a mut dyn FnMut(Declaration),
 }
 
 impl<'i> DeclarationParser<'i> for Block<'_> {
@@ -83,7 +83,7 @@ impl<'i> DeclarationParser<'i> for Block<'_> {
         input: &mut Parser<'i>,
         _start: &ParserState,
     ) -> Result<(), ParseError<()>> {
-        of_value(&name, input, self.vars, self.see);
+        of_value(&name, input, self.vars, self.emit);
         Ok(())
     }
 }
@@ -111,19 +111,19 @@ impl RuleBodyItemParser<'_, (), ()> for Block<'_> {
 }
 
 /// Reads the value of a declaration, up to its end.
-pub(super) fn of_value(name: &str, input: &mut Parser<'_>, vars: &Vars, see: &mut dyn FnMut(Declaration)) {
+pub(super) fn of_value(name: &str, input: &mut Parser<'_>, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
     let start = input.state();
     while input.next().is_ok() {}
     let text = input.slice_from(start.position());
     if text.contains('\\') || text.contains("/*") {
         input.reset(&start);
-        read(name, vars.resolve(plain(input).trim()).trim(), see);
+        read(name, vars.resolve(plain(input).trim()).trim(), emit);
     } else {
-        read(name, vars.resolve(text.trim()).trim(), see);
+        read(name, vars.resolve(text.trim()).trim(), emit);
     }
 }
 
-/// A value without comments, its words without escapes.
+/// A value without comments and with its words unescaped.
 fn plain(input: &mut Parser<'_>) -> String {
     let mut text = String::new();
     loop {
@@ -151,7 +151,7 @@ fn plain(input: &mut Parser<'_>) -> String {
 /// Letters of the longest property that is read.
 const LONGEST: usize = 25;
 
-fn read(property: &str, value: &str, see: &mut dyn FnMut(Declaration)) {
+fn read(property: &str, value: &str, emit: &mut dyn FnMut(Declaration)) {
     let mut name = [0; LONGEST];
     let Some(name) = name.get_mut(..property.len()) else { return };
     name.copy_from_slice(property.as_bytes());
@@ -161,7 +161,7 @@ fn read(property: &str, value: &str, see: &mut dyn FnMut(Declaration)) {
     if !mark.is_empty() && !is_important {
         return;
     }
-    let mut set = |slot, value| see(Declaration { slot, value, is_important });
+    let mut set = |slot, value| emit(Declaration { slot, value, is_important });
     let name = str::from_utf8(name).unwrap_or_default();
     if is_of_paint(name) {
         paints(name, value.trim_end(), &mut set);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How an element is shown, by its attributes and the style sheets.
+//! The style of an element, from its attributes and the style sheets.
 
 use super::cascade::{Cascade, Rank, Slot, Value};
 use super::colour::{Colour, PAGE, alike};
@@ -12,63 +12,63 @@ use crate::names::is_block;
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 
-/// What letters are drawn with.
+/// The paint of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
     Of(Colour),
     Transparent,
-    /// A colour that cannot be told.
+    /// An unknown colour.
     Unknown,
 }
 
-/// How large letters are, in 64ths: of a pixel, or of the size around them.
+/// The size of letters, in 64ths of a pixel, or of the outer size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Of(u32),
     Times(u32),
 }
 
-/// What elements of a page leave for the next ones: memory, and what `style` attributes say.
+/// State that elements of a page share: memory, and cached `style` attributes.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct PageState {
     cascade: Cascade,
     attributes: Attributes,
 }
 
-/// What is said of one element. `None` is: nothing, it is as around it.
+/// The style of one element. `None` means that it inherits from outer elements.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// It takes no place, or none where anybody looks; nor does what is in it.
+    /// Whether it and its content take no space, or only space that nobody sees.
     pub(crate) hidden: bool,
-    /// Its letters take place and are not drawn.
+    /// Whether its letters take space but are not drawn.
     pub(crate) invisible: Option<bool>,
-    /// How large its letters are.
+    /// The size of its letters.
     pub(crate) size: Option<Size>,
-    /// Its letters stand on one another.
+    /// Whether its letters overlap.
     pub(crate) squeezed: Option<bool>,
     pub(crate) ink: Option<Ink>,
-    /// What letters are drawn with instead of their colour; `Some(None)` where it is their colour again.
+    /// The fill of letters, which replaces their colour; `Some(None)` resets it to their colour.
     pub(crate) fill: Option<Option<Ink>>,
-    /// Whether letters are seen that are not drawn, by an outline or a shadow.
+    /// Whether an outline or a shadow makes letters visible that are not drawn.
     pub(crate) outlined: Option<bool>,
-    /// The colour behind it; `Some(None)` where that cannot be told.
+    /// The colour behind it; `Some(None)` if it is unknown.
     pub(crate) background: Option<Option<Colour>>,
-    /// It stands behind what it stands in.
+    /// Whether it stands behind its outer element.
     pub(crate) behind: bool,
-    /// What is in it stands before it.
+    /// Whether its content stands in front of it.
     pub(crate) is_layer: bool,
-    /// The boxes in it stand in an order of their own; whether the last comes first.
+    /// `Some` if it reorders its inner boxes; whether the last comes first.
     pub(crate) lays_out: Option<bool>,
     /// Its number among such boxes.
     pub(crate) order: i16,
-    /// Its letters stand from right to left, whatever they are.
+    /// Whether its letters are forced to read from right to left.
     pub(crate) reversed: Option<bool>,
 }
 
 impl Style {
-    /// Reads the attributes of a start tag, and what `sheet` says of such an element.
-    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut Known) -> Self {
-        let Known { cascade, attributes } = known;
+    /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
+    pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
+        let PageState { cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
         for attribute in &tag.attrs {
@@ -81,7 +81,7 @@ impl Style {
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
                 local_name!("color") if tag.name == local_name!("font") => hint(Slot::Colour, ink(value)),
                 local_name!("text") if tag.name == local_name!("body") => hint(Slot::Colour, ink(value)),
-                // Links have a colour of their own.
+                // Links have their own colour.
                 local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
                 local_name!("bgcolor") => hint(Slot::Background, backdrop(value)),
                 local_name!("background") => hint(Slot::Picture, Value::Unknown),
@@ -92,12 +92,12 @@ impl Style {
         if is_styled { Self::by(cascade, &tag.name) } else { Self::default() }
     }
 
-    /// That of text in no element of its own.
+    /// The style of inserted text, which has no element.
     pub(super) fn alone(cascade: &Cascade) -> Self {
         Self::by(cascade, &local_name!("span"))
     }
 
-    /// Whether text of this style is not seen on a white page, whatever stands around it.
+    /// Whether text of this style is invisible on a white page, in any surroundings.
     pub(super) fn hides(&self) -> bool {
         let is_drawn = match self.fill.flatten().or(self.ink) {
             Some(Ink::Of(ink)) => self.background.is_some() || !alike(ink, PAGE),
@@ -161,10 +161,10 @@ impl Style {
     }
 }
 
-/// Whether an element takes no place, or none where anybody looks.
+/// Whether an element takes no space, or only space that nobody sees.
 fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
-    // Sizes mean nothing to what flows in a line, and a cell grows with what is in it.
+    // Sizes do not apply to inline elements, and a cell grows with its content.
     let is_block = hides(Slot::Float)
         || hides(Slot::OutOfFlow)
         || match cascade.get(Slot::Block) {
@@ -194,7 +194,7 @@ fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
         Slot::MarginTop,
         Slot::PaddingLeft,
     ];
-    // Who waits sees what an animation shows.
+    // An animation shows its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }

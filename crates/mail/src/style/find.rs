@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `<style>` elements of a page, found before it is tokenised, since they may stand behind what they hide.
+//! Finds the `<style>` elements of a page before it is tokenised, since they may stand behind the text that they hide.
 
 use memchr::{memchr, memrchr_iter};
 
-/// Shows the text of each `style` element and its `media` attribute, if its type is that of style sheets.
+/// Passes on the text of each `style` element and its `media` attribute, if its type is that of style sheets.
 ///
-/// It passes over tags, comments and the text of scripts and such just as the tokenizer does: what only looks like a
-/// `style` element would hide what is shown. It reads no farther than the last one.
-pub(super) fn style_elements<'a>(html: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) {
+/// It skips tags, comments and the text of scripts and the like exactly as the tokenizer does: a false `style` element would hide visible
+/// text. It reads no further than the last one.
+pub(super) fn style_elements<'a>(html: &'a str, emit: &mut dyn FnMut(&'a str, &'a str)) {
     let is_style = |at: &usize| begins(&html.as_bytes()[*at..], b"<style");
     let Some(last) = memrchr_iter(b'<', html.as_bytes()).find(is_style) else { return };
     let mut at = 0;
@@ -19,7 +19,7 @@ pub(super) fn style_elements<'a>(html: &'a str, see: &mut dyn FnMut(&'a str, &'a
         let after = if let Some(comment) = rest.strip_prefix("!--") {
             Some(after_comment(comment))
         } else if is_name(rest) {
-            element(rest, see)
+            element(rest, emit)
         } else if let Some(end_tag) = rest.strip_prefix('/').filter(|text| is_name(text)) {
             Tag::read(end_tag).map(|tag| tag.after)
         } else if rest.starts_with(['!', '?', '/']) {
@@ -36,8 +36,8 @@ fn begins(text: &[u8], with: &[u8]) -> bool {
     text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
 
-/// Passes over a start tag, and the text behind it where that is no HTML. `None` where nothing can be said of what follows.
-fn element<'a>(text: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) -> Option<&'a str> {
+/// Skips a start tag, and the raw text behind it. `None` if the rest cannot be read.
+fn element<'a>(text: &'a str, emit: &mut dyn FnMut(&'a str, &'a str)) -> Option<&'a str> {
     const RAW: [&str; 8] = ["script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"];
     let tag = Tag::read(text)?;
     let is = |name: &str| tag.name.eq_ignore_ascii_case(name);
@@ -45,18 +45,18 @@ fn element<'a>(text: &'a str, see: &mut dyn FnMut(&'a str, &'a str)) -> Option<&
         return None;
     }
     let Some(raw) = RAW.into_iter().find(|name| is(name)) else { return Some(tag.after) };
-    // Without an end tag it goes on to the end.
+    // Without an end tag it continues to the end.
     let end = end_tag(tag.after, raw)?;
     let (inner, after) = tag.after.split_at(end);
     Tag::read(&after["</".len()..])?;
     if raw == "style" && (tag.kind.is_empty() || tag.kind.trim().eq_ignore_ascii_case("text/css")) {
-        see(inner, tag.media);
+        emit(inner, tag.media);
     }
-    // A script that has a comment may go on behind its first end tag.
+    // A script with a comment may continue behind its first end tag.
     (raw != "script" || !inner.contains("<!--")).then_some(after)
 }
 
-/// Where the end tag of an element begins.
+/// The start of an element's end tag.
 fn end_tag(text: &str, name: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -70,7 +70,7 @@ fn end_tag(text: &str, name: &str) -> Option<usize> {
     }
 }
 
-/// What follows a comment, from behind the mark that begins it.
+/// The text behind a comment; `text` begins inside it.
 fn after_comment(text: &str) -> &str {
     if let Some(after) = text.strip_prefix('>').or_else(|| text.strip_prefix("->")) {
         return after;
@@ -89,15 +89,15 @@ fn after_comment(text: &str) -> &str {
 /// A tag, from its name on.
 struct Tag<'a> {
     name: &'a str,
-    /// Its attribute `type`, as it stands.
+    /// Its attribute `type`, as written.
     kind: &'a str,
-    /// Its attribute `media`, as it stands.
+    /// Its attribute `media`, as written.
     media: &'a str,
     after: &'a str,
 }
 
 impl<'a> Tag<'a> {
-    /// Reads a tag as the HTML standard says (13.2.5.8 and 13.2.5.32 to 13.2.5.40). One without an end is none.
+    /// Reads a tag by the HTML standard (13.2.5.8 and 13.2.5.32 to 13.2.5.40). Returns `None` if it does not end.
     fn read(text: &'a str) -> Option<Self> {
         let is_blank = |b: u8| b" \t\n\r\x0c".contains(&b);
         let bytes = text.as_bytes();
@@ -125,7 +125,7 @@ impl<'a> Tag<'a> {
                     Some(_) => (at, until(at, &|b| is_blank(b) || b == b'>')),
                 };
                 value = &text[start..end];
-                // Past the quote that ends it.
+                // Past the closing quote.
                 at = if start > at { (end + 1).min(bytes.len()) } else { end };
             }
             // The first of a name counts.
@@ -234,14 +234,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// What looks like one and is none would hide what is shown.
+        /// A false style element would hide visible text.
         #[test]
         fn the_tokenizer_finds_the_same(pieces in prop::collection::vec(0..PIECES.len(), 0..40)) {
             let html: String = pieces.into_iter().map(|i| PIECES[i]).collect();
             let mut found = Vec::new();
             style_elements(&html, &mut |css, _| found.push(css.to_owned()));
             let expected = tokenized(&html);
-            // It gives up behind a script with a comment.
+            // It stops behind a script with a comment.
             let all = if html.contains("<script") && html.contains("<!--") { found.len() } else { expected.len() };
             prop_assert_eq!(&found[..], &expected[..all.min(expected.len())], "{}", html);
         }

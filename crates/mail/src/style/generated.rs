@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text that style sheets put before or behind that of elements (CSS Generated Content Module Level 3).
+//! Text that style sheets insert before or behind that of elements (CSS Generated Content Module Level 3).
 
 use super::cascade::{Found, Rank};
 use super::compound::{Pseudo, Selector};
 use super::tree::Own;
 use cssparser::{ParseError, Parser, Token};
 
-/// Bytes of text that one rule puts somewhere.
+/// Bytes of text that one rule may insert.
 const MAX_TEXT: usize = 1 << 10;
 
-/// Stands before the name of an attribute whose value is put in its place, and behind it. No text of a style sheet has it.
+/// Encloses the name of an attribute whose value replaces it. No text of a style sheet contains it.
 const ATTRIBUTE: char = '\0';
 
-/// A rule with such a text.
+/// A rule that inserts text.
 #[derive(Debug)]
 pub(super) struct Generated {
     selector: Selector,
@@ -20,7 +20,7 @@ pub(super) struct Generated {
     content: String,
 }
 
-/// The text that a `content` property says, without pictures and counters; names of attributes between marks.
+/// The text of a `content` property, without pictures and counters; marks enclose names of attributes.
 pub(super) fn content(input: &mut Parser<'_>) -> Option<String> {
     let mut text = String::new();
     while let Ok(token) = input.next() {
@@ -42,7 +42,7 @@ pub(super) fn content(input: &mut Parser<'_>) -> Option<String> {
                     text.push(ATTRIBUTE);
                 }
             }
-            // What follows is for readers who hear the page.
+            // The rest is for readers who listen to the page.
             Token::Delim('/' | '!') => break,
             _ => (),
         }
@@ -53,10 +53,10 @@ pub(super) fn content(input: &mut Parser<'_>) -> Option<String> {
 }
 
 impl Generated {
-    /// Rules that are read of one page.
+    /// The most rules that are read of one page.
     pub(super) const MAX: usize = 32;
 
-    /// A rule with this selector, and the declarations beside the text.
+    /// A rule with this selector and text; `found` are its other declarations.
     pub(super) fn new(selector: Selector, content: &str, found: &[Found]) -> Self {
         let rank = found.first().map(|&(_, rank, _)| Rank { specificity: selector.specificity, ..rank });
         Self { selector, rank, content: content.to_owned() }

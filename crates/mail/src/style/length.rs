@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Lengths and numbers of style sheets, as far as they tell what can be seen from what cannot.
+//! Lengths and numbers of style sheets, precise enough to decide visibility.
 
-/// Pixels of one percent of the window: of one as wide as most, and, where something is moved to the right by all of it, of a wide one.
+/// Pixels of one percent of the window: of a usual one, and, for moves to the right by all of it, of a wide one.
 const USUAL: f32 = 10.0;
 const WIDE: f32 = 50.0;
 
-/// Pixels by which text must be moved to be out of every window.
+/// Pixels by which text must be moved to leave every window.
 pub(super) const AWAY: f32 = 900.0;
 
 /// The same to the right, where windows are wide.
 pub(super) const FAR: f32 = 5000.0;
 
-/// The size of letters where nothing is said of it, in 64ths of a pixel.
+/// The default size of letters, in 64ths of a pixel.
 pub(crate) const PLAIN: u32 = 16 * 64;
 
-/// Above two pixels.
+/// Sizes from this on are more than two pixels.
 pub(crate) const TINY: u32 = 2 * 64 + 1;
 
 /// Levels of parentheses in `calc()`.
 const MAX_DEPTH: usize = 8;
 
-/// A length in pixels, more or less. `None` where it depends on others. A share of what stands around it counts if it is all of that or more,
-/// and then as one of the window.
+/// A length in pixels, approximately. `None` if it depends on others. A percentage counts only from 100% on, and then as one of the window.
 pub(super) fn length(text: &str) -> Option<f32> {
     let text = text.trim();
     if text.contains('(') {
@@ -42,7 +41,7 @@ fn split(text: &str) -> Option<(f32, &str)> {
     let bytes = text.as_bytes();
     let mut end =
         bytes.iter().position(|b| !b.is_ascii_digit() && !b"+-.".contains(b)).unwrap_or(bytes.len());
-    // An exponent, unlike the unit `em`.
+    // An exponent, not the unit `em`.
     if bytes.get(end) == Some(&b'e')
         && bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || b"+-".contains(b))
     {
@@ -74,7 +73,7 @@ fn pixels(number: f32, unit: &str) -> Option<f32> {
     })
 }
 
-/// A number or a share.
+/// A number or a percentage.
 pub(super) fn number(text: &str) -> Option<f32> {
     let text = text.trim();
     if text.contains('(') {
@@ -86,7 +85,7 @@ pub(super) fn number(text: &str) -> Option<f32> {
 /// A value of a calculation, and whether it is a length.
 type Measure = (f32, bool);
 
-/// Reads `calc()`, `min()`, `max()` and `clamp()` (CSS Values and Units Module Level 4, 10). In small letters.
+/// Evaluates `calc()`, `min()`, `max()` and `clamp()` (CSS Values and Units Module Level 4, 10), in small letters.
 struct Calculation<'a> {
     rest: &'a str,
     depth: usize,
@@ -147,7 +146,7 @@ impl Calculation<'_> {
         let (number, unit) = split(text)?;
         match unit {
             "" => Some((number, false)),
-            // Half of what is around it, less half of the window, is how a picture fills the window.
+            // Half of the outer size less half of the window is a way to make a picture fill the window.
             "%" if number != 0.0 => None,
             "%" => Some((0.0, true)),
             _ => Some((pixels(number, unit)?, true)),
@@ -192,7 +191,7 @@ enum Function {
     Clamp,
 }
 
-/// The arguments of a function: what stands between commas that are in no parentheses of their own.
+/// The arguments of a function, separated by commas outside inner parentheses.
 pub(super) fn arguments(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     list.split(move |c| {
@@ -206,7 +205,7 @@ pub(super) fn arguments(list: &str) -> impl Iterator<Item = &str> {
     .map(str::trim)
 }
 
-/// The words of a value, between blanks that are in no parentheses.
+/// The words of a value, separated by blanks outside parentheses.
 pub(super) fn words(value: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let parts = value.split(move |c: char| {
@@ -220,7 +219,7 @@ pub(super) fn words(value: &str) -> impl Iterator<Item = &str> {
     parts.map(|word| word.trim_matches(',')).filter(|word| !word.is_empty())
 }
 
-/// The place of the parenthesis that closes one which was opened before the text; none if it stays open.
+/// The place of the parenthesis that closes one opened before the text; `None` if it stays open.
 pub(super) fn closing(text: &str) -> Option<usize> {
     let mut open = 1_usize;
     text.bytes().position(|b| {
@@ -233,7 +232,7 @@ pub(super) fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// The functions of a list such as `rotate(3deg) scale(0)`: the name of each, and the text between its parentheses.
+/// The functions of a list such as `rotate(3deg) scale(0)`: each name, with the text between its parentheses.
 pub(super) fn functions(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_apart() {
+    fn functions_are_separated() {
         let all: Vec<_> = functions("rotate(3deg) , scale( calc(0), 1) x(").collect();
         assert_eq!(all, [("rotate", "3deg"), ("scale", " calc(0), 1"), ("x", "")]);
         assert_eq!(arguments("a(b, c), d").collect::<Vec<_>>(), ["a(b, c)", "d"]);

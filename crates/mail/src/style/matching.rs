@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a selector fits an element.
+//! Whether a selector matches an element.
 
 use super::compound::{Among, Combinator, Compound, Selector, Simple};
 use super::media::Applies;
@@ -7,7 +7,7 @@ use super::tree::{Node, Own};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A page: its elements, where they were read before, and looks at elements that it may take. What is not looked at may fit.
+/// The elements of a page, if they were read in advance, and the comparisons left for it. A comparison beyond the budget may match.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     left: Cell<u32>,
@@ -15,8 +15,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) const fn new(looks: u32) -> Self {
-        Self { left: Cell::new(looks), nodes: OnceCell::new() }
+    pub(super) const fn new(comparisons: u32) -> Self {
+        Self { left: Cell::new(comparisons), nodes: OnceCell::new() }
     }
 
     /// The elements of the page, in order.
@@ -45,7 +45,7 @@ pub(super) fn fits(selector: &Selector, node: &Node, budget: &Budget) -> Applies
     own.min(most).min(outer(&selector.outer, node, 0, budget))
 }
 
-/// Whether what stands left of a compound fits, which fitted `node`, or the one that stands so many before it.
+/// Whether the compounds left of one match; that one matched `node`, or the element `back` places before it.
 fn outer(rest: &[(Combinator, Compound)], node: &Node, back: usize, budget: &Budget) -> Applies {
     let Some(((combinator, asked), rest)) = rest.split_first() else { return Applies::Yes };
     let mut found = Applies::No;
@@ -89,7 +89,7 @@ fn outer(rest: &[(Combinator, Compound)], node: &Node, back: usize, budget: &Bud
     found
 }
 
-/// Whether a compound fits an element, which stands beside or is `node`.
+/// Whether a compound matches an element, which is `node` or stands beside it.
 fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
     if !budget.take() {
         return Applies::Perhaps;
@@ -100,7 +100,7 @@ fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Ap
     asked.others.iter().map(|simple| one(simple, own, node, budget)).min().unwrap_or(Applies::Yes)
 }
 
-/// Whether an element is of the type, id and classes that a compound asks for.
+/// Whether an element has the type, id and classes of a compound.
 pub(super) fn is_such(own: &Own, asked: &Compound) -> bool {
     asked.kind.as_ref().is_none_or(|kind| own.kind == *kind)
         && asked.id.as_ref().is_none_or(|id| own.id.as_deref() == Some(id))
@@ -136,7 +136,7 @@ fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies 
 /// The number of an element among others.
 enum Count {
     Of(u32),
-    /// It is none of them.
+    /// It is not among them.
     None,
     Unknown,
 }
@@ -151,7 +151,7 @@ fn number(among: &Among, from_end: bool, own: &Rc<Own>, node: &Node, budget: &Bu
     if !from_end {
         return Count::Of(index);
     }
-    // In a page that was not read, nobody knows what follows.
+    // In a page that was not read in advance, later elements are unknown.
     let all = budget.nodes.get().and_then(|_| node.siblings(kind));
     all.and_then(|all| all.checked_sub(index)).map_or(Count::Unknown, |behind| Count::Of(behind + 1))
 }
@@ -176,7 +176,7 @@ fn number_of_such(all: &[Selector], from_end: bool, own: &Rc<Own>, node: &Node, 
     Count::Of(count)
 }
 
-/// Whether one of the selectors fits something in `node` or behind it.
+/// Whether one of the selectors matches something in `node` or behind it.
 fn has(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
     let Some(nodes) = budget.nodes.get().filter(|_| Rc::ptr_eq(own, &node.own)) else {
         return Applies::Perhaps;
@@ -198,7 +198,7 @@ fn has(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies
                 Combinator::Next | Combinator::Later => other.is_beside(node),
             };
             if is_there {
-                // What stands around the last of several may stand outside.
+                // The outer elements of the last compound may be outside `node`.
                 let most = if selector.is_of_one() { Applies::Yes } else { Applies::Perhaps };
                 found = found.max(fits(selector, other, budget).min(most));
                 if found == Applies::Yes || selector.leading() == Combinator::Next {
@@ -226,7 +226,7 @@ fn any(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies
     let mut found = Applies::No;
     for selector in all {
         found = found.max(of(selector));
-        // Nothing of the rest changes it.
+        // The other selectors do not change the result.
         if found == Applies::Yes || budget.is_over() {
             break;
         }

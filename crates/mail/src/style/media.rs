@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Media queries, as a reader at a desk meets them.
+//! Media queries, evaluated for a reader at a desk.
 
 /// Whether rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,8 +9,7 @@ pub(super) enum Applies {
     Yes,
 }
 
-/// Pixels of a page as many mail programs show it at a desk. Text for telephones is not shown then, as it says once more
-/// what the page says.
+/// Pixels of a page in many mail programs at a desk. Text for telephones is hidden there, since it repeats the page's text.
 const WIDTH: f32 = 1000.0;
 
 /// Evaluates a list of media queries. An empty one applies.
@@ -22,7 +21,7 @@ pub(super) fn applies(queries: &str) -> Applies {
     queries.split(',').map(|query| one(query.trim())).max().unwrap_or(Applies::Yes)
 }
 
-/// A query: conditions with `and` between them.
+/// A query: conditions joined by `and`.
 fn one(query: &str) -> Applies {
     let query = query.strip_prefix("only ").unwrap_or(query);
     if let Some(rest) = query.strip_prefix("not ") {

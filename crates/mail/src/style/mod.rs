@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether the attributes of an element, and the style sheets of its page, keep its text from being seen.
+//! Whether an element's attributes and its page's style sheets hide its text.
 
 mod attribute;
 mod cascade;
@@ -24,7 +24,7 @@ mod vars;
 
 pub(super) use colour::{Colour, PAGE, alike};
 pub(super) use compound::Pseudo;
-pub(super) use element::{Ink, Known, Size, Style};
+pub(super) use element::{Ink, PageState, Size, Style};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What letters are drawn with, and what stands behind them.
+//! The paint of letters, and the background.
 
 use super::cascade::{Slot, Value};
 use super::colour::{PAGE, Paint, alike, of_gradient, paint};
@@ -25,7 +25,7 @@ pub(super) fn is_of_paint(name: &str) -> bool {
     )
 }
 
-/// Colours and what stands behind the text.
+/// Colours and backgrounds.
 pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     let word = |word: &str| value.eq_ignore_ascii_case(word);
     let is_around = word("inherit") || word("unset") || word("currentcolor");
@@ -62,7 +62,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     }
 }
 
-/// Whether a picture is part of a value, which hides the colour behind it.
+/// Whether a value has a picture, which hides the colour behind it.
 fn is_of_picture(value: &str) -> bool {
     functions(value).any(|(name, _)| {
         let name =
@@ -86,7 +86,7 @@ fn is_of_picture(value: &str) -> bool {
     })
 }
 
-/// The picture of a background: none, one that cannot be told, or one colour.
+/// The picture of a background: none, an unknown one, or one colour.
 fn picture(value: &str) -> Value {
     if !is_of_picture(value) {
         return Value::Inherit;
@@ -98,14 +98,14 @@ fn picture(value: &str) -> Value {
     }
 }
 
-/// Whether a shadow or an outline shows letters that are not drawn themselves: one in a colour that is told from the page.
+/// Whether a shadow or an outline makes undrawn letters visible: one in a colour distinct from the page.
 fn draws(value: &str) -> bool {
     let is_no_length = |word: &&str| number(word).is_none();
     let mut colours = words(value).filter(is_no_length).filter_map(paint);
     colours.any(|colour| matches!(colour, Paint::Opaque(colour) if !alike(colour, PAGE)))
 }
 
-/// What letters of this colour are.
+/// The paint of letters with this colour.
 pub(super) fn ink(text: &str) -> Value {
     match paint(text) {
         Some(Paint::Opaque(colour)) => Value::Colour(colour),
@@ -114,7 +114,7 @@ pub(super) fn ink(text: &str) -> Value {
     }
 }
 
-/// What stands behind letters where this is the colour.
+/// The background with this colour.
 pub(super) fn backdrop(text: &str) -> Value {
     match paint(text) {
         Some(Paint::Opaque(colour)) => Value::Colour(colour),

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The properties of size and place that may hide text, and what their values mean for it.
+//! The properties of size and place that may hide text, and their effects.
 
 use super::cascade::{Slot, Value};
 use super::colour::FAINT;
 use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, is_edge_on, transforms_away};
 
-/// Pixels of a box below which no letter in it can be read.
+/// Pixels of a box below which no letter in it is readable.
 const FLAT: f32 = 3.0;
 
-/// Pixels by which a picture must be blurred, so that no letter can be read.
+/// Pixels of blur from which on no letter is readable.
 const BLURRED: f32 = 20.0;
 
 #[rustfmt::skip]
@@ -27,7 +27,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
 
-/// Whether browsers read such a value, and do not pass over the declaration. Where it depends on others, they may.
+/// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
 fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
     is_of_all
@@ -46,7 +46,7 @@ fn is_valid(name: &str, value: &str) -> bool {
                     |word| matches!(word, "visible" | "hidden" | "clip" | "scroll" | "auto" | "overlay");
                 words(value).all(is_one)
             }
-            // These begin with a number or a word; a number alone is a length in old pages.
+            // These begin with a number or a word; in old pages a number alone is a length.
             "height" | "max-height" | "width" | "max-width" | "font-size" | "text-indent" | "left"
             | "right" | "top" | "bottom" | "line-height" | "letter-spacing" => is_measure(value),
             _ => true,
@@ -61,12 +61,12 @@ const DISPLAYS: [&str; 42] = ["none", "contents", "block", "inline", "flow", "fl
     "ruby-base-container", "ruby-text-container", "block-ruby", "grid-lanes", "inline-grid-lanes", "masonry", "box", "-webkit-box",
     "-webkit-inline-box", "-webkit-flex", "-webkit-inline-flex", "-moz-box", "-ms-flexbox", "-ms-grid"];
 
-/// Words in the place of a length.
+/// Keywords for a length.
 #[rustfmt::skip]
 const MEASURES: [&str; 20] = ["auto", "none", "normal", "content", "contain", "stretch", "min-content", "max-content", "fit-content", "xx-small",
     "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large", "larger", "smaller", "math"];
 
-/// Whether a value has a length, a share, or a word that may stand in the place of one.
+/// Whether a value has a length, a percentage, or a keyword for one.
 fn is_measure(value: &str) -> bool {
     words(value).any(|word| {
         let is_of_vendor = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
@@ -83,7 +83,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     let below = |bound: f32| Value::Hides(length(value).is_some_and(|pixels| pixels < bound));
     match name {
         "display" => {
-            // Columns of tables show nothing of their own.
+            // Table columns have no content.
             let is_none = matches!(value, "none" | "table-column" | "table-column-group");
             set(Slot::NotDisplayed, Value::Hides(is_none));
             set(Slot::Block, Value::Hides(is_block(value)));
@@ -117,7 +117,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             Slot::LetterSpacing,
             match value {
                 "inherit" | "unset" => Value::Inherit,
-                // As much as letters are wide, so that all of them stand on one another.
+                // The width of a letter or more, so that all letters overlap.
                 _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
             },
         ),
@@ -125,7 +125,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "unicode-bidi" => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
-        _ if name.contains("flex") || name.ends_with("order") => arranges(name, value, set),
+        _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
         _ if name.starts_with("overflow") => {
             let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
             set(Slot::Clips, Value::Hides(clips));
@@ -134,7 +134,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             sides(name, value, set)
         }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
-        _ => presses(name, value, set),
+        _ => transforms(name, value, set),
     }
 }
 
@@ -158,12 +158,12 @@ fn away_down(value: &str) -> Value {
     away(value, f32::NEG_INFINITY, FAR)
 }
 
-/// What moves a box to one side, or by margins.
+/// Moves of a box to one side, or by margins.
 fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     let all: Vec<&str> = words(value).take(4).collect();
     let first = all.first().copied().unwrap_or("");
     let end = all.get(1).copied().unwrap_or(first);
-    // Of top, right, bottom and left, those that are left out are as their opposites.
+    // Of top, right, bottom and left, an omitted one equals its opposite.
     let bottom = all.get(2).copied().unwrap_or(first);
     let left = all.get(3).copied().unwrap_or(end);
     match name {
@@ -200,23 +200,23 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 }
 
 /// The order of boxes.
-fn arranges(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+fn orders(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     if name.contains("flex") {
         let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
         set(Slot::Reversed, Value::Hides(is_reversed));
     } else if let Ok(number) = value.parse::<i64>() {
-        // What has too many digits is as far away as can be.
+        // Numbers with too many digits are clamped.
         let number = number.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
         set(Slot::Order, Value::Number(i16::try_from(number).unwrap_or(0)));
     }
 }
 
-/// What moves a box as a picture, or makes it small or faint.
-fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+/// Properties that move a box like a picture, or make it small or faint.
+fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
             set(Slot::Indent, away_left(value));
-            // As far as its box is wide, which hides it where the box clips.
+            // By the width of its box, which hides it if the box clips.
             let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
             set(Slot::IndentOut, Value::Hides(is_out));
         }
@@ -235,7 +235,7 @@ fn presses(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             let is_edge = matches!(all[..], ["x" | "y", angle] | [angle, "x" | "y"] if is_edge_on(angle));
             set(Slot::Rotate, Value::Hides(is_edge));
         }
-        // Nothing is as it stands.
+        // 0 has no effect.
         "zoom" => {
             set(Slot::Zoom, Value::Hides(number(value).is_some_and(|factor| factor > 0.0 && factor < 0.1)))
         }
@@ -275,7 +275,7 @@ fn is_block(display: &str) -> bool {
     })
 }
 
-/// One function of a `filter`.
+/// Whether a function of a `filter` hides all.
 fn filters_all((name, argument): (&str, &str)) -> bool {
     match name {
         "opacity" => number(argument).is_some_and(|opacity| opacity < FAINT),
@@ -284,7 +284,7 @@ fn filters_all((name, argument): (&str, &str)) -> bool {
     }
 }
 
-/// The size of letters by `font-size` or `font`, in 64ths of a pixel, or how many times the size around them.
+/// The size of letters by `font-size` or `font`, in 64ths of a pixel or of the outer size.
 fn letters(property: &str, value: &str) -> Value {
     let sizes =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.') || word.contains('(');

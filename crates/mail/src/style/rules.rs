@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads style sheets: rules, those within rules, and those within `@media` and its like.
+//! Reads style sheets: rules, nested rules, and rules within `@media` and the like.
 
 use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
 use super::compound::Selector;
@@ -18,15 +18,15 @@ use cssparser::{
 };
 use std::rc::Rc;
 
-/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. Of a page with more
-/// none is read: what was not read might show what was hidden.
+/// Bytes of style sheets that are read of one page. Gmail reads 16 KiB, newsletters have up to 100. If a page has more, none is read: the
+/// unread rest might show text that the read part hides.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Levels of rules in one another.
+/// Levels of nested rules.
 const MAX_DEPTH: usize = 8;
 
 impl Sheet {
-    /// Reads the style sheets in a page, wherever they stand.
+    /// Reads all style sheets of a page.
     pub(crate) fn of(html: &str) -> Self {
         let mut found = Vec::new();
         let mut bytes = 0_usize;
@@ -43,21 +43,22 @@ impl Sheet {
         }
         let mut order = 0;
         for (css, applies) in found {
-            let around = Around { applies, origin: Origin::Sheet, depth: 0, selectors: Rc::default() };
-            let mut reader = Reader { sheet: &mut sheet, around, order: &mut order, block: Block::default() };
+            let context = Context { applies, origin: Origin::Sheet, depth: 0, selectors: Rc::default() };
+            let mut reader =
+                Reader { sheet: &mut sheet, context, order: &mut order, block: Block::default() };
             StyleSheetParser::new(&mut Parser::new(css), &mut reader).for_each(drop);
         }
         sheet.finish()
     }
 }
 
-/// What stands around a rule.
+/// The context of a rule.
 #[derive(Debug, Clone)]
-struct Around {
+struct Context {
     applies: Applies,
     origin: Origin,
     depth: usize,
-    /// Those of the rule around it; none outside of rules.
+    /// Those of the outer rule; none outside of rules.
     selectors: Rc<[Selector]>,
 }
 
@@ -66,46 +67,46 @@ struct Around {
 struct Block {
     found: Rules,
     content: Option<String>,
-    /// Something is in it that is not known.
-    is_odd: bool,
+    /// Whether it has unknown contents.
+    has_unknown: bool,
 }
 
 struct Reader<'a> {
     sheet: &'a mut Sheet,
-    around: Around,
+    context: Context,
     order: &'a mut u32,
     block: Block,
 }
 
 impl Reader<'_> {
     /// Reads the block of a rule.
-    fn block(&mut self, around: Around, input: &mut Parser<'_>) {
-        if around.applies == Applies::No || self.sheet.gave_up() {
+    fn block(&mut self, context: Context, input: &mut Parser<'_>) {
+        if context.applies == Applies::No || self.sheet.gave_up() {
             return;
         }
-        if around.depth > MAX_DEPTH {
+        if context.depth > MAX_DEPTH {
             self.sheet.give_up();
             return;
         }
         *self.order += 1;
-        let mut inner = Reader { sheet: self.sheet, around, order: self.order, block: Block::default() };
-        let mut is_odd = false;
+        let mut inner = Reader { sheet: self.sheet, context, order: self.order, block: Block::default() };
+        let mut has_unknown = false;
         for item in RuleBodyParser::new(input, &mut inner) {
             // Rules that cannot be read.
-            is_odd |= item.is_err_and(|(_, text, _)| text.contains('{'));
+            has_unknown |= item.is_err_and(|(_, text, _)| text.contains('{'));
         }
-        inner.block.is_odd = is_odd;
+        inner.block.has_unknown = has_unknown;
         inner.finish();
     }
 
     fn finish(self) {
-        let Self { sheet, around, block, .. } = self;
-        let is_sure = around.applies == Applies::Yes && !block.is_odd;
+        let Self { sheet, context, block, .. } = self;
+        let is_sure = context.applies == Applies::Yes && !block.has_unknown;
         let sure = |&(slot, rank, value): &Found| {
             Some((slot, rank, if is_sure { value } else { perhaps(slot, value)? }))
         };
         let found: Vec<_> = block.found.own().iter().filter_map(sure).collect();
-        for selector in around.selectors.iter() {
+        for selector in context.selectors.iter() {
             match (selector.pseudo, &block.content) {
                 (None, _) => sheet.add(selector.clone(), &found),
                 (Some(_), Some(content)) if is_sure && sheet.generates() < Generated::MAX => {
@@ -121,7 +122,7 @@ impl Reader<'_> {
     }
 
     fn rank(&self, is_important: bool) -> Rank {
-        Rank { is_important, origin: self.around.origin, specificity: 0, order: *self.order }
+        Rank { is_important, origin: self.context.origin, specificity: 0, order: *self.order }
     }
 }
 
@@ -131,7 +132,7 @@ impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
     type Error = ();
 
     fn parse_prelude(&mut self, input: &mut Parser<'i>) -> Result<Rc<[Selector]>, ParseError<()>> {
-        let outer = Rc::clone(&self.around.selectors);
+        let outer = Rc::clone(&self.context.selectors);
         let all = selector::list(input, !outer.is_empty()).ok_or_else(|| ParseError::custom(()))?;
         if outer.is_empty() {
             return Ok(all.into());
@@ -150,11 +151,11 @@ impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
         _start: &ParserState,
         input: &mut Parser<'i>,
     ) -> Result<(), ParseError<()>> {
-        // A rule of which all selectors are left out has nothing within it either.
+        // If all selectors of a rule are dropped, its nested rules are, too.
         if !selectors.is_empty() {
-            let depth = self.around.depth + usize::from(!self.around.selectors.is_empty());
-            let around = Around { selectors, depth, ..self.around.clone() };
-            self.block(around, input);
+            let depth = self.context.depth + usize::from(!self.context.selectors.is_empty());
+            let context = Context { selectors, depth, ..self.context.clone() };
+            self.block(context, input);
         }
         Ok(())
     }
@@ -173,7 +174,7 @@ impl<'i> AtRuleParser<'i> for Reader<'_> {
         let start = input.position();
         while input.next().is_ok() {}
         let is = |rule: &str| name.eq_ignore_ascii_case(rule);
-        let origin = self.around.origin;
+        let origin = self.context.origin;
         if is("media") {
             Ok((media::applies(input.slice_from(start)), origin))
         } else if is("supports") {
@@ -197,9 +198,9 @@ impl<'i> AtRuleParser<'i> for Reader<'_> {
         _start: &ParserState,
         input: &mut Parser<'i>,
     ) -> Result<(), ParseError<()>> {
-        let around = &self.around;
-        let (applies, depth) = (applies.min(around.applies), around.depth + 1);
-        self.block(Around { applies, origin, depth, selectors: Rc::clone(&around.selectors) }, input);
+        let context = &self.context;
+        let (applies, depth) = (applies.min(context.applies), context.depth + 1);
+        self.block(Context { applies, origin, depth, selectors: Rc::clone(&context.selectors) }, input);
         Ok(())
     }
 }
@@ -230,7 +231,7 @@ impl<'i> DeclarationParser<'i> for Reader<'_> {
 impl RuleBodyItemParser<'_, (), ()> for Reader<'_> {
     fn parse_declarations(&self) -> bool {
         // There are none outside of rules.
-        !self.around.selectors.is_empty()
+        !self.context.selectors.is_empty()
     }
 
     fn parse_qualified(&self) -> bool {

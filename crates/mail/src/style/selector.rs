@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Selectors (Selectors Level 4), read from style sheets.
+//! Reads selectors (Selectors Level 4) from style sheets.
 
 use super::attribute::Attribute;
 use super::compound::{Among, Combinator, MAX_CLASSES, MAX_OTHERS, MAX_OUTER, Pseudo, Selector, Simple};
 use cssparser::{Delimiter, ParseError, Parser, Token, parse_nth};
 use html5ever::LocalName;
 
-/// Levels of `:not()` and its like.
+/// Levels of `:not()` and the like.
 const MAX_DEPTH: usize = 3;
 
-/// Weights of specificity (Selectors Level 4, 17), far enough from one another for what mail has.
+/// Weights of specificity (Selectors Level 4, 17), with enough bits for mail.
 const ID: u32 = 1 << 16;
 const CLASS: u32 = 1 << 8;
 const TYPE: u32 = 1;
 
-/// Reads a list of selectors; within a rule they may begin with a combinator. Those of a pseudo-element other than `::before` and `::after`
-/// are left out, as no text is in it that is not in the element.
+/// Reads a list of selectors; in a nested rule they may begin with a combinator. Selectors of pseudo-elements other than `::before` and
+/// `::after` are dropped, since these contain only text of the element itself.
 ///
-/// `None` where it is not a list of selectors; its rule is then invalid.
+/// Returns `None` if it is not a list of selectors; its rule is invalid then.
 pub(super) fn list(input: &mut Parser<'_>, is_nested: bool) -> Option<Vec<Selector>> {
     list_at(input, is_nested, 0)
 }
@@ -39,10 +39,10 @@ fn list_at(input: &mut Parser<'_>, is_nested: bool, depth: usize) -> Option<Vec<
 
 struct Reader {
     selector: Selector,
-    /// Nothing of the compound was read yet; of the whole selector.
+    /// Nothing of the compound was read yet; nothing of the whole selector.
     is_empty: bool,
     is_all_empty: bool,
-    /// Blanks or a combinator were read, which begin the next compound if one follows.
+    /// The blanks or combinator before the next compound, if one follows.
     apart: Option<Combinator>,
     is_of_other_pseudo: bool,
     is_nested: bool,
@@ -94,7 +94,7 @@ impl Reader {
 
     fn combine(&mut self, combinator: Combinator) -> Option<()> {
         if self.is_all_empty {
-            // None at the beginning of a rule that stands by itself.
+            // Only a nested rule may begin with a combinator.
             return (self.is_nested && self.selector.leading.replace(combinator).is_none()).then_some(());
         }
         let is_second = !matches!(self.apart, None | Some(Combinator::Inside));
@@ -213,7 +213,7 @@ impl Reader {
     }
 }
 
-/// A pseudo-class with arguments, and its specificity. `None` where these are invalid, or it is none that browsers know.
+/// A pseudo-class with arguments, and its specificity. `None` if they are invalid, or browsers do not know it.
 fn function(name: &str, input: &mut Parser<'_>, depth: usize) -> Option<(Simple, u32)> {
     let weight = |all: &[Selector]| all.iter().map(|selector| selector.specificity).max().unwrap_or(0);
     Some(match name {
@@ -222,7 +222,7 @@ fn function(name: &str, input: &mut Parser<'_>, depth: usize) -> Option<(Simple,
             let weight = weight(&all);
             (if name == "not" { Simple::Not(all) } else { Simple::Any(all) }, weight)
         }
-        // What is invalid in these is left out, and not the rule.
+        // These drop invalid selectors, without invalidating the rule.
         "is" | "where" => {
             let all = forgiving(input, depth);
             let weight = if name == "is" { weight(&all) } else { 0 };
@@ -262,7 +262,7 @@ fn function(name: &str, input: &mut Parser<'_>, depth: usize) -> Option<(Simple,
     })
 }
 
-/// The selectors of a list that are valid.
+/// The valid selectors of a list.
 fn forgiving(input: &mut Parser<'_>, depth: usize) -> Vec<Selector> {
     let one =
         |input: &mut Parser<'_>| list_at(input, false, depth).ok_or_else(|| ParseError::<()>::custom(()));
@@ -277,7 +277,7 @@ fn forgiving(input: &mut Parser<'_>, depth: usize) -> Vec<Selector> {
     }
 }
 
-/// A pseudo-class without arguments; `None` where browsers know none of this name.
+/// A pseudo-class without arguments; `None` if browsers do not know it.
 fn of_name(name: &str) -> Option<Vec<Simple>> {
     let nth = |among, from_end| Simple::Nth { a: 0, b: 1, among, from_end };
     let of = |among: Among| vec![nth(among.clone(), false), nth(among, true)];
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_not_read() {
+    fn invalid_lists_are_rejected() {
         for text in [
             "",
             ",",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Shapes to which a box is cut, and functions that move or press it.
+//! Shapes that clip a box, and functions that move or flatten it.
 
 use super::length::{AWAY, FAR, arguments, functions, length, number, words};
 
-/// `clip: rect(top, right, bottom, left)` of a pixel or less.
+/// Whether `clip: rect(top, right, bottom, left)` leaves a pixel or less.
 pub(super) fn clips_all(value: &str) -> bool {
     let list = value.trim_start().strip_prefix("rect").and_then(|rest| rest.trim_start().strip_prefix('('));
     let Some(list) = list else { return false };
@@ -12,7 +12,7 @@ pub(super) fn clips_all(value: &str) -> bool {
     matches!(sides[..], [top, right, bottom, left] if bottom - top <= 1.0 || right - left <= 1.0)
 }
 
-/// `clip-path` of which nothing is left.
+/// Whether a `clip-path` leaves nothing.
 pub(super) fn cuts_all(value: &str) -> bool {
     functions(value).any(|(name, list)| match name {
         "inset" => is_all_inset(list),
@@ -29,7 +29,7 @@ pub(super) fn cuts_all(value: &str) -> bool {
     })
 }
 
-/// A length, or a share as so many of a hundred: enough to tell whether two are the same.
+/// A length or a percentage as a number, for comparing two of one kind.
 fn share(text: &str) -> Option<f32> {
     text.strip_suffix('%').map_or_else(|| length(text), |text| text.parse().ok())
 }
@@ -52,7 +52,7 @@ fn is_all_inset(list: &str) -> bool {
     !sides.is_empty() && (meet(top, bottom) || meet(left, right))
 }
 
-/// Whether a polygon has no area, as far as its points have lengths or shares.
+/// Whether a polygon has no area, if its points have lengths or percentages.
 fn is_flat(list: &str) -> bool {
     let mut points = Vec::new();
     for point in arguments(list).filter(|point| !matches!(*point, "nonzero" | "evenodd")).take(64) {
@@ -66,7 +66,7 @@ fn is_flat(list: &str) -> bool {
     !points.is_empty() && area.abs() < 2.0
 }
 
-/// One function of a `transform`.
+/// Whether a function of a `transform` hides the box.
 pub(super) fn transforms_away((name, list): (&str, &str)) -> bool {
     let all = || arguments(list).flat_map(words);
     match name {
@@ -81,7 +81,7 @@ pub(super) fn transforms_away((name, list): (&str, &str)) -> bool {
         "matrix" => {
             let numbers: Vec<f32> = all().filter_map(number).collect();
             match numbers[..] {
-                // What is left of an area of one, and where it is moved.
+                // The factor of the area, and the move.
                 [a, b, c, d, x, y] => {
                     (a * d - b * c).abs() < 0.0025 || [x, y].iter().any(|by| *by <= -AWAY || *by >= FAR)
                 }
@@ -92,7 +92,7 @@ pub(super) fn transforms_away((name, list): (&str, &str)) -> bool {
     }
 }
 
-/// Whether a box that is turned so around an axis of its own is seen from its edge.
+/// Whether a box is turned edge-on by this angle, around its own axis.
 pub(super) fn is_edge_on(angle: &str) -> bool {
     let units = [("deg", 360.0), ("grad", 400.0), ("rad", std::f32::consts::TAU), ("turn", 1.0)];
     let Some((number, whole)) =
@@ -100,7 +100,7 @@ pub(super) fn is_edge_on(angle: &str) -> bool {
     else {
         return false;
     };
-    // A quarter of a turn, or three.
+    // A quarter or three quarters of a turn.
     number.parse::<f32>().is_ok_and(|n| ((n / whole).rem_euclid(0.5) - 0.25).abs() < 0.005)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The rules of style sheets that may hide text, kept by what they ask of an element.
+//! The rules of style sheets that may hide text, indexed by a key of the element.
 //!
-//! A rule that does not surely apply hides nothing, but shows what another one hides: what a reader may see is shown.
+//! A rule that may or may not apply hides nothing, but shows text that another one hides: possibly visible text is shown.
 
 use super::cascade::{Cascade, Found, Rank, perhaps};
 use super::compound::{Compound, Pseudo, Selector};
@@ -15,16 +15,16 @@ use html5ever::tokenizer::Tag;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Declarations that are kept, each for each selector of its rule.
+/// Declarations that are kept, counted for each selector of their rule.
 const MAX_KEPT: usize = 1 << 16;
 
-/// Rules that ask for something besides their key, such as `p.x`; each is looked at for each element with the key.
+/// Rules with conditions besides their key, such as `p.x`; each is tested for each element with the key.
 const MAX_COMPOUNDS: usize = 32;
 
-/// Looks at elements for one page: so many, and so many for each byte of it, up to a bound.
-const LOOKS: usize = 1 << 16;
-const LOOKS_EACH: usize = 8;
-const MAX_LOOKS: usize = 1 << 21;
+/// Comparisons with elements for one page: a base, more for each byte of it, and a bound.
+const BASE_BUDGET: usize = 1 << 16;
+const BUDGET_PER_BYTE: usize = 8;
+const MAX_BUDGET: usize = 1 << 21;
 
 /// The rules that may hide or show text.
 #[derive(Debug, Default)]
@@ -33,9 +33,9 @@ pub(crate) struct Sheet {
     classes: HashMap<String, Rules>,
     kinds: HashMap<LocalName, Rules>,
     all: Rules,
-    /// Declarations that were kept; 0 if there is nothing to look up.
+    /// Number of declarations kept; 0 if there is nothing to look up.
     kept: usize,
-    /// There was more than is read.
+    /// Whether there was more than is read.
     is_over: bool,
     needs: Needs,
     generated: Vec<Generated>,
@@ -43,12 +43,12 @@ pub(crate) struct Sheet {
     budget: Budget,
 }
 
-/// What is said of elements with one key.
+/// The declarations for elements with one key.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Of all of them. No more than there are slots.
+    /// Unconditional ones, at most one for each slot.
     own: Vec<Found>,
-    /// Of those that are something besides.
+    /// Ones with further conditions.
     compounds: Vec<(Selector, Vec<Found>)>,
 }
 
@@ -61,7 +61,7 @@ impl Rules {
         }
     }
 
-    /// What is said of all of them.
+    /// The unconditional declarations.
     pub(super) fn own(&self) -> &[Found] {
         &self.own
     }
@@ -100,14 +100,14 @@ impl Rules {
 }
 
 impl Sheet {
-    /// An empty one of a page with these custom properties, and so many bytes.
+    /// An empty sheet for a page with these custom properties and this many bytes.
     pub(super) fn new(vars: Vars, bytes: usize) -> Self {
-        let looks = MAX_LOOKS.min(LOOKS + LOOKS_EACH * bytes);
-        let budget = Budget::new(u32::try_from(looks).unwrap_or(u32::MAX));
+        let comparisons = MAX_BUDGET.min(BASE_BUDGET + BUDGET_PER_BYTE * bytes);
+        let budget = Budget::new(u32::try_from(comparisons).unwrap_or(u32::MAX));
         Self { vars, budget, ..Self::default() }
     }
 
-    /// The same once all was read: without rules, if there were too many.
+    /// The sheet after all was read: without rules, if there were too many.
     pub(super) fn finish(self) -> Self {
         if self.is_over { Self { vars: self.vars, ..Self::default() } } else { self }
     }
@@ -117,29 +117,29 @@ impl Sheet {
         &self.vars
     }
 
-    /// The document that elements stand in, if what stands around them must be known.
+    /// The document that contains the elements, if rules need an element's context.
     pub(crate) fn document(&self) -> Option<Rc<Node>> {
         self.needs.anything.then(|| Node::root(self.needs))
     }
 
-    /// Whether something is said of elements by what stands in them or behind them.
-    pub(crate) const fn looks_ahead(&self) -> bool {
+    /// Whether rules for elements depend on inner or later elements.
+    pub(crate) const fn needs_lookahead(&self) -> bool {
         self.needs.following && self.kept > 0
     }
 
-    /// Keeps the elements of the page, in order, once it was read.
+    /// Stores the elements of the page, in order, after it was read.
     pub(crate) fn keep_document(&self, nodes: Vec<Rc<Node>>) {
         // It is read once.
         let _ = self.budget.nodes().set(nodes);
     }
 
-    /// An element of the page by its number, if it was read.
+    /// An element of the page by its number, if it was read in advance.
     pub(crate) fn known(&self, number: usize) -> Option<&Rc<Node>> {
         self.budget.nodes().get()?.get(number)
     }
 
-    /// Adds what is said of an element, and tells whether there is anything. `node` is the element where the sheet needs
-    /// [to know more](Self::document) than its tag.
+    /// Adds the declarations for an element; returns false if there are certainly none. `node` is the element if the sheet needs
+    /// [more](Self::document) than its tag.
     pub(super) fn apply(&self, tag: &Tag, node: Option<&Node>, cascade: &mut Cascade) -> bool {
         if self.kept == 0 {
             return false;
@@ -160,7 +160,7 @@ impl Sheet {
         true
     }
 
-    /// The text that rules put before that of an element, or behind it.
+    /// The text that rules insert before or behind that of an element.
     pub(crate) fn generated(&self, node: Option<&Node>, pseudo: Pseudo) -> Option<String> {
         let node = node.filter(|_| !self.generated.is_empty())?;
         let fitting = self.generated.iter().filter(|generated| {
@@ -170,7 +170,7 @@ impl Sheet {
         fitting.max_by_key(|generated| generated.rank()).map(|generated| generated.text(&node.own))
     }
 
-    /// Adds what a rule says of what one of its selectors fits.
+    /// Adds the declarations of a rule for one of its selectors.
     pub(super) fn add(&mut self, selector: Selector, found: &[Found]) {
         let of_selector = |&(slot, rank, value): &Found| {
             let value = if selector.is_cut { perhaps(slot, value) } else { Some(value) };
@@ -202,32 +202,32 @@ impl Sheet {
         self.needs.add(selector.needs());
     }
 
-    /// Adds text that a rule puts before or behind that of elements.
+    /// Adds a rule that inserts text.
     pub(super) fn add_generated(&mut self, generated: Generated) {
         self.need(generated.selector());
-        // The values of attributes may be in the text.
+        // The text may contain values of attributes.
         self.needs.anything = true;
         self.needs.attributes = true;
         self.generated.push(generated);
     }
 
-    /// Whether any rule puts text somewhere.
+    /// Whether any rule inserts text.
     pub(crate) const fn generates_text(&self) -> bool {
         !self.generated.is_empty()
     }
 
-    /// How many such rules there are.
+    /// Number of such rules.
     pub(super) const fn generates(&self) -> usize {
         self.generated.len()
     }
 
-    /// So many declarations more are kept, or selectors made.
+    /// Counts more declarations kept, or selectors made.
     pub(super) const fn keep(&mut self, more: usize) {
         self.kept = self.kept.saturating_add(more);
         self.is_over |= self.kept > MAX_KEPT;
     }
 
-    /// There is more than is read: none of it counts, as what is left out might show what was hidden.
+    /// Drops all rules, as there are more than are read: the unread rest might show text that others hide.
     pub(super) const fn give_up(&mut self) {
         self.is_over = true;
     }
@@ -247,7 +247,7 @@ mod tests {
         background:linear-gradient( #fff 50% clip-path:polygon( 0 font-size:.1em transform:matrix( z-index:-1 !important \\61 /* */ \u{e9} \u{202e}";
 
     proptest! {
-        /// Any sheet is read, and shows or hides the text, which stays.
+        /// Any sheet is read without a panic, and shows or hides the text, which stays.
         #[test]
         fn any_sheet_is_read(soup in prop::collection::vec(0..1000usize, 0..60)) {
             let all: Vec<&str> = SOUP.split_ascii_whitespace().collect();
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What is seen of a page with one word `x`.
+    /// Whether a page with one word `x` shows it.
     fn shows(css: &str, body: &str) -> bool {
         let mut all = String::new();
         pieces(&format!("<style>{css}</style>{body}"), &mut |piece| {
@@ -331,7 +331,7 @@ mod tests {
             ".a{@media screen{display:none}}",
             ":root{--x:none} .a{display:var(--x)}",
             ".a{display:var(--y,none)}",
-            // Shown to those who point at it.
+            // Shown only under the mouse.
             ".a{display:none} .a:hover{display:block}",
             ".a{display:none} .z .a{display:block}",
             ".a{display:none} p > .a{display:block}",
@@ -366,7 +366,7 @@ mod tests {
 
     /// A reader may see it.
     #[test]
-    fn what_does_not_surely_apply_hides_nothing() {
+    fn uncertain_rules_hide_nothing() {
         for css in [
             "",
             ".z{display:none}",
@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// Those around an element, and before it.
+    /// Elements around it, and before it.
     #[test]
     fn selectors_look_at_the_page() {
         for (css, body) in [
@@ -436,9 +436,9 @@ mod tests {
         }
     }
 
-    /// Each compound fits each of the elements around.
+    /// Each compound matches each of the outer elements.
     #[test]
-    fn looks_are_bounded() {
+    fn comparisons_are_bounded() {
         let deep = "<b>".repeat(500);
         let css = format!("{} .z i{{display:none}}", "b ".repeat(11));
         assert!(shows(&css, &format!("{deep}<i>x</i>")));
@@ -473,9 +473,9 @@ mod tests {
         }
     }
 
-    /// More than is read: none of it, as what was left out might show what the rest hides.
+    /// With more than is read, none counts: the unread rest might show text that the read part hides.
     #[test]
-    fn what_is_over_a_bound_hides_nothing() {
+    fn sheets_over_a_bound_hide_nothing() {
         let hidden = ".a{display:none}";
         assert!(!shows(&format!("{hidden}{}", ".z{top:1px}".repeat(100)), X));
         assert!(shows(&format!("{hidden}{}", "p{}".repeat(100_000)), X));

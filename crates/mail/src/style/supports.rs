@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Conditions of `@supports`, as a browser of today meets them.
+//! Conditions of `@supports`, evaluated like a current browser.
 
 use super::media::Applies;
 use super::painting::is_of_paint;
@@ -8,7 +8,7 @@ use super::place::is_of_place;
 /// Levels of parentheses.
 const MAX_DEPTH: usize = 8;
 
-/// Evaluates a condition. A property that browsers know is taken as known with any value.
+/// Evaluates a condition. A property that browsers know counts as supported with any value.
 pub(super) fn supports(condition: &str) -> Applies {
     let lower = condition.to_ascii_lowercase();
     if lower.contains(['\\', '"', '\'']) || lower.contains("/*") {
@@ -38,7 +38,7 @@ fn at_depth(condition: &str, depth: usize) -> Applies {
     }
 }
 
-/// The parts of a condition between a word that is in no parentheses.
+/// The parts of a condition, separated by a word outside parentheses.
 fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
     let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, b) in condition.bytes().enumerate() {
@@ -78,7 +78,7 @@ fn one(condition: &str, depth: usize) -> Applies {
     }
 }
 
-/// Properties that pages ask for, and all browsers know.
+/// Properties that pages test and all browsers support.
 fn is_known(name: &str) -> bool {
     [
         "grid",

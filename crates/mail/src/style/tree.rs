@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What selectors ask of an element, and of those around it and before it.
+//! The facts about an element and its surroundings that selectors need.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::Tag;
@@ -8,34 +8,34 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Elements with one parent that are remembered, the last ones; attributes and classes of an element.
+/// Siblings that are kept, the last ones; attributes and classes of an element.
 const MAX_BEFORE: usize = 16;
 const MAX_ATTRIBUTES: usize = 32;
 const MAX_CLASSES: usize = 32;
 
-/// Names of elements with one parent that are counted apart.
+/// Names of siblings that are counted separately.
 const MAX_KINDS: usize = 32;
 
-/// An element by itself.
+/// An element without its context.
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) kind: LocalName,
     pub(super) id: Option<StrTendril>,
-    /// Its attribute `class`; none of an element that has none.
+    /// Its attribute `class`; empty without one.
     class: StrTendril,
     pub(super) attributes: Vec<(LocalName, StrTendril)>,
-    /// Its number among those with its parent, from 1, and among those of its name; `None` beyond a bound.
+    /// Its number among its siblings, from 1, and among those with its name; `None` beyond a bound.
     pub(super) index: u32,
     pub(super) index_of_kind: Option<u32>,
-    /// Text or an element was found in it.
+    /// Whether it has text or an element.
     pub(super) is_filled: Cell<bool>,
 }
 
 impl Own {
-    /// `None` where it has more classes than are read.
+    /// Returns `None` if it has more classes than are read.
     pub(super) fn of(tag: &Tag) -> Option<Self> {
         let value = |name| tag.attrs.iter().find(|a| a.name.local == name).map(|a| &a.value);
-        // A value that is only counted once more, and not copied.
+        // Cloning shares the value, without a copy.
         let class = value(local_name!("class")).cloned().unwrap_or_default();
         let id = value(local_name!("id")).map(|id| match id.trim() {
             trimmed if trimmed.len() == id.len() => id.clone(),
@@ -58,28 +58,29 @@ impl Own {
     }
 }
 
-/// An element among others.
+/// An element in its context.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(super) own: Rc<Own>,
     pub(super) parent: Option<Rc<Self>>,
-    /// Those before it with the same parent, the last one last.
+    /// Its siblings before it, the last one last.
     pub(super) before: Vec<Rc<Own>>,
     children: Inside,
     needs: Needs,
-    /// Its number in the page, from 0, and that of the first one behind it, where the page [was read before](super::Sheet::keep_document).
+    /// Its number in the page, from 0, and that of the first element behind it, if the page was [read in
+    /// advance](super::Sheet::keep_document).
     pub(super) number: Cell<u32>,
     pub(super) end: Cell<u32>,
 }
 
-/// What selectors ask for of elements besides their types, ids and classes, and those around them.
+/// The facts that selectors need besides types, ids and classes, and those of outer elements.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Needs {
-    /// They ask for anything of this kind.
+    /// Any fact of this kind.
     pub(super) anything: bool,
     pub(super) attributes: bool,
     pub(super) siblings: bool,
-    /// What is in it or behind it, too, so that the page must be read twice.
+    /// Also inner and later elements, so that the page must be read twice.
     pub(super) following: bool,
 }
 
@@ -92,7 +93,7 @@ impl Needs {
     }
 }
 
-/// What is known of the elements in one that was written, or in one that nobody wrote, which several stand for.
+/// The children of an element that was written, or of one that is implied and shared by several nodes.
 #[derive(Debug)]
 enum Inside {
     Written(RefCell<Children>),
@@ -114,18 +115,18 @@ impl Inside {
     }
 }
 
-/// What is known of the elements in one.
+/// Facts about the children of an element.
 #[derive(Debug, Default)]
 struct Children {
     count: u32,
     kinds: Vec<(LocalName, u32)>,
     last: VecDeque<Rc<Own>>,
-    /// The same of an element that nobody wrote, and which is there nevertheless.
+    /// The children of an implied element in it.
     implied: Option<(LocalName, Rc<RefCell<Self>>)>,
 }
 
 impl Node {
-    /// The document, in which there is no element.
+    /// The document, the root of all elements.
     pub(crate) fn root(needs: Needs) -> Rc<Self> {
         Self::new(Own::plain(LocalName::from("")), None, Vec::new(), Inside::default(), needs)
     }
@@ -146,9 +147,9 @@ impl Node {
         self.parent.is_none()
     }
 
-    /// An element that begins in this one. Of those that are left out around it (HTML standard, 13.1.2.4) it tells the usual ones.
+    /// An element that begins in this one. Creates the usual implied elements around it (HTML standard, 13.1.2.4).
     pub(crate) fn open(self: &Rc<Self>, tag: &Tag) -> Rc<Self> {
-        let parent = self.home(&tag.name);
+        let parent = self.actual_parent(&tag.name);
         let mut children = parent.children.get().borrow_mut();
         let mut own = Own::of(tag).unwrap_or_else(|| Own::plain(tag.name.clone()));
         if self.needs.attributes {
@@ -176,8 +177,8 @@ impl Node {
         node
     }
 
-    /// The element in which one of this name stands, if it is written in this one.
-    fn home(self: &Rc<Self>, kind: &LocalName) -> Rc<Self> {
+    /// The parent of an element with this name that is written in this one.
+    fn actual_parent(self: &Rc<Self>, kind: &LocalName) -> Rc<Self> {
         let is_head = |kind: &LocalName| {
             matches!(
                 *kind,
@@ -209,23 +210,23 @@ impl Node {
         Self::new(own, Some(Rc::clone(self)), Vec::new(), Inside::Implied(inner), self.needs)
     }
 
-    /// Text stands in it.
+    /// Notes that it has text.
     pub(crate) fn fill(&self) {
         self.own.is_filled.set(true);
     }
 
-    /// Takes its number in the page.
+    /// Sets its number in the page.
     pub(crate) fn begin(&self, number: usize) {
         self.number.set(u32::try_from(number).unwrap_or(u32::MAX));
         self.end_before(number + 1);
     }
 
-    /// The element behind it has this number.
+    /// Sets the number of the element behind it.
     pub(crate) fn end_before(&self, number: usize) {
         self.end.set(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
-    /// How many elements are in the same one, in all or of a name; right once the page was read.
+    /// The number of its parent's children, in all or with one name; final only after the page was read.
     pub(super) fn siblings(&self, kind: Option<&LocalName>) -> Option<u32> {
         let children = self.parent.as_ref()?.children.get().borrow();
         match kind {
@@ -234,25 +235,25 @@ impl Node {
         }
     }
 
-    /// Whether both stand in the same element.
+    /// Whether both have the same parent.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         let of = |node: &Self| node.parent.as_ref().map(|parent| std::ptr::from_ref(parent.children.get()));
         of(self) == of(other)
     }
 
-    /// Whether it stands in `other`, and in nothing within that.
+    /// Whether `other` is its parent.
     pub(super) fn is_child_of(&self, other: &Self) -> bool {
         self.parent.as_ref().is_some_and(|parent| std::ptr::eq(parent.children.get(), other.children.get()))
     }
 
-    /// Whether there are more before it than are remembered.
+    /// Whether siblings before it may have been dropped.
     pub(super) fn has_forgotten(&self) -> bool {
         self.before.len() == MAX_BEFORE
     }
 }
 
 impl Children {
-    /// The number of another one of this name.
+    /// The number of another child with this name.
     fn number(&mut self, kind: &LocalName) -> Option<u32> {
         if let Some((_, count)) = self.kinds.iter_mut().find(|(there, _)| there == kind) {
             *count = count.saturating_add(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Custom properties (`--name`), and values that name them by `var()`.
+//! Custom properties (`--name`), and values that use them by `var()`.
 
 use super::length::closing;
 use std::borrow::Cow;
@@ -9,28 +9,28 @@ use std::collections::HashMap;
 const MAX_KEPT: usize = 256;
 const MAX_VALUE: usize = 256;
 
-/// Bytes of a value in which all are resolved, and how many are in one another.
+/// Bytes of a fully resolved value, and levels of properties that use others.
 const MAX_RESOLVED: usize = 512;
 const MAX_DEPTH: usize = 8;
 
-/// Bytes before a declaration in which its rule is looked for.
+/// Bytes before a declaration that are searched for its rule.
 const MAX_PLACE: usize = 1 << 10;
 
-/// Declarations of which the rule is looked for.
+/// Declarations whose rule is searched.
 const MAX_PLACES: u32 = 1 << 12;
 
-/// For which elements a custom property is set.
+/// The elements for which a custom property is set.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// For the page, or for the element by its attribute.
+    /// All of the page, or the element with the attribute.
     All,
-    /// For some elements of the page, and nobody looks whether they are those that use it.
+    /// Some elements of the page; it is not known whether those use it.
     Some,
 }
 
-/// Where a declaration stands that this text is before.
+/// The place of the declaration behind this text.
 fn place(before: &str) -> Place {
-    // An attribute, or nothing of a rule.
+    // An attribute, or outside of rules.
     let Some((rule, inner)) = before.rsplit_once('{') else { return Place::All };
     if inner.contains(['}', '<', '>']) {
         return Place::All;
@@ -41,12 +41,12 @@ fn place(before: &str) -> Place {
     if selector.split(',').any(is_all) { Place::All } else { Place::Some }
 }
 
-/// The custom properties of a page: the value of each, or `None` where there are several, or where it is set for some elements only.
+/// The custom properties of a page: each with its value, or `None` if there are several values, or only some elements have it.
 #[derive(Debug, Default)]
 pub(super) struct Vars(HashMap<String, Option<String>>);
 
 impl Vars {
-    /// Looks for them in style sheets and `style` attributes, if anything in the page uses one. One pass.
+    /// Finds them in style sheets and `style` attributes, if anything in the page uses one. One pass.
     pub(super) fn of(html: &str) -> Self {
         let mut all = HashMap::new();
         let bytes = html.as_bytes();
@@ -70,7 +70,7 @@ impl Vars {
         Self(all)
     }
 
-    /// A value without `var()`, as it stands where one of these is not known.
+    /// A value with `var()` resolved; unchanged if one of these is unknown.
     pub(super) fn resolve<'a>(&self, value: &'a str) -> Cow<'a, str> {
         if !value.contains("var(") {
             return Cow::Borrowed(value);
@@ -110,7 +110,7 @@ fn is_of_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
 
-/// Name and value of what begins with two dashes, if it is a declaration.
+/// Name and value of a declaration that begins with two dashes.
 fn declaration(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let name = bytes.iter().take(MAX_VALUE).position(|b| !is_of_name(b))?;
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Each names the next one twice.
+    /// Each uses the next one twice.
     #[test]
     fn no_value_grows_without_bounds() {
         let page: String = (0..100).map(|i| format!("--v{i}:var(--v{0}) var(--v{0});", i + 1)).collect();

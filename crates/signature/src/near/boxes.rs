@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The text of a page in the order in which its boxes stand.
+//! The text of a page in the visual order of its boxes.
 
-/// Boxes in boxes that are put in order, and boxes in one that are. More stay as they are written.
+/// Levels of boxes, and boxes on one level, that are put in order. Others stay in source order.
 const MAX_OPEN: usize = 8;
 const MAX_BOXES: usize = 1 << 10;
 
-/// The open boxes whose inner ones stand in an order of their own, outermost first.
+/// The open boxes that reorder their inner boxes, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Boxes {
     open: Vec<Open>,
-    /// Those that are too deep.
+    /// Open levels beyond [`MAX_OPEN`].
     deeper: usize,
 }
 
 #[derive(Debug)]
 struct Open {
     reversed: bool,
-    /// The number of each box in it, and where its text begins. What stands between two of them belongs to the first.
+    /// The order number of each inner box, and where its text begins. Text between two boxes belongs to the first.
     boxes: Vec<(i16, usize)>,
 }
 
 impl Boxes {
-    /// Boxes begin.
+    /// A box that reorders its inner boxes begins.
     pub(super) fn open(&mut self, reversed: bool) {
         if self.open.len() < MAX_OPEN {
             self.open.push(Open { reversed, boxes: Vec::new() });
@@ -30,7 +30,7 @@ impl Boxes {
         }
     }
 
-    /// One of them begins, where the text has so many bytes.
+    /// An inner box begins at this byte of the text.
     pub(super) fn next(&mut self, order: i16, at: usize) {
         if let Some(open) =
             self.open.last_mut().filter(|open| self.deeper == 0 && open.boxes.len() <= MAX_BOXES)
@@ -39,7 +39,7 @@ impl Boxes {
         }
     }
 
-    /// The last ones end. Costs the length of their text.
+    /// The innermost level ends. Costs the length of its text.
     pub(super) fn close(&mut self, text: &mut String) {
         if self.deeper > 0 {
             self.deeper -= 1;
@@ -79,7 +79,7 @@ impl Open {
 mod tests {
     use super::*;
 
-    /// Boxes with these numbers and texts, one inside of the other where a text is empty.
+    /// The text of boxes with these numbers and texts; an empty text opens an inner level.
     fn arranged(reversed: bool, boxes: &[(i16, &str)]) -> String {
         let (mut open, mut text) = (Boxes::default(), "a ".to_owned());
         open.open(reversed);

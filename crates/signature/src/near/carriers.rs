@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which signatures of a message carry its count: for these it is counted from which networks they came.
+//! The signatures of a message that carry its count: the networks it came from are counted for these.
 
 use super::count::{Judgement, QUARTER};
 use super::known::Seen;
 use super::slots::{Near, Thing};
 use bulkmark_types::Signature;
 
-/// Carriers that are looked at. Copies that differ may not have the first one of another copy, but seldom none of three.
+/// Carriers that are looked up. Differing copies may lack each other's first one, but seldom all three.
 const MOST: usize = 3;
 
 impl Near {
-    /// The signatures that carry the count of `judgement`, in an order that is the same for all messages, so that most copies of
-    /// one text have the same first one. At most three; none where nothing was seen.
+    /// The signatures that carry the count of `judgement`, in an order common to all messages, so that most copies of one text have the
+    /// same first one. At most three; none if nothing was seen.
     #[must_use]
     pub fn carriers(&self, judgement: &Judgement, seen: &Seen) -> Vec<Signature> {
         let enough = (judgement.count / QUARTER).max(1);
         let slots = || self.slots.iter().zip(&judgement.slots);
-        let text = slots().filter(|(_, said)| said.counts && said.known.count > 0 && said.count >= enough);
-        let mut all: Vec<Signature> = text.map(|(slot, said)| slot.passages[said.passage].1).collect();
+        let text =
+            slots().filter(|(_, judged)| judged.counts && judged.known.count > 0 && judged.count >= enough);
+        let mut all: Vec<Signature> = text.map(|(slot, judged)| slot.passages[judged.passage].1).collect();
         let things = self.things.iter().map(|&(thing, signature)| match thing {
             Thing::Band(band) => self.commonest(band, signature, seen),
             Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Hidden | Thing::Answer => signature,
@@ -28,9 +29,9 @@ impl Near {
         }));
         all.extend(self.payload.filter(|_| judgement.by_payload));
         if all.is_empty() {
-            // It is alike by what are blocks.
-            let known = slots().filter(|(_, said)| said.known.count > 0);
-            all.extend(known.map(|(slot, said)| slot.passages[said.passage].1));
+            // Only blocks make it alike.
+            let known = slots().filter(|(_, judged)| judged.known.count > 0);
+            all.extend(known.map(|(slot, judged)| slot.passages[judged.passage].1));
         }
         all.sort_unstable();
         all.dedup();
@@ -38,7 +39,7 @@ impl Near {
         all
     }
 
-    /// The form of a band that was seen most often; `signature` is its own one.
+    /// The most frequent form of a band; `signature` is the form of this picture.
     fn commonest(&self, band: u8, signature: Signature, seen: &Seen) -> Signature {
         let forms = self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, form)| form);
         let count = |form: &Signature| (seen.known(*form).count, std::cmp::Reverse(*form));
@@ -58,7 +59,7 @@ mod tests {
     fn near(slots: &[u8]) -> Near {
         let slot = |&n: &u8| Slot {
             passages: vec![(Passage { hash: n.into(), at: n.into() }, signature(n))],
-            goes_round: false,
+            wraps: false,
         };
         let slots = slots.iter().map(slot).collect();
         Near { slots, payload: Some(signature(200)), words: 100, ..Near::default() }
@@ -74,11 +75,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_what_was_seen_often_whatever_slot_it_is_in() {
+    fn the_first_frequent_passage_of_any_slot() {
         let seen = [(1, 30, 0), (2, 30, 0), (3, 25, 0), (4, 1, 0), (5, 20, 0)];
         let [a, b, c] = [1, 2, 3].map(signature);
         assert_eq!(carriers(&near(&[5, 4, 3, 2, 1]), &seen), [a, b, c]);
-        // Another copy lacks one of them, and has a new one.
+        // Another copy lacks one of them and has a new one.
         assert_eq!(carriers(&near(&[9, 5, 4, 3, 2]), &seen), [b, c, signature(5)]);
     }
 
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_picture_the_commonest_form_of_each_band() {
+    fn a_picture_has_the_commonest_form_of_each_band() {
         let picture = Near {
             things: vec![(Thing::Band(0), signature(1)), (Thing::Band(1), signature(2))],
             unsure: vec![(0, signature(3)), (0, signature(4)), (1, signature(5))],

@@ -1,49 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text whose words say little: its letters stand apart (`F r e e`), or its words stand together (`Freemoney`), since the
-//! blanks that a reader sees are margins of a style sheet, or none. It is read as one row of letters, and cut where the
-//! letters themselves say, so that it is the same wherever the blanks are.
+//! Text whose words carry little information: letters stand apart (`F r e e`) or words stand together (`Freemoney`), because style margins
+//! replace the blanks that a reader sees. It is read as one row of letters and cut by the letters themselves, so that blanks do not matter.
 
 use super::fold::fold;
 use super::lines::Line;
 use super::product::{constant, folded_product};
-use crate::text::stands_alone;
+use crate::text::is_unspaced;
 
-/// Words of one letter in a row that are one word, at least.
-pub(super) const APART: usize = 4;
+/// Words of one letter in a row that make one word, at least.
+pub(super) const MIN_SPACED: usize = 4;
 
-/// Words below which a mean says nothing.
+/// Words from which on their mean length is used.
 const SOME: usize = 40;
 
-/// Letters that words have on average where they are split, at most, in halves. In languages written with blanks and letters
-/// it is four to eight.
+/// The highest mean length of split words, in half letters. Languages with blanks and letters have four to eight letters.
 const SPLIT: usize = 5;
 
-/// Letters of a row that are many words: no language has so long a word often.
+/// Letters of a token that joins many words: no language often has such long words.
 const JOINED: usize = 20;
 
-/// Letters in such rows below which they are some names.
+/// Letters in such tokens from which on they are text; fewer are a few names.
 const MANY: usize = 100;
 
-/// Letters on either side of one before which a piece begins.
+/// Letters on either side that decide whether a piece begins at a letter.
 const AROUND: usize = 2;
 
 /// Letters of the longest piece.
 const LONGEST: usize = 16;
 
-/// Letters that are read of a text.
+/// Letters that are read of one text.
 const MAX_LETTERS: usize = 1 << 18;
 
-/// How long the words of a text are.
+/// The lengths of a text's words.
 #[derive(Debug, Default)]
-pub(super) struct Lengths {
+pub(super) struct WordLengths {
     words: usize,
     letters: usize,
-    /// Bytes of the tokens that were read.
+    /// Bytes of the tokens read.
     bytes: usize,
 }
 
-impl Lengths {
-    /// A word was read, folded, and so many bytes long as it stands.
+impl WordLengths {
+    /// Adds a word: its folded form, and its length in bytes as written.
     #[inline]
     pub(super) fn word(&mut self, folded: &[u8], bytes: usize) {
         self.bytes += bytes;
@@ -55,20 +53,20 @@ impl Lengths {
             self.words += 1;
             self.letters += folded.len();
         } else if let Ok(folded) = str::from_utf8(folded)
-            && !folded.starts_with(stands_alone)
+            && !folded.starts_with(is_unspaced)
         {
             self.words += 1;
             self.letters += folded.chars().count();
         }
     }
 
-    /// A link was read, or a word that is one too many.
+    /// Adds a link, or a word beyond the limit.
     pub(super) fn other(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
-    /// Whether the words of `lines` say so little that their letters are read.
-    pub(super) fn say_little(&self, lines: &[Line<'_>]) -> bool {
+    /// Whether the words of `lines` carry so little information that the letters are read instead.
+    pub(super) fn needs_letters(&self, lines: &[Line<'_>]) -> bool {
         if self.words >= SOME && 2 * self.letters < SPLIT * self.words {
             return true;
         }
@@ -78,17 +76,17 @@ impl Lengths {
     }
 }
 
-/// Words of one letter that stand in a row.
+/// A row of words of one letter.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct SpacedWord {
     pub(super) row: String,
     pub(super) letters: usize,
-    /// The number of the first of them among the words.
+    /// The number of its first word.
     pub(super) start: usize,
 }
 
-impl Apart {
-    /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
+impl SpacedWord {
+    /// Adds the word if it belongs to the row; `number` is the word's number. If it returns false, the row ends before this word.
     #[inline]
     pub(super) fn take(&mut self, word: &[u8], number: usize) -> bool {
         let Some(letter) = only_letter(word) else { return false };
@@ -100,7 +98,7 @@ impl Apart {
         true
     }
 
-    /// Whether there is none.
+    /// Whether the row is empty.
     pub(super) const fn is_empty(&self) -> bool {
         self.letters == 0
     }
@@ -111,30 +109,30 @@ impl Apart {
     }
 }
 
-/// The letter that a word is, if it is no more.
+/// The letter of a word of one letter.
 #[inline]
 fn only_letter(word: &[u8]) -> Option<char> {
     match word {
         [letter] => Some(char::from(*letter)).filter(char::is_ascii_alphabetic),
-        // No character is longer.
+        // No character is longer than four bytes.
         [0x80..=u8::MAX, ..] if word.len() <= 4 => {
             let mut chars = str::from_utf8(word).ok()?.chars();
-            let letter = chars.next().filter(|&c| c.is_alphabetic() && !stands_alone(c))?;
+            let letter = chars.next().filter(|&c| c.is_alphabetic() && !is_unspaced(c))?;
             chars.next().is_none().then_some(letter)
         }
         _ => None,
     }
 }
 
-/// Whether three of four letters stand in rows that are longer than words.
+/// Whether at least three quarters of the letters are in tokens longer than words.
 fn are_joined(lines: &[Line<'_>]) -> bool {
     let (mut all, mut joined) = (0, 0);
     for token in tokens(lines) {
         let letters = token.chars().filter(|c| c.is_alphabetic()).count();
         all += letters;
-        // No code, no path, no key: letters and the marks of sentences.
+        // Only letters and sentence marks: no code, no path, no key.
         let is_text = |c: char| {
-            c.is_alphabetic() && !stands_alone(c)
+            c.is_alphabetic() && !is_unspaced(c)
                 || matches!(
                     c,
                     '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'
@@ -148,14 +146,14 @@ fn are_joined(lines: &[Line<'_>]) -> bool {
     joined >= MANY && 4 * joined >= 3 * all
 }
 
-/// The tokens whose letters are read: not links, nor addresses.
+/// The tokens whose letters are read: neither links nor addresses.
 fn tokens<'a>(lines: &'a [Line<'a>]) -> impl Iterator<Item = &'a str> {
     let all = lines.iter().flat_map(|(_, line)| line.split_whitespace());
     all.filter(|token| !token.contains("://") && !token.starts_with("www.") && !token.contains('@'))
 }
 
-/// Shows the pieces into which the letters of `lines` are cut, each with the number of the line where it ends.
-pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
+/// Passes on the pieces into which the letters of `lines` are cut, each with the number of the line where it ends.
+pub(super) fn pieces(lines: &[Line<'_>], emit: &mut dyn FnMut(&str, usize)) {
     let (mut letters, mut ends) = (Vec::new(), Vec::new());
     let mut reader = Letters::default();
     for line in lines {
@@ -172,19 +170,18 @@ pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
         while ends[line].0 < end {
             line += 1;
         }
-        see(piece, ends[line].1);
+        emit(piece, ends[line].1);
     });
 }
 
-/// The pieces of a row of letters that stood apart.
-pub(super) fn pieces_of(row: &str, see: &mut dyn FnMut(&str)) {
+/// Passes on the pieces of a row of letters that stood apart.
+pub(super) fn pieces_of(row: &str, emit: &mut dyn FnMut(&str)) {
     let letters: Vec<char> = row.chars().collect();
-    cut(&letters, &mut |piece, _| see(piece));
+    cut(&letters, &mut |piece, _| emit(piece));
 }
 
-/// Cuts before each letter that, with the two behind it, has the lowest rank of all within two letters. What stands further
-/// away does not matter.
-fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
+/// Cuts before each letter that, with the two behind it, has the lowest rank within two letters. Letters further away do not matter.
+fn cut(letters: &[char], emit: &mut dyn FnMut(&str, usize)) {
     let at = |i: usize| letters.get(i).map_or(0, |&c| u64::from(c));
     let ranks: Vec<u64> =
         (0..letters.len()).map(|i| rank(at(i) | at(i + 1) << 21 | at(i + 2) << 42)).collect();
@@ -195,7 +192,7 @@ fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
         let begins =
             before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
         if length > 0 && (begins || length == LONGEST) {
-            see(&piece, i);
+            emit(&piece, i);
             piece.clear();
             length = 0;
         }
@@ -203,23 +200,23 @@ fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
         length += 1;
     }
     if length > 0 {
-        see(&piece, letters.len());
+        emit(&piece, letters.len());
     }
 }
 
-/// Where three letters stand in an order that nobody chose.
+/// The rank of three letters in a pseudo-random order.
 const fn rank(letters: u64) -> u64 {
     folded_product(letters ^ const { constant(0) }, const { constant(1) })
 }
 
-/// Reads characters one by one, whatever stands beside them.
+/// Folds characters one by one, without their context.
 #[derive(Debug, Default)]
 struct Letters {
     folded: String,
 }
 
 impl Letters {
-    /// Each as if it stood behind an `a`, so that a digit is the letter that it looks like.
+    /// Each character is folded behind an `a`, so that a digit becomes the letter that it looks like.
     fn read(&mut self, c: char, letters: &mut Vec<char>) {
         if c.is_ascii_lowercase() && c != 'i' {
             letters.push(c);
@@ -256,13 +253,13 @@ mod tests {
         let changed = cut_up(&ROW.replace("shop", "stall"));
         let same = all.iter().filter(|piece| changed.contains(piece)).count();
         assert!(same + 4 >= all.len(), "{all:?} {changed:?}");
-        // Where all letters are alike, none begins a piece.
+        // No piece begins where all letters are equal.
         assert_eq!(cut_up(&"a".repeat(40))[..2].iter().map(String::len).collect::<Vec<_>>(), [LONGEST; 2]);
     }
 
     fn little(text: &str) -> bool {
         let lines: Vec<Line<'_>> = (1..).zip(text.lines()).collect();
-        let (mut lengths, mut folded) = (Lengths::default(), String::new());
+        let (mut lengths, mut folded) = (WordLengths::default(), String::new());
         for token in text.split_whitespace().filter(|token| token.len() <= 40) {
             folded.clear();
             fold(token, &mut folded);
@@ -270,11 +267,11 @@ mod tests {
                 lengths.word(folded.as_bytes(), token.len());
             }
         }
-        lengths.say_little(&lines)
+        lengths.needs_letters(&lines)
     }
 
     #[test]
-    fn words_of_a_language_say_enough() {
+    fn ordinary_words_are_not_cut() {
         for text in [
             "Chúng tôi sẽ gửi cho bạn một lá thư về giá của cửa hàng ở Huế. ".repeat(9),
             "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung für ihre Fahrgäste auf der Donau abgeschlossen. ".repeat(9),

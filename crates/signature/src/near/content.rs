@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The content of a message: what was read of all its parts, and what of that counts.
+//! The content of a message: all that was read of its parts, and the part of it that counts.
 
 use super::lines::TOO_FEW;
 use super::things::{Enclosed, MAX_FILES, Page};
 use crate::payload::Found;
 use std::ops::Range;
 
-/// Words that are read of a message, some hundred pages; what follows is left out.
+/// Words that are read of a message, some hundred pages. Others are ignored.
 pub(super) const MAX_WORDS: usize = 1 << 16;
 
-/// Words of its own with which a message is what it quotes: "FYI", or nothing. Who answers a letter with "yes, fine" did not
-/// write the letter.
+/// Own words up to which a message counts as its quote: "FYI", or nothing. A longer answer ("yes, that is fine") is the author's own.
 pub(super) const NO_ANSWER: usize = 2;
 
 /// Hidden words that are read.
 pub(super) const MAX_HIDDEN: usize = 1 << 10;
 
-/// How well a mail program can show something, the best last.
+/// How well a mail program can show a part; the best is last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shows {
-    /// Not at all.
+pub(super) enum Rendering {
+    /// Not shown.
     #[default]
     Nothing,
-    /// It is a file to it: a calendar entry, a type that it does not know.
+    /// As a file: a calendar entry, an unknown type.
     AsFile,
     /// As text.
     Text,
@@ -30,21 +29,21 @@ pub(super) enum Shows {
     Page,
 }
 
-impl Shows {
-    /// A text part of this subtype that a reader is shown where it stands.
+impl Rendering {
+    /// Whether mail programs show a text part of this subtype inline.
     pub(super) fn is_shown(subtype: &str) -> bool {
         matches!(subtype, "" | "plain" | "html" | "enriched" | "richtext")
     }
 }
 
-/// Where a word stands.
+/// The place of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// The number of the text or HTML part, from 1.
     pub part: usize,
-    /// The line in it, from 1; in HTML, of what is shown.
+    /// The line in it, from 1; in HTML, a line of the visible text.
     pub line: usize,
-    /// The word as it stands, without control characters.
+    /// The word as written, without control characters.
     pub word: String,
 }
 
@@ -53,27 +52,27 @@ pub struct Position {
 pub(crate) struct Content {
     /// Keyed hashes of the words.
     pub(super) words: Vec<u64>,
-    /// Where each stands, when that is wanted.
+    /// The place of each word, if wanted.
     pub(super) positions: Vec<Position>,
-    /// Links, and pictures that are shown.
+    /// Links and visible pictures.
     pub(super) page: Page,
-    /// The attached files, each once.
+    /// The attached files, without duplicates.
     pub(super) files: Vec<Enclosed>,
-    /// Keyed hashes of the words that its style hides; a few hundred.
+    /// Keyed hashes of the words that style hides; a few hundred.
     pub(super) hidden: Vec<u64>,
-    /// What a reader may answer to.
+    /// The payload: addresses and numbers that a reader may use to answer.
     pub(crate) payload: Found,
     /// How well mail programs can show it.
-    pub(super) shows: Shows,
-    /// Whether something is attached, however little is read of that.
+    pub(super) rendering: Rendering,
+    /// Whether a file is attached, even if little of it is read.
     pub(super) has_files: bool,
-    /// Whether its own lines say something, however few words it has.
-    pub(super) speaks: bool,
-    /// Keyed hashes of the words of names below the text, kept only while it has few words.
+    /// Whether its own lines have content, even without many words.
+    pub(super) has_text: bool,
+    /// Keyed hashes of the words of names below the text, kept only if the text is short.
     pub(super) names: Vec<u64>,
-    /// Which of the words are those of enclosed messages.
+    /// The ranges of words that belong to enclosed messages.
     pub(super) enclosed: Vec<Range<usize>>,
-    /// What it quotes, kept only while it has few words, and what stands behind rules, while it has none.
+    /// The quoted text, kept only if the own text is short; and the text behind rules, kept only if there is no own text.
     pub(super) quoted: Option<Box<Self>>,
     pub(super) footer: Option<Box<Self>>,
     /// The text of attached files.
@@ -92,22 +91,22 @@ impl Content {
         self.page.append(other.page);
         self.add_files(other.files);
         self.payload.append(other.payload);
-        self.shows = self.shows.max(other.shows);
+        self.rendering = self.rendering.max(other.rendering);
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);
         other.names.truncate(MAX_HIDDEN - self.names.len().min(MAX_HIDDEN));
         self.names.append(&mut other.names);
         self.has_files |= other.has_files;
-        self.speaks |= other.speaks;
+        self.has_text |= other.has_text;
         append_kept(&mut self.quoted, other.quoted);
         append_kept(&mut self.footer, other.footer);
         append_kept(&mut self.attached, other.attached);
     }
 
-    /// A message that has nearly no words of its own is what it quotes, or else the text that is attached, or what stands behind a rule.
-    pub(super) fn whole(mut self) -> Self {
+    /// Adds, to a message with nearly no own words, the text that it quotes, or else its attached text, or the text behind a rule.
+    pub(super) fn with_fallbacks(mut self) -> Self {
         let own = self.words.len();
-        if self.speaks || own > NO_ANSWER {
+        if self.has_text || own > NO_ANSWER {
             return self;
         }
         let (quoted, footer, attached) = (self.quoted.take(), self.footer.take(), self.attached.take());
@@ -117,7 +116,7 @@ impl Content {
         if let Some(attached) = attached.filter(|_| self.words.len() < TOO_FEW) {
             self.append(*attached);
         }
-        // Who sends a file without a word may have a signature.
+        // The sender of a file without text may have a signature.
         let is_empty = own == 0 && self.words.len() < TOO_FEW && !self.has_files;
         if let Some(footer) = footer.filter(|_| is_empty) {
             self.append(*footer);
@@ -133,13 +132,13 @@ impl Content {
         }
     }
 
-    /// The next of several alternatives: it is shown instead if mail programs can show it at least as well. What is attached to
-    /// any of them stays.
+    /// Adds the next alternative, which replaces this one if mail programs can show it at least as well. Attachments of any alternative
+    /// stay.
     pub(super) fn or_better(&mut self, mut next: Self) {
         let has_files = self.has_files || next.has_files;
         let rank = next.rank();
         self.add_files(std::mem::take(&mut next.files));
-        if rank > Shows::Nothing && rank >= self.rank() {
+        if rank > Rendering::Nothing && rank >= self.rank() {
             next.files = std::mem::take(&mut self.files);
             std::mem::swap(self, &mut next);
         }
@@ -147,14 +146,14 @@ impl Content {
         self.has_files = has_files;
     }
 
-    /// How well mail programs can show it, if there is anything to be shown.
-    fn rank(&self) -> Shows {
+    /// How well mail programs can show it, if it has content.
+    fn rank(&self) -> Rendering {
         let has_words = !self.words.is_empty()
             || self.quoted.is_some()
             || self.footer.is_some()
             || self.attached.is_some();
         let is_empty = !has_words && self.page.is_empty() && !self.has_files;
-        if is_empty { Shows::Nothing } else { self.shows }
+        if is_empty { Rendering::Nothing } else { self.rendering }
     }
 }
 

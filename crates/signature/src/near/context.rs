@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message is about, besides its first words: the letter that it answers, the message that it hands on. Where that was never
-//! seen, the words above it were written for it, however often they come. The same is true of its last words, below a warning that a
-//! gateway puts above all mail.
+//! The contexts of a message besides its first words: the letter that it answers, the message that it forwards. If a context was never
+//! seen, the words above it were written for it, however often those words come. The same holds for the last words of a message below a
+//! warning that a gateway puts above all mail.
 
 use super::content::Content;
 use super::sample::{Scheme, sample};
 use super::slots::ContextKind;
 
-/// Own words up to which what stands with them matters: an answer, with the disclaimer of a company below it.
+/// Own words up to which a context matters: an answer with a company's disclaimer below it.
 pub(super) const FEW_OWN: usize = 400;
 
-/// Words of a text that can be known again.
+/// Words from which on a text can be recognised.
 const ENOUGH: usize = 9;
 
-/// The part of a message that its last words are.
+/// The last words are one in this many.
 const LAST: usize = 3;
 
-/// Evenly weighted, since nothing is put before what is quoted.
+/// Evenly weighted: nothing stands above the quoted text itself.
 const SCHEME: Scheme = Scheme { slots: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
 
-/// How many words the quoted text and the enclosed message have, or else the last words of the message, and the hashes of the passages by
-/// which they are known again; the first of each is the one that is reported. A message of many own words has only the last, and none of
-/// these if it has a payload.
+/// The length in words of the quoted text and the enclosed message, or else of the message's last words, and the hashes of the passages
+/// that identify each; the first hash is reported. A message of many own words has only the last words, and not even those if it has a
+/// payload.
 pub(super) fn contexts(content: &Content, has_payload: bool) -> Vec<(ContextKind, usize, Vec<u64>)> {
     let of = |kind: ContextKind, words: &[u64]| {
         let slots = if words.len() < ENOUGH { Vec::new() } else { sample(words, &SCHEME) };
@@ -63,7 +63,7 @@ mod tests {
         Content { words: all, enclosed, quoted: Some(Box::new(quoted)), ..Content::default() }
     }
 
-    /// How many passages the quote and the enclosed message have.
+    /// The number of passages of the quote and of the enclosed message.
     fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
         let contexts = contexts(&content(own, enclosed, quoted), false);
         let has =
@@ -91,14 +91,14 @@ mod tests {
     fn too_few_words_are_no_context() {
         assert_eq!(passages(10, 8, 8), [0, 0]);
         assert_eq!(passages(10, 9, 9), [SCHEME.probes; 2]);
-        // Then the enclosed message is the message.
+        // The enclosed message is the message in this case.
         assert_eq!(passages(8, 40, 40), [SCHEME.probes, 0]);
         assert_eq!(passages(9, 40, 40), [SCHEME.probes; 2]);
     }
 
     /// Its passages do not depend on the words above it, and another quote has others.
     #[test]
-    fn a_quote_is_known_again() {
+    fn a_quote_is_recognised() {
         let of = |own, from| {
             let mut content = content(own, 0, 0);
             content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));

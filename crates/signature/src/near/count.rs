@@ -1,87 +1,88 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
+//! The count of a message from the counts of its many signatures. docs/signatures.md has the reasons.
 
 use super::known::{AGREEING, ALIKE, Known, Seen};
 use super::letter::Letter;
 use super::slots::{ContextKind, Near, Slot, Thing};
 use bulkmark_types::Signature;
 
-/// Of the slots that say something, so many in ten must have been seen ...
-const COVERED: usize = 6;
+/// Tenths of the informative slots that must be known for bulk.
+const KNOWN_TENTHS: usize = 6;
 
-/// ... and fewer in ten of its words stand before and behind what was seen, ...
-const NEW: usize = 4;
+/// Tenths of new words before and behind the known text from which on a message is not bulk.
+const NEW_TENTHS: usize = 4;
 
-/// ... or fewer still, where the message gives its reader nothing to answer to: copies without a payload are rare, and letters are not.
-/// Of the slots that must have been seen, each was ...
-const NEW_WITHOUT_PAYLOAD: usize = 2;
+/// The same without a payload: copies without one are rare, letters are not.
+const NEW_TENTHS_WITHOUT_PAYLOAD: usize = 2;
 
-/// ... at least one in so many times as often as the count says.
+/// A slot is known if its count is at least this fraction of the message's.
 pub(super) const QUARTER: u32 = 4;
 
-/// Beside a payload, so many slots suffice, ...
-const FEW_SLOTS: usize = 2;
+/// Known slots that confirm a payload.
+const CONFIRMING_SLOTS: usize = 2;
 
-/// ... each of them seen so often ...
-const BESIDE_PAYLOAD: u32 = 2;
+/// Count from which on a slot confirms a payload.
+const CONFIRMING_COUNT: u32 = 2;
 
-/// ... unless one in so many messages with the payload had nothing else in common with others: a large site, a service that many use.
+/// A payload is common, and no evidence, if one in this many messages with it had nothing else in common with others: a large site, a
+/// popular service.
 const COMMON: u32 = 4;
 
-/// A message that may be a letter is a copy of others if one in so many of these may be one as well: a program made all of them. Else
-/// somebody wrote above what others sent as it was.
+/// A message that may be a letter is a copy if at least one in this many similar messages may be a letter as well, since a program then
+/// made all of them. Otherwise somebody wrote above text that others send unchanged.
 const EIGHTH: u32 = 8;
 
-/// What is known of a message.
+/// The judgement of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// How often messages like it were seen before. What is more than a few is what a verdict may stand on.
+    /// How often similar messages were seen before. A verdict may rest on more than a few.
     pub count: u32,
-    /// What each slot says.
-    pub slots: Vec<Said>,
-    /// What each thing says.
+    /// The judgement of each slot.
+    pub slots: Vec<SlotJudgement>,
+    /// The counts of each thing.
     pub things: Vec<Known>,
-    /// What is known of its payload.
+    /// The counts of its payload.
     pub payload: Option<Known>,
-    /// Whether the count is that of its payload, since passages agree with it.
+    /// Whether the count is that of its payload, confirmed by passages.
     pub by_payload: bool,
-    /// What keeps the count of the text low.
+    /// The reason for a limited count of the text.
     pub bound: Option<Bound>,
 }
 
-/// What a slot says.
+/// The judgement of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
-    /// Which of its passages was seen most, of those that are no blocks if there are any.
+pub struct SlotJudgement {
+    /// The index of its most frequent passage, among those that are no blocks if there are any.
     pub passage: usize,
-    /// What is known of that.
+    /// The counts of this passage.
     pub known: Known,
-    /// How many messages reported any of its passages that are no blocks. Each reports one in a slot, so none is counted twice.
+    /// How many messages reported any of its passages that are no blocks. A message reports one passage in a slot, so none is counted
+    /// twice.
     pub count: u32,
-    /// Whether it says anything of this message. It does not if the passage is a block, or would never have been reported for
-    /// a block that comes before it.
+    /// Whether it is evidence about this message. It is not if the passage is a block, or if a block before it would have been reported in
+    /// its place.
     pub counts: bool,
 }
 
-/// Why text that was seen often does not make a message bulk.
+/// The reason why text that was seen often does not make a message bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// New text stands above or below it.
     Letter,
-    /// New text may stand above or below it, and in other messages with it none does.
+    /// New text may stand above or below it, but not in other messages with it.
     Unlike,
-    /// It is what comes below ever other text.
+    /// It stands below varying other text.
     Block,
-    /// It is too little of the message.
+    /// It is too small a part of the message.
     Part,
 }
 
 impl Near {
-    /// How often messages like this one were seen before; `seen` knows the counts of all its signatures and the
-    /// strays of the [doubts](Self::doubts) about them.
+    /// Returns how often messages like this one were seen before. `seen` has the counts of all its signatures and of the strays of its
+    /// [`stray_lookups`](Self::stray_lookups).
     #[must_use]
     pub fn judge(&self, seen: &Seen) -> Judgement {
-        let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, seen)).collect();
+        let slots: Vec<SlotJudgement> = self.slots.iter().map(|slot| judge_slot(slot, seen)).collect();
         let things: Vec<Known> = self.things.iter().map(|(_, signature)| seen.known(*signature)).collect();
         let letter = self.letter(seen);
         let (text, bound) = self.text(&slots, letter, seen);
@@ -94,14 +95,14 @@ impl Near {
         Judgement { count, slots, things, payload, by_payload, bound }
     }
 
-    /// The count of the text, as far as it may be bulk, and what keeps it from being more.
-    fn text(&self, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
-        let all = || slots.iter().map(|said| said.count);
-        let informative: Vec<u32> = slots.iter().filter(|said| said.counts).map(|said| said.count).collect();
+    /// The count of the text, limited if the text may not be bulk, with the reason for the limit.
+    fn text(&self, slots: &[SlotJudgement], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
+        let all = || slots.iter().map(|slot| slot.count);
+        let informative: Vec<u32> = slots.iter().filter(|slot| slot.counts).map(|slot| slot.count).collect();
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let is_part = || 10 * covered < COVERED * informative.len() || self.is_mostly_new(seen);
+        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_mostly_new(seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) || letter.is_some() && seen.is_anonymous() {
@@ -111,64 +112,70 @@ impl Near {
         } else if is_part() {
             Some(Bound::Part)
         } else {
-            let unsure = third(slots.iter().filter(|said| said.counts).map(|said| said.known.unsure.all));
+            let unsure = third(slots.iter().filter(|slot| slot.counts).map(|slot| slot.known.unsure.all));
             (letter.is_some() && unsure.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
     }
 
-    /// How much people say of it: `said` has what they say of its signatures, and `counted` how often these were seen. Messages report one
-    /// passage in each slot, and people say something of several: of each slot the most counts. What may keep coming with other text is
-    /// no evidence, and little is if new text stands above all that was ever seen or said.
+    /// The weight of user reports about this message: `reports` has the weights of its signatures, and `counted` their counts. A message
+    /// reports one passage in each slot, and users report several: in each slot the highest weight counts. A text that may keep coming with
+    /// other text is no evidence; the weight stays low if new text stands above everything ever seen or reported.
     #[must_use]
-    pub fn weigh(&self, said: &Seen, counted: &Seen) -> u32 {
+    pub fn weigh(&self, reports: &Seen, counted: &Seen) -> u32 {
         let no_evidence = self.no_evidence(counted);
         let of_slot = |slot: &Slot| {
             let own =
                 slot.passages.iter().map(|(_, signature)| *signature).filter(|s| !no_evidence.contains(s));
-            let most = own.map(|signature| said.known(signature).count).max();
+            let most = own.map(|signature| reports.known(signature).count).max();
             most.filter(|&most| most > 0 || !no_evidence.contains(&slot.reported()))
         };
         let informative: Vec<u32> = self.slots.iter().filter_map(of_slot).collect();
         let weight = third(informative.iter().copied());
         let enough = (weight / QUARTER).max(1);
-        let covered = informative.iter().filter(|&&said| said >= enough).count();
-        let is_new = |signature: Signature| !said.has(signature) && !counted.has(signature);
-        let is_low = 10 * covered < COVERED * informative.len() || self.begins_anew(&is_new);
+        let covered = informative.iter().filter(|&&slot_weight| slot_weight >= enough).count();
+        let is_new = |signature: Signature| !reports.has(signature) && !counted.has(signature);
+        let is_low = 10 * covered < KNOWN_TENTHS * informative.len() || self.is_new_on_top(&is_new);
         let text = if is_low { weight.min(ALIKE) } else { weight };
-        text.max(self.of_things(said)).max(self.alike(said))
+        text.max(self.of_things(reports)).max(self.alike(reports))
     }
 
-    /// How often a message with one of its things, or with its picture, was seen.
+    /// How often a message with one of its things or its picture was seen.
     fn of_things(&self, seen: &Seen) -> u32 {
-        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let count_of = |known: Known| if known.is_block() { known.alike() } else { known.count };
         let of_things = self.things.iter().map(|&(thing, signature)| (thing, seen.known(signature))).map(
             |(thing, known)| match thing {
-                // One of seven says nothing alone, and what nobody sees only that messages are alike.
+                // One of seven bands is no evidence alone, and hidden text only shows that messages are alike.
                 Thing::Band(_) => 0,
                 Thing::Hidden => known.alike(),
-                Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Answer => says(known),
+                Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Answer => count_of(known),
             },
         );
-        let picture = self.picture(|signature| seen.known(signature), says);
+        let picture = self.picture(|signature| seen.known(signature), count_of);
         of_things.max().unwrap_or(0).max(picture)
     }
 
-    /// How many messages had the same payload, where passages agree with it. A campaign whose text a program rewrites shares few passages, and
-    /// the page behind its links; other messages that link to a page share no text.
-    fn of_payload(&self, payload: Known, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> u32 {
-        let agree = slots.iter().filter(|said| said.counts && said.count >= BESIDE_PAYLOAD).count();
+    /// How many messages had the same payload, if passages agree with it. A campaign rewritten by a program shares few passages, and the
+    /// page behind its links; other messages that link to a page share no text.
+    fn of_payload(
+        &self,
+        payload: Known,
+        slots: &[SlotJudgement],
+        letter: Option<Letter>,
+        seen: &Seen,
+    ) -> u32 {
+        let agree = slots.iter().filter(|slot| slot.counts && slot.count >= CONFIRMING_COUNT).count();
         let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
-        let says = agree >= FEW_SLOTS
+        let is_evidence = agree >= CONFIRMING_SLOTS
             && !is_common
             && !payload.is_own_block()
             && !seen.is_anonymous()
             && letter != Some(Letter::Certain)
             && !self.is_mostly_new(seen);
-        if says { payload.count } else { 0 }
+        if is_evidence { payload.count } else { 0 }
     }
 
-    /// Whether what stands before and behind all that was seen is too much of it.
+    /// Whether too much of the message stands before and behind the known text.
     fn is_mostly_new(&self, seen: &Seen) -> bool {
         let new =
             self.contexts.iter().filter(|context| context.kind != ContextKind::Last && context.is_new(seen));
@@ -178,11 +185,11 @@ impl Near {
             .iter()
             .filter(|context| context.kind == ContextKind::Quoted)
             .map(|context| context.words);
-        let share = if self.payload.is_none() { NEW_WITHOUT_PAYLOAD } else { NEW };
+        let share = if self.payload.is_none() { NEW_TENTHS_WITHOUT_PAYLOAD } else { NEW_TENTHS };
         10 * new >= share * (self.words + beside.sum::<usize>())
     }
 
-    /// The same, as far as it tells that messages are alike and no more.
+    /// The count of messages that are alike, which is less than evidence for bulk.
     fn alike(&self, seen: &Seen) -> u32 {
         let of = |slot: &Slot| {
             let passages = slot.passages.iter().map(|(_, signature)| seen.known(*signature).alike());
@@ -192,38 +199,37 @@ impl Near {
     }
 }
 
-/// How many messages agree with this one, by the counts of slots. Copies that differ share some of eight slots each, so a slot counts
-/// fewer of them than there are. The highest may be that of a common phrase; the second highest is no accident if the third is
-/// not much lower.
+/// How many messages agree with this one, by the counts of slots. Differing copies share some of eight slots each, so a slot counts fewer
+/// of them than there are. The highest count may come from a common phrase; the second highest is reliable if the third is not much lower.
 fn agreed(mut counts: Vec<u32>) -> u32 {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let [_, second, third, ref others @ ..] = counts[..] else { return 0 };
     second.min(third.saturating_add(others.first().copied().unwrap_or(0)))
 }
 
-/// The third highest, or nothing where there are fewer.
+/// The third highest, or 0 if there are fewer.
 fn third(counts: impl Iterator<Item = u32>) -> u32 {
     let mut counts: Vec<u32> = counts.collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     counts.get(AGREEING).copied().unwrap_or(0)
 }
 
-/// The passage that was seen most often of those that are no blocks, or of all where all are.
-fn said(slot: &Slot, seen: &Seen) -> Said {
+/// Judges the most frequent passage of those that are no blocks, or of all if all are blocks.
+fn judge_slot(slot: &Slot, seen: &Seen) -> SlotJudgement {
     let of_slot = slot.known(seen);
     let known = &of_slot.passages;
     let most = |wanted: &dyn Fn(usize) -> bool| {
         let wanted = known.iter().copied().enumerate().filter(|&(i, _)| wanted(i));
-        // Of equal ones the first.
+        // The first of equals wins.
         wanted.rev().max_by_key(|(_, known)| known.count)
     };
     let own = most(&|i| !of_slot.is_block(i));
-    // Where a block comes first, copies report that; that the next one was never seen tells nothing.
+    // If a block comes first, copies report the block, so an unseen next passage is no evidence.
     let counts = own.filter(|(_, own)| own.count > 0 || !of_slot.is_block(0));
     let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
     let same = (0..known.len()).filter(|&i| !of_slot.is_block(i)).map(|i| known[i].count);
     let count = if counts.is_some() { same.fold(0, u32::saturating_add) } else { of.count };
-    Said { passage, known: of, count, counts: counts.is_some() }
+    SlotJudgement { passage, known: of, count, counts: counts.is_some() }
 }
 
 #[cfg(test)]
@@ -240,21 +246,21 @@ mod tests {
         assert_eq!(agreed(vec![30, 29]), 0);
     }
 
-    /// Each message reports one of them, so the slot has seen them all.
+    /// Each message reports one of them, so the slot saw all of them.
     #[test]
     fn a_slot_counts_the_messages_of_all_its_passages() {
         let signatures = [1, 2, 3].map(|number| Signature::from_bytes([number; 16]));
         let passages = signatures.iter().zip(0..);
         let passages =
             passages.map(|(&signature, at)| (Passage { hash: at as u64, at }, signature)).collect();
-        let slot = Slot { passages, goes_round: false };
+        let slot = Slot { passages, wraps: false };
         let mut seen = Seen::default();
         seen.add(&signatures, &[5, 12, 10]);
-        let all = said(&slot, &seen);
+        let all = judge_slot(&slot, &seen);
         assert_eq!((all.passage, all.known.count, all.count, all.counts), (1, 12, 27, true));
         // A block is left out.
         seen.add_strays(&signatures[1..2], &[2]);
-        let all = said(&slot, &seen);
+        let all = judge_slot(&slot, &seen);
         assert_eq!((all.passage, all.known.count, all.count, all.counts), (2, 10, 15, true));
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Documents that are the same but for noise in each copy: an identifier, a date, members or objects that nobody sees.
+//! Documents that are equal except for noise in each copy: an identifier, a date, invisible members or objects.
 //!
-//! A ZIP file is its members, a PDF its streams. Only what all main ones are made of makes a document: two that share a letterhead, fonts or
-//! styles are not one.
+//! A ZIP file is its members, a PDF its streams. Only all main pieces together identify a document: a shared letterhead, shared fonts or
+//! styles do not.
 
 use flate2::read::DeflateDecoder;
 use memchr::memmem;
@@ -12,27 +12,27 @@ use std::io::Read;
 /// Members of a ZIP file, and streams of a PDF, that are looked at.
 const MAX_PIECES: usize = 4096;
 
-/// A piece with fewer bytes than the largest one of its kind by this factor may be noise.
+/// A piece smaller than the largest of its kind by this factor may be noise.
 const MINOR: usize = 8;
 
-/// Bytes in which the end of a ZIP file's directory stands: 22, and a comment.
+/// Bytes at the end of a ZIP file that hold the end of its directory: 22, and a comment.
 const END: usize = 22 + (1 << 16);
 
-/// Bytes before a stream of a PDF in which its dictionary stands.
+/// Bytes before a stream of a PDF that are searched for its dictionary.
 const DICTIONARY: usize = 2048;
 
-/// Bytes of text that are unpacked of all documents of a message.
+/// Bytes of text that are unpacked from all documents of a message.
 pub(super) const MAX_TEXT: usize = 2 << 20;
 
 /// Members of an office document that hold its text.
 const TEXTS: [&[u8]; 3] = [b"word/document.xml", b"xl/sharedStrings.xml", b"content.xml"];
 
-/// Elements of such that end a line.
+/// Elements in these that end a line.
 const LINES: [&[u8]; 8] =
     [b"w:p", b"w:tc", b"w:br", b"si", b"text:p", b"text:h", b"text:line-break", b"table:table-cell"];
 
-/// What a document is made of, without noise: a digest of its main pieces. `None` for files that are none, and for forms, whose main pieces are
-/// the same whatever was filled in. Linear in the bytes.
+/// The digest of a document's main pieces, without noise. `None` for other files, and for forms, whose main pieces are the same however
+/// they are filled in. Linear in the bytes.
 pub(super) fn digest(bytes: &[u8]) -> Option<[u8; 32]> {
     let mut pieces = if is_zip(bytes) { of_members(bytes)? } else { of_streams(bytes)? };
     let largest = |kind| pieces.iter().filter(|p: &&Piece| p.kind == kind).map(|p| p.size).max().unwrap_or(0);
@@ -41,13 +41,13 @@ pub(super) fn digest(bytes: &[u8]) -> Option<[u8; 32]> {
     let mut digests: Vec<[u8; 32]> = pieces.into_iter().map(|piece| piece.digest).collect();
     digests.sort_unstable();
     digests.dedup();
-    // No file that is taken as it stands has such a digest.
+    // The prefix keeps it apart from digests of whole files.
     let mut hash = Sha256::new_with_prefix(b"document pieces\0");
     digests.iter().for_each(|digest| hash.update(digest));
     (!digests.is_empty()).then(|| hash.finalize().into())
 }
 
-/// The text of an office document, a line for each paragraph. What is unpacked for it is taken from `left`, bytes.
+/// The text of an office document, a line for each paragraph. `left` is reduced by the bytes unpacked.
 pub(super) fn text(bytes: &[u8], left: &mut usize) -> Option<String> {
     if !is_zip(bytes) {
         return None;
@@ -61,7 +61,7 @@ pub(super) fn text(bytes: &[u8], left: &mut usize) -> Option<String> {
     let limit = *left as u64;
     match member.method {
         0 => unpacked.extend_from_slice(&data[..data.len().min(*left)]),
-        // Of what cannot be unpacked, what came before counts.
+        // The part before an error counts.
         8 => drop(DeflateDecoder::new(data).take(limit).read_to_end(&mut unpacked)),
         _ => return None,
     }
@@ -104,12 +104,12 @@ fn short(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)))
 }
 
-/// And of four.
+/// A little-endian number of four bytes.
 fn long(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?)).ok()
 }
 
-/// The members of a ZIP file, in the order of its directory, as far as that is whole.
+/// The members of a ZIP file in the order of its directory, up to the first damage.
 fn members(bytes: &[u8]) -> Option<impl Iterator<Item = Member<'_>>> {
     let tail = &bytes[bytes.len().saturating_sub(END)..];
     let end = &tail[memmem::rfind(tail, b"PK\x05\x06")?..];
@@ -130,12 +130,12 @@ fn members(bytes: &[u8]) -> Option<impl Iterator<Item = Member<'_>>> {
     }))
 }
 
-/// The members of a ZIP file by check sum and size; not those that programs put into every document.
+/// The members of a ZIP file by checksum and size, without those that programs put into every document.
 fn of_members(bytes: &[u8]) -> Option<Vec<Piece>> {
     let is_known = |member: &Member<'_>| member.size == 0 || is_of_program(member.name);
     let mut pieces = Vec::new();
     for member in members(bytes)?.take(MAX_PIECES).filter(|member| !is_known(member)) {
-        // It is left out of those that are encrypted in one of the newer ways.
+        // Newer encryption leaves the checksum out.
         if member.crc == [0; 4] {
             return None;
         }
@@ -146,7 +146,7 @@ fn of_members(bytes: &[u8]) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Members of office documents that are a program's: styles, settings, and who wrote when.
+/// Whether this member of an office document is made by the program: styles, settings, author and date.
 fn is_of_program(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 12] = [
         b"[Content_Types].xml",
@@ -184,15 +184,15 @@ fn is_picture(name: &[u8]) -> bool {
         .any(|e| end.eq_ignore_ascii_case(e))
 }
 
-/// The streams of a PDF as they stand (ISO 32000-1, 7.3.8): pages, forms, pictures. Fonts, colour profiles and metadata are left out, which
-/// unrelated documents of one program share.
+/// The streams of a PDF as stored (ISO 32000-1, 7.3.8): pages, forms, pictures. Fonts, colour profiles and metadata are left out: unrelated
+/// documents of one program share them.
 fn of_streams(bytes: &[u8]) -> Option<Vec<Piece>> {
     memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-")?;
     if memmem::find(bytes, b"/AcroForm").is_some() {
         return None;
     }
     let mut pieces = Vec::new();
-    // What is behind the stream before.
+    // Start of the bytes behind the stream before, and of the search.
     let (mut start, mut from) = (0, 0);
     while let Some(found) = bytes.get(from..).and_then(|rest| memmem::find(rest, b"stream")) {
         let before = from + found;
@@ -214,7 +214,7 @@ fn of_streams(bytes: &[u8]) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// What a stream with this dictionary is; `None` for what is no content.
+/// The kind of a stream with this dictionary; `None` if it is no content.
 fn kind_of(dictionary: &[u8]) -> Option<Kind> {
     const PROGRAMS: [&[u8]; 9] = [
         b"/Length1",
@@ -234,7 +234,7 @@ fn kind_of(dictionary: &[u8]) -> Option<Kind> {
     Some(if has(b"/Image") { Kind::Picture } else { Kind::Other })
 }
 
-/// The text between the tags of XML; five references are known, and numbers stand as they are.
+/// The text between the tags of XML. Five references are decoded; numeric ones stay as written.
 fn without_tags(xml: &[u8]) -> String {
     let mut text = Vec::with_capacity(xml.len() / 4);
     let mut rest = xml;
@@ -275,7 +275,7 @@ mod tests {
             let mut packer = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
             packer.write_all(content).unwrap();
             let packed = packer.finish().unwrap();
-            // No check sum of the content, but one that is another for another.
+            // Not a real checksum, but one that differs with the content.
             let crc: [u8; 4] = *Sha256::digest(content).first_chunk().unwrap();
             let number = |n: usize| u32::try_from(n).unwrap().to_le_bytes();
             let half = |n: usize| u16::try_from(n).unwrap().to_le_bytes();
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(text(&document, &mut left).as_deref(), Some("Cheap & good\none\n"));
         assert_eq!(left, MAX_TEXT - xml.len());
         assert_eq!(text(&zip(&[("a", b"no")]), &mut left), None);
-        // A bomb is unpacked as far as there is room.
+        // A ZIP bomb is unpacked only up to the limit.
         let bomb = zip(&[("word/document.xml", &vec![b'x'; 1 << 24])]);
         let mut left = 1000;
         assert_eq!(text(&bomb, &mut left).map(|text| text.len()), Some(1000));
@@ -381,7 +381,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is broken in it.
+        /// Any damage is read without a panic.
         #[test]
         fn any_document_is_read(kind in 0..2, changes in prop::collection::vec((0..2000usize, 0..=255u8), 0..20), cut in 0..2000usize) {
             let mut bytes = if kind == 0 {

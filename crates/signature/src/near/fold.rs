@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Words that look alike become one: case, accents, letters of other scripts, and digits for letters (V1agr@).
+//! Folds words that look alike into one: case, accents, letters of other scripts, digits for letters (V1agr@).
 
 use crate::text::is_blank;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_security::confusable_detection::skeleton;
 
-/// Of an ASCII character inside of a word: the letter that it is read as, or 0 where it is none.
+/// The letter that an ASCII character inside a word is read as, or 0.
 pub(super) const READ_AS: [u8; 128] = read_as();
 
 const fn read_as() -> [u8; 128] {
@@ -15,7 +15,7 @@ const fn read_as() -> [u8; 128] {
     let mut c = 0u8;
     while c < 128 {
         table[c as usize] = match c.to_ascii_lowercase() {
-            // What cannot be told apart in some font, or is used as if it could not.
+            // Characters that look the same in some font, or are used as if they did.
             b'i' | b'l' | b'1' | b'|' | b'!' => b'l',
             b'0' => b'o',
             b'2' => b'z',
@@ -35,7 +35,7 @@ const fn read_as() -> [u8; 128] {
     table
 }
 
-/// Appends the folded form of a token, which is text without white space, to `out`. Nothing is appended for what is no word.
+/// Appends the folded form of a token, text without white space, to `out`. Appends nothing for a token that is no word.
 pub(super) fn fold(token: &str, out: &mut String) {
     if is_long_number(token) {
         out.push_str(LONG_NUMBER);
@@ -46,14 +46,18 @@ pub(super) fn fold(token: &str, out: &mut String) {
     }
 }
 
-/// What a long number becomes: those of orders, accounts and telephones differ in each copy.
+/// The fold of a long number: order, account and telephone numbers differ in each copy.
 const LONG_NUMBER: &str = "0";
 
-/// Digits in a row of a long number. Dates, times and most amounts have fewer, and say what a text says.
+/// Digits in a row of a long number. Dates, times and most amounts have fewer, and are content.
 const LONG_ROW: usize = 5;
 
-/// Whether a token has more digits than letters, and so many in a row.
+/// Whether a token has more digits than letters, and [`LONG_ROW`] digits in a row.
 pub(super) fn is_long_number(token: &str) -> bool {
+    let bytes = token.as_bytes();
+    if bytes.is_ascii() && bytes.iter().filter(|b| b.is_ascii_digit()).count() < LONG_ROW {
+        return false;
+    }
     let is_digit = |c: char| if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() };
     let (mut digits, mut row, mut longest) = (0, 0, 0);
     for c in token.chars() {
@@ -64,10 +68,10 @@ pub(super) fn is_long_number(token: &str) -> bool {
     longest >= LONG_ROW && token.chars().filter(|c| c.is_alphabetic()).count() < digits
 }
 
-/// Characters that are read of what NFKC makes of one, on average over a token: of one it makes a sentence of 18.
+/// Characters read of NFKC's expansion per character, on average over a token: NFKC expands one character to a sentence of 18.
 const EXPANDED: usize = 4;
 
-/// How a token is folded that holds any of all characters.
+/// Folds a token of any characters.
 fn fold_any(token: &str, out: &mut String) {
     let seen = token.chars().filter(|&c| !is_blank(c)).map(|c| letter_of(c).unwrap_or(c));
     let plain: String = seen.nfkc().take(EXPANDED * token.chars().count()).collect();
@@ -93,7 +97,8 @@ fn fold_any(token: &str, out: &mut String) {
     push_letters(&latin, out);
 }
 
-/// The letter that a small capital is, one in a circle or square of ink, or one in parentheses. NFKC leaves these, or makes marks of them.
+/// The letter behind a small capital, a letter in a filled circle or square, or one in parentheses. NFKC leaves these, or makes marks of
+/// them.
 fn letter_of(c: char) -> Option<char> {
     const SMALL_CAPITALS: [(char, char); 26] = [
         ('ᴀ', 'a'),
@@ -136,8 +141,7 @@ fn letter_of(c: char) -> Option<char> {
     }
 }
 
-/// Bytes of what a character would be if it were written plainly: none of an accent or what shows nothing, one of a Latin letter in another
-/// form.
+/// Bytes of the plain form of a character: 0 for an accent or an invisible character, 1 for a Latin letter in another form.
 pub(super) fn plain_bytes(c: char) -> usize {
     match c {
         '\u{1D400}'..='\u{1D7FF}'
@@ -168,11 +172,11 @@ fn push_letter(c: char, out: &mut String) {
 /// The letters of Latin, Greek and Cyrillic that are looked up: U+00A0 to U+052F without the accents.
 const KNOWN: std::ops::Range<u32> = 0xA0..0x530;
 
-/// What [`fold_any`] makes of a letter.
+/// The results of [`fold_any`] for a letter.
 struct Known {
-    /// Among Latin letters, and what is left of that in a word that is not all Latin.
+    /// Its form among Latin letters, and the rest of it in a word that is not all Latin.
     among_latin: [String; 2],
-    /// In lower case, as it can be read.
+    /// In lower case, as it looks.
     read: String,
     /// In lower case, without accents.
     lower: String,
@@ -180,7 +184,7 @@ struct Known {
 
 static TABLE: LazyLock<Vec<Option<Known>>> = LazyLock::new(|| KNOWN.map(known).collect());
 
-/// None for what does not stand for itself, whatever is beside it.
+/// `None` for characters whose fold depends on others.
 fn known(c: u32) -> Option<Known> {
     let c = char::from_u32(c).filter(|&c| !is_accent(c) && !is_blank(c) && letter_of(c).is_none())?;
     if c.nfkc().ne([c]) {
@@ -203,7 +207,7 @@ fn known(c: u32) -> Option<Known> {
     })
 }
 
-/// The same as [`fold_any`], by a table; false where a character is not in it.
+/// Does the same as [`fold_any`], from a table; returns false if a character is not in it.
 fn fold_known(token: &str, out: &mut String) -> bool {
     let entry = |c: char| TABLE.get((c as u32).wrapping_sub(KNOWN.start) as usize).and_then(Option::as_ref);
     if !token.chars().all(|c| c.is_ascii() || entry(c).is_some()) {
@@ -231,8 +235,7 @@ fn fold_known(token: &str, out: &mut String) -> bool {
     true
 }
 
-/// Letters, their marks, and signs of Latin-1 that are none of punctuation: where a charset is not told, or told wrongly,
-/// letters come as these.
+/// Letters, their marks, and Latin-1 signs that are no punctuation: with a missing or wrong charset, letters look like these.
 fn is_letter(c: char) -> bool {
     c.is_alphanumeric()
         || is_combining_mark(c)
@@ -254,11 +257,11 @@ fn push_read(byte: u8, out: &mut String) {
 
 fn fold_ascii(token: &[u8], out: &mut String) {
     if !token.iter().any(u8::is_ascii_alphabetic) {
-        // A number is one by its digits, however they are grouped.
+        // A number is its digits, however they are grouped.
         out.extend(token.iter().filter(|b| b.is_ascii_digit()).map(|&b| char::from(b)));
         return;
     }
-    // Punctuation around a word is not part of it; a sign for a letter is, where the word begins or ends with it.
+    // Punctuation around a word is not part of it, but a sign for a letter at its beginning or end is.
     let (mut start, mut end) = (0, token.len());
     while start < end && !token[start].is_ascii_alphanumeric() && !begins_word(&token[start..end]) {
         start += 1;
@@ -362,7 +365,7 @@ mod tests {
         }
     }
 
-    /// The table says what is found without it.
+    /// The table gives the same results as the computation.
     #[test]
     fn known_letters_are_folded_alike() {
         let letters: Vec<char> =
@@ -382,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_nothing() {
+    fn tokens_without_a_word_fold_to_nothing() {
         for token in ["", "--", "…", "***"] {
             assert_eq!(folded(token), "", "{token}");
         }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Of the parts of a message that are open: what of them will be read once they end.
+//! The open parts of a message, and the content to read of each when it ends.
 
 use super::content::Content;
 
-/// The most words of a receipt, which mail programs send in the name of a person (RFC 8098, 3.1); those known have 20 to 45.
+/// The most words of a receipt, which mail programs send in a person's name (RFC 8098, 3.1); known ones have 20 to 45.
 const RECEIPT: usize = 60;
 
-/// A multipart or message that is open.
+/// An open multipart or message.
 #[derive(Debug)]
 pub(super) enum Frame {
-    /// Alternatives: the best of those that ended, and the one that is open.
+    /// Alternatives: the best of those that ended, and the open one.
     Alternatives { best: Content, open: Content },
-    /// A report of a program: its own parts, the messages in it, whether its author is a mail server, and whether a program can
-    /// read what it reports.
+    /// A program's report: its own parts, its messages, whether its author is a mail server, and whether it has a machine-readable status.
     Report { own: Content, enclosed: Content, by_daemon: bool, has_status: bool },
     /// An enclosed message.
     Message(Content),
@@ -27,7 +26,7 @@ impl Frame {
         Self::Report { own: Content::default(), enclosed: Content::default(), by_daemon, has_status: false }
     }
 
-    /// A part of it was read.
+    /// Adds a part.
     pub(super) fn add(&mut self, part: Content) {
         match self {
             Self::Alternatives { open, .. } => open.append(part),
@@ -36,7 +35,7 @@ impl Frame {
         }
     }
 
-    /// A message in it was read.
+    /// Adds an enclosed message.
     pub(super) fn add_message(&mut self, message: Content) {
         match self {
             Self::Report { enclosed, .. } => enclosed.append(message),
@@ -51,20 +50,20 @@ impl Frame {
         }
     }
 
-    /// A part of this type is in it, which only programs read.
-    pub(super) fn see_type(&mut self, (kind, subtype): (&str, &str)) {
+    /// Notes the type of a part that only programs read.
+    pub(super) fn note_type(&mut self, (kind, subtype): (&str, &str)) {
         if let Self::Report { has_status, .. } = self {
             *has_status |= kind == "message" && is_status(subtype);
         }
     }
 
-    /// What is read of all of it.
+    /// The content of all of it.
     pub(super) fn finish(mut self) -> Content {
         self.next_alternative();
         match self {
             Self::Alternatives { best: content, .. } | Self::Message(content) => content,
-            // What calls itself a report and reports nothing is shown like any other message. So is one by a person, unless it
-            // says no more than a receipt does.
+            // A message that calls itself a report without a status is shown like any other. So is a report by a person, unless it is as
+            // short as a receipt.
             Self::Report { mut own, enclosed, by_daemon, has_status } => {
                 let is_short = own.words.len() <= RECEIPT && !own.page.has_links();
                 if has_status && (by_daemon || is_short) {
@@ -77,7 +76,7 @@ impl Frame {
     }
 }
 
-/// The second part of a report: of delivery (RFC 3464), of reading (RFC 8098), of abuse (RFC 5965), of tracking (RFC 3886).
+/// Whether this is the second part of a report: on delivery (RFC 3464), reading (RFC 8098), abuse (RFC 5965) or tracking (RFC 3886).
 fn is_status(subtype: &str) -> bool {
     let subtype = subtype.strip_prefix("global-").unwrap_or(subtype);
     matches!(subtype, "delivery-status" | "disposition-notification" | "feedback-report" | "tracking-status")

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a message looks like a letter above text that others have, too; and what is told to the ledger of it.
+//! Whether a message looks like a letter above known text, and its reports in consequence.
 
 use super::known::{AGREEING, ALIKE, Seen};
 use super::runs::Runs;
 use super::slots::{ContextKind, Near, Slot, SlotKnown};
 use bulkmark_types::Signature;
 
-/// New words at one end of a message that make it a letter, whoever sends it.
+/// New words at one end of a message that make it a letter from any sender.
 const CERTAIN: usize = 60;
 
-/// New words anywhere that may make it one.
+/// New words anywhere that may make it a letter.
 const UNSURE: usize = 20;
 
-/// How sure it is that somebody wrote a message, above or below text that stands in many.
+/// How certain it is that a person wrote a message above or below common text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
-    /// It may be a copy to which a program put other words: who sends it tells.
+    /// It may be a copy with other words added by a program; the sender decides.
     Unsure,
-    /// It has more new text than senders of copies put to them.
+    /// It has more new text than senders of copies add.
     Certain,
 }
 
-/// What a message says once the counts are known.
+/// The reports of a message that depend on the counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Afterwards {
-    /// Passages that are reported in the place of blocks.
+pub struct FollowUp {
+    /// Passages that are reported in place of blocks.
     pub reported: Vec<Signature>,
-    /// What stands below new text for certain.
+    /// Signatures that certainly stand below new text.
     pub strays: Vec<Signature>,
-    /// What may.
+    /// Signatures that may stand below new text.
     pub unsure: Vec<Signature>,
 }
 
 impl Near {
-    /// The signatures that are asked for and not reported.
+    /// The signatures that are looked up but not reported.
     #[must_use]
-    pub fn asked(&self) -> Vec<Signature> {
+    pub fn looked_up(&self) -> Vec<Signature> {
         let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
         let contexts = self.contexts.iter().flat_map(|context| &context.signatures[1..]).copied();
         further.chain(contexts).chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
@@ -50,58 +50,59 @@ impl Near {
         things.chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
-    /// The signatures whose [`stray`](super::stray) ones matter for [`judge`](Self::judge): all that were seen before.
-    pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
+    /// The signatures whose [`stray`](super::stray) counts [`judge`](Self::judge) needs: all that were seen before.
+    pub fn stray_lookups<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
         self.passages().chain(self.all_things()).chain(self.payload).filter(|&signature| seen.has(signature))
     }
 
-    /// The signatures of which it matters how often they were seen in [unsure](Letter::Unsure) letters, and of whom: what carries the
-    /// count, where that may be more than a few.
+    /// The signatures for which it matters how often, and from whom, they came in [unsure](Letter::Unsure) letters: those that carry the
+    /// count, if the count may be more than a few.
     #[must_use]
-    pub fn further_doubts(&self, seen: &Seen) -> Vec<Signature> {
+    pub fn unsure_lookups(&self, seen: &Seen) -> Vec<Signature> {
         let carriers = self.slots.iter().filter_map(|slot| slot.carrier(seen));
         let all: Vec<Signature> =
             carriers.filter(|(_, count)| *count > ALIKE).map(|(signature, _)| signature).collect();
-        let mut doubts = if all.len() > AGREEING { all } else { Vec::new() };
-        doubts.extend(self.payload.filter(|&payload| seen.known(payload).count > ALIKE));
-        doubts
+        let mut lookups = if all.len() > AGREEING { all } else { Vec::new() };
+        lookups.extend(self.payload.filter(|&payload| seen.known(payload).count > ALIKE));
+        lookups
     }
 
-    /// Whether the message is a letter: new text above or below text that others have, too.
+    /// Whether the message is a letter: new text above or below known text.
     #[must_use]
     pub fn letter(&self, seen: &Seen) -> Option<Letter> {
         let Runs { end, any, .. } = self.runs(seen);
         if end >= CERTAIN {
             return Some(Letter::Certain);
         }
-        let may_be =
-            self.begins_anew(&|signature| !seen.has(signature)) || any >= UNSURE || self.answers_anew(seen);
+        let may_be = self.is_new_on_top(&|signature| !seen.has(signature))
+            || any >= UNSURE
+            || self.is_new_answer(seen);
         may_be.then_some(Letter::Unsure)
     }
 
-    /// Whether new text stands above all known text: the head of the text was never seen, and of the passages that are reported,
-    /// each that was never seen stands before all that were. So looks a letter above a signature or a disclaimer, whatever
-    /// mail program wrote it. A copy with another greeting does not, nor one with other words here and there.
-    pub(super) fn begins_anew(&self, is_new: &dyn Fn(Signature) -> bool) -> bool {
+    /// Whether new text stands above all known text: the head was never seen, and each reported passage that was never seen stands before
+    /// all that were. A letter above a signature or a disclaimer looks like this in any mail program. A copy with another greeting does
+    /// not, nor does one with other words here and there.
+    pub(super) fn is_new_on_top(&self, is_new: &dyn Fn(Signature) -> bool) -> bool {
         let is_new = |slot: &Slot| is_new(slot.reported());
         let head_is_new = self.slots.first().is_some_and(is_new);
-        // What begins at the end goes on with the first words.
-        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.goes_round);
+        // A passage that begins at the end continues with the first words.
+        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.wraps);
         let last_new = new.map(Slot::place).max();
         let first_known = self.slots.iter().filter(|slot| !is_new(slot)).map(Slot::place).min();
         head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
-    /// Whether its own words, some of them known, stand with a text that was never seen: an answer in words that are often used.
-    fn answers_anew(&self, seen: &Seen) -> bool {
+    /// Whether its own words, some of them known, stand with a context that was never seen: an answer in common words.
+    fn is_new_answer(&self, seen: &Seen) -> bool {
         self.contexts.iter().any(|context| context.kind != ContextKind::Last && context.is_new(seen))
             && self.passages().any(|signature| seen.has(signature))
     }
 
-    /// What follows from the counts for messages after this one: what stands below new text, and by whom that was sent.
+    /// The reports that follow from the counts, for messages after this one: text below new text, with its sender.
     #[must_use]
-    pub fn afterwards(&self, seen: &Seen) -> Afterwards {
-        let mut all = Afterwards { reported: self.above_blocks(seen), ..Afterwards::default() };
+    pub fn follow_up(&self, seen: &Seen) -> FollowUp {
+        let mut all = FollowUp { reported: self.above_blocks(seen), ..FollowUp::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
         let letter = self.letter(seen);
         match letter {
@@ -111,8 +112,8 @@ impl Near {
         }
         let is_alone = !self.passages().any(|signature| seen.has(signature));
         let payload = self.payload.filter(|&payload| seen.has(payload));
-        // What stands with text that nothing is like says nothing. What one sender sends with ever other text is that sender's own, for
-        // everybody: it also stands in what others answer.
+        // A payload in text that is unlike all others is no evidence. A payload that one sender sends with varying text is that sender's
+        // own, for everybody: it also stands in others' answers.
         let is_letter = is_alone || letter.is_some();
         let is_own = |payload: &Signature| seen.known(*payload).is_own_block();
         all.strays.extend(payload.filter(|payload| is_alone || is_letter && is_own(payload)));
@@ -123,8 +124,8 @@ impl Near {
         all
     }
 
-    /// What is nominated when somebody calls the message spam: what it reports, but for what keeps coming with new text, in whose
-    /// place stands what it reports instead. `all` has that, too: what is taken back may have been nominated before it was known.
+    /// The signatures that are nominated when a user reports the message as spam: its reported ones, with blocks replaced by the signatures
+    /// reported in their place. With `all` it includes blocks: a withdrawn nomination may be older than the block.
     #[must_use]
     pub fn nominated(&self, seen: &Seen, all: bool) -> Vec<Signature> {
         let blocks = self.no_evidence(seen);
@@ -132,7 +133,7 @@ impl Near {
         own.chain(self.above_blocks(seen)).collect()
     }
 
-    /// What is no evidence of people against the message, since it keeps coming with other text, or may do so.
+    /// The signatures that are no evidence for user reports against the message, since they keep coming with other text, or may do so.
     pub(super) fn no_evidence(&self, seen: &Seen) -> Vec<Signature> {
         let passages = self.slots.iter().flat_map(|slot| {
             let known = slot.known(seen);
@@ -142,7 +143,7 @@ impl Near {
         passages.chain(self.all_things().filter(|&signature| seen.known(signature).is_block())).collect()
     }
 
-    /// Where a slot reports a block, the next of its passages that stands above all blocks and is none.
+    /// For each slot that reports a block: its next passage that stands above all blocks and is none.
     fn above_blocks(&self, seen: &Seen) -> Vec<Signature> {
         let known: Vec<SlotKnown> = self.slots.iter().map(|slot| slot.known(seen)).collect();
         let slots = || self.slots.iter().zip(&known);
@@ -177,7 +178,7 @@ mod tests {
     fn message(places: &[u8]) -> Near {
         let slot = |&at: &u8| Slot {
             passages: vec![(Passage { hash: u64::from(at), at: usize::from(at) }, signature(at))],
-            goes_round: at > 188,
+            wraps: at > 188,
         };
         Near { slots: places.iter().map(slot).collect(), words: 200, ..Near::default() }
     }
@@ -189,11 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn sixty_new_words_at_an_end_are_a_letter_whoever_sends_them() {
+    fn sixty_new_words_at_an_end_are_a_letter_from_anybody() {
         let known = seen(&[100, 110]);
         assert_eq!(message(&[8, 30, 59, 100, 110]).letter(&known), Some(Letter::Certain));
         assert_eq!(message(&[8, 30, 58, 100, 110]).letter(&known), Some(Letter::Unsure));
-        // Below, the count begins with the last word of the first new passage.
+        // Below, counting starts at the last word of the first new passage.
         let known = seen(&[8, 100]);
         assert_eq!(message(&[8, 100, 129, 150, 180]).letter(&known), Some(Letter::Certain));
         assert_eq!(message(&[8, 100, 130, 150, 180]).letter(&known), Some(Letter::Unsure));
@@ -247,14 +248,14 @@ mod tests {
 
     /// It reports all known passages.
     #[test]
-    fn a_letter_reports_what_stands_with_it() {
+    fn a_letter_reports_the_text_below_it() {
         let signatures = |numbers: &[u8]| numbers.iter().map(|&number| signature(number)).collect::<Vec<_>>();
         let known = seen(&[100, 110]);
-        let certain = message(&[8, 30, 59, 100, 110]).afterwards(&known);
+        let certain = message(&[8, 30, 59, 100, 110]).follow_up(&known);
         assert_eq!((certain.strays, certain.unsure), (signatures(&[100, 110]), Vec::new()));
-        let unsure = message(&[8, 30, 58, 100, 110]).afterwards(&known);
+        let unsure = message(&[8, 30, 58, 100, 110]).follow_up(&known);
         assert_eq!((unsure.strays, unsure.unsure), (Vec::new(), signatures(&[100, 110])));
-        let copy = message(&[8, 100, 110]).afterwards(&seen(&[8, 100, 110]));
-        assert_eq!(copy, Afterwards::default());
+        let copy = message(&[8, 100, 110]).follow_up(&seen(&[8, 100, 110]));
+        assert_eq!(copy, FollowUp::default());
     }
 }

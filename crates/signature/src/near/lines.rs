@@ -1,60 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which lines of a text were written for this message: not those of the message that is answered, nor footers that stand
-//! below every message of a list, a company or a person. Nothing is thrown away: what is not the writer's own is kept by
-//! its kind, since a message that has nothing else is that.
+//! Sorts the lines of a text: the author's own lines, the answered message, and footers below all messages of a list, a company or a
+//! person. Nothing is lost: other lines are kept by kind, since they are the message if it has no own lines.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::LazyLock;
 
-/// Bytes that a footer has at most; what is longer is content behind a line.
+/// Bytes of the longest footer; a longer text below a rule is content.
 const FOOTER: usize = 1500;
 
-/// Marks that make a line of its own.
+/// Marks that make a line a rule.
 const RULE: usize = 20;
 
-/// Words of a line of a name, a place or a telephone number.
+/// Words of a line with a name, a place or a telephone number.
 const SHORT: usize = 5;
 
-/// Lines of such at the end.
+/// Such lines at the end of a text.
 const SIGN_OFF: usize = 10;
 
 /// Letters and digits before the `>` of a quoted line (`Tim> text`).
 const QUOTED_BY: usize = 8;
 
-/// Lines that say who wrote what is quoted, at most: mail programs wrap them.
+/// The most lines of an attribution ("On ... wrote:"): mail programs wrap it.
 const ATTRIBUTION: usize = 3;
 
 /// Header fields that are shown above an answered message.
 const FIELDS: usize = 8;
 
-/// Bytes of the name of such a field, in most languages.
+/// Bytes of such a field's name, in most languages.
 const FIELD: usize = 20;
 
-/// Bytes of a line that does nothing but say how to leave a list.
+/// Bytes of a line that only explains how to leave a list.
 const LEAVE: usize = 200;
 
-/// Bytes of the header of armour; what is longer is text.
+/// Bytes of an armour header; a longer one is text.
 const HEADER: usize = 400;
 
-/// Levels of quoting and footers that are taken off.
+/// Levels of quoting and footers that are unfolded.
 const LEVELS: usize = 16;
 
-/// Words below which a text has too few passages, whatever they are.
+/// Words below which a text has too few passages.
 pub(super) const TOO_FEW: usize = 9;
 
 /// A line without blanks around it, and its number from 1.
 pub(super) type Line<'a> = (usize, &'a str);
 
-/// The lines of a text that are not empty, by what they are.
+/// The lines of a text that are not empty, by kind.
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
-    /// What was written for this message.
+    /// The lines written for this message.
     pub(super) own: Vec<Line<'a>>,
-    /// The message that is answered or handed on, without its quote marks.
+    /// The message that is answered or forwarded, without quote marks.
     pub(super) quoted: Vec<Line<'a>>,
-    /// What stands behind a rule or the mark of a signature, or says how to leave a list.
+    /// Text behind a rule or a signature mark, or text that explains how to leave a list.
     pub(super) footer: Vec<Line<'a>>,
-    /// Short lines below the text: who wrote it.
+    /// Short lines below the text: the author's name and place.
     pub(super) names: Vec<Line<'a>>,
 }
 
@@ -65,16 +64,16 @@ impl<'a> Lines<'a> {
         Self::sort(numbered, text.len())
     }
 
-    /// All lines of a text that are not empty, in the place of those behind what goes before.
+    /// All lines of a text that are not empty. Their line numbers continue behind other lines.
     pub(super) fn all(text: &'a str) -> impl Iterator<Item = Line<'a>> {
         (1..).zip(text.split_inclusive('\n')).filter_map(full)
     }
 
-    /// `length` is that of all lines, in bytes.
+    /// Sorts lines; `length` is the bytes of all of them.
     fn sort(mut lines: impl Iterator<Item = Line<'a>> + Clone, length: usize) -> Self {
         let mut sorted = Self::default();
         let mut before = 0;
-        // The first line of the paragraph that is read, by its place among the own ones.
+        // Index among the own lines of the first line of the current paragraph.
         let (mut paragraph, mut in_quote) = (0, false);
         while let Some((number, line)) = lines.next() {
             before += line.len();
@@ -105,7 +104,7 @@ impl<'a> Lines<'a> {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            // What stands above a long line is two fifths of all: with so much new text above it, it would not count as known either.
+            // At least two fifths of the text stand above a long line: below that much new text, it would not count as known anyway.
             let is_below = match line.len() {
                 ..=LEAVE => !sorted.own.is_empty(),
                 length => rest + length <= FOOTER.min(3 * before.saturating_sub(length) / 2),
@@ -126,7 +125,7 @@ impl<'a> Lines<'a> {
         sorted
     }
 
-    /// The paragraph before a quote that ends with a colon says who wrote what follows, and when: `On ... wrote:`.
+    /// Drops the attribution before a quote, a paragraph that ends with a colon: `On ... wrote:`.
     fn leave_out_attribution(&mut self, paragraph: usize) {
         let start = if paragraph < self.own.len() { paragraph } else { self.own.len().saturating_sub(1) };
         let lines = &self.own[start..];
@@ -139,13 +138,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What was written for a message whose lines these are, when they are all that another one has: its own lines, and if these
-/// are too few also what is quoted in it, or else what is behind a rule.
+/// The own lines of a message that consists of these lines alone: its own, and if these are too few also its quoted ones, or else its
+/// footer.
 pub(super) fn unfold(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
     let mut own = Vec::new();
     for _ in 0..LEVELS {
         let length = lines.iter().map(|(_, line)| line.len()).sum();
-        // A copy of this iterator is made for each line, so it must not own them.
+        // A copy of this iterator is made for each line, so it borrows the lines.
         let whole = std::mem::take(&mut lines);
         let mut sorted = Lines::sort(whole.iter().copied(), length);
         own.append(&mut sorted.own);
@@ -166,7 +165,7 @@ fn words_of(lines: &[Line<'_>]) -> usize {
     lines.iter().map(|(_, line)| line.split_whitespace().count()).sum()
 }
 
-/// The lines of an answered message, without the fields of its header that stand on top.
+/// The lines of an answered message, without the header fields at its top.
 fn without_fields<'a>(lines: impl Iterator<Item = Line<'a>>) -> impl Iterator<Item = Line<'a>> {
     let mut fields = 0;
     lines.filter_map(full).skip_while(move |(_, line)| {
@@ -185,22 +184,22 @@ fn is_field(line: &str) -> bool {
     })
 }
 
-/// What is behind the marks of a line of the message that is answered: `> text`, `Tim> text`.
+/// The text behind the quote mark of a line: `> text`, `Tim> text`.
 fn quoted(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(char::is_alphanumeric);
     let rest = if line.len() - rest.len() <= QUOTED_BY { rest.strip_prefix('>') } else { None };
     rest.map(str::trim_start)
 }
 
-/// A line that parts a footer from the text: RFC 3676's `-- `, or one that is mostly dashes or the like.
+/// Whether a line separates a footer from the text: RFC 3676's `-- `, or a line mostly of dashes or the like.
 fn is_rule(line: &str) -> bool {
     let marks = line.bytes().filter(|b| b"-_=*~#<>".contains(b)).count();
     let blanks = line.bytes().filter(|&b| b == b' ').count();
     line == "--" || (marks >= RULE && 2 * marks >= line.len() - blanks)
 }
 
-/// How many lines belong to what begins with this line, if it is the armour of encrypted or signed data, a key or a certificate (RFC
-/// 4880, 6.2; RFC 7468): its header is a program's, and none of the rest is for people. Of a signed text, only its header.
+/// The number of lines after `line` in the armour that it begins, if any: encrypted or signed data, a key or a certificate (RFC
+/// 4880, 6.2; RFC 7468). Its header is a program's, and the rest is not for people. Of a signed text, only the header.
 fn armour<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> Option<usize> {
     let name = line.strip_prefix("-----BEGIN ")?.strip_suffix("-----")?;
     let (mut lines, mut fields, mut in_header) = (0, 0, true);
@@ -227,20 +226,23 @@ fn armour<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> Option<usize>
     None
 }
 
-/// Whether one of the lines of a footer says where to find or write to whoever put it there, as those of lists and services do. What
-/// stands below a rule and is longer than all above it is the message otherwise: a form that was filled in, a forwarded note.
+/// Whether a footer's lines have an address to find or write to its author, as those of lists and services do. Otherwise text below a rule
+/// that is longer than all text above it is the message: a filled-in form, a forwarded note.
 fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
     lines.any(|(_, line)| line.contains("://") || line.contains("www.") || line.contains('@'))
 }
 
-/// A line that says how to get no more of such mail, in the languages of much mail.
+/// Whether a line explains how to stop such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
     const ASCII: [&str; 6] =
         ["unsubscribe", "abbestellen", "abmelden", "darse de baja", "disiscriver", "uitschrijven"];
     const OTHERS: [&str; 4] = ["désabonner", "désinscrire", "cancelar a inscrição", "отписаться"];
-    // Made once: most of the time would go to making it.
+    // Built once: building costs more than searching.
     static WORDS: LazyLock<Option<AhoCorasick>> =
-        LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASCII).ok());
+        LazyLock::new(|| {
+            let kind = Some(AhoCorasickKind::DFA);
+            AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(ASCII).ok()
+        });
     let has_ascii = || WORDS.as_ref().is_some_and(|words| words.is_match(line));
     let has_other = || {
         let line = line.to_lowercase();
@@ -249,23 +251,23 @@ fn leaves_list(line: &str) -> bool {
     has_ascii() || !line.is_ascii() && has_other()
 }
 
-/// A line with which the message that is answered or handed on begins, in full below it.
+/// Whether the answered or forwarded message begins with this line and continues in full below it.
 fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool {
     let mut rest = rest.filter_map(full);
     if line.starts_with("---") {
         let bare = line.trim_matches(['-', ' ']).to_ascii_lowercase();
         let is_named = bare == "original message" || bare.starts_with("forwarded");
-        // In another language it is told by what follows.
+        // In other languages, the next line decides.
         return is_named
             || !bare.is_empty()
                 && line.ends_with("---")
                 && rest.next().is_some_and(|(_, next)| is_from(next));
     }
-    // Outlook's way: some fields of the other message's header.
+    // Outlook's form: some header fields of the other message.
     is_from(line) && rest.next().is_some_and(|(_, next)| is_field(next) && !next.ends_with(':'))
 }
 
-/// The field of a header that says from whom a message is, as mail programs name it in the languages of much mail.
+/// The `From` field of a header, as mail programs name it in the languages of much mail.
 fn is_from(line: &str) -> bool {
     const NAMES: [&str; 16] = [
         "from",
@@ -286,7 +288,7 @@ fn is_from(line: &str) -> bool {
         "差出人",
     ];
     let line = line.trim_start_matches('*');
-    // By the first byte nearly all lines are told to be none.
+    // The first byte excludes nearly all lines.
     let may_be = match line.bytes().next() {
         Some(b @ ..0x80) => b"fvdlok".contains(&b.to_ascii_lowercase()),
         first => first.is_some(),
@@ -294,14 +296,14 @@ fn is_from(line: &str) -> bool {
     if !may_be {
         return false;
     }
-    // Beyond the longest name there is room for the marks and blanks behind it.
+    // Marks and blanks may follow a name.
     let start = &line[..line.floor_char_boundary(3 * FIELD)];
     let Some(end) = [':', '：'].iter().filter_map(|&colon| start.find(colon)).min() else { return false };
     let name = start[..end].trim_end_matches(['*', ' ', '\u{A0}']);
     name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }
 
-/// How many lines at the end say who wrote: short ones, behind a longer one.
+/// The number of lines at the end that name the author: short ones, behind a longer one.
 fn sign_off(lines: &[Line<'_>]) -> usize {
     let is_short = |(_, line): &&Line<'_>| line.split_whitespace().nth(SHORT).is_none();
     let run = lines.iter().rev().take_while(is_short).count();
@@ -338,18 +340,18 @@ mod tests {
             own(&format!("{text}To unsubscribe, write to\nno@example.org\n")),
             format!("{LONG}|{LONG}")
         );
-        // A line is no footer of itself.
+        // A rule is no footer of itself.
         let one = format!("{}To unsubscribe, write to us.", format!("{LONG} ").repeat(5));
         assert_eq!(own(&one), one);
         assert_eq!(own(&format!("{LONG}\n{one}\n")), format!("{LONG}|{one}"));
-        // What is long is no footer.
+        // A long text is no footer.
         let content = format!("{LONG}\n").repeat(50);
         assert_eq!(Lines::of(&format!("{LONG}\n-- \n{content}")).own.len(), 52);
     }
 
-    /// A form that was filled in, a note that is handed on: it stands below a line and is most of the message.
+    /// A filled-in form, a forwarded note: it stands below a rule and is most of the message.
     #[test]
-    fn what_is_most_of_a_message_is_no_footer() {
+    fn most_of_a_message_is_no_footer() {
         let rule = "-".repeat(40);
         let filled = format!("Somebody wrote:\n{rule}\n{LONG}\n{LONG}\n");
         assert_eq!(Lines::of(&filled).own.len(), 4);
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_begins_with_its_header_in_any_language() {
+    fn an_answered_message_begins_with_its_header_in_any_language() {
         let text = "no no no no no no no";
         for header in [
             "From: Tim\nSent: today\n",
@@ -383,9 +385,9 @@ mod tests {
     }
 
     #[test]
-    fn who_wrote_is_not_own() {
+    fn names_of_authors_are_not_own() {
         assert_eq!(own(&format!("{LONG}\nRegards\n\nTim Tester\nPhone 555 1234\n")), LONG);
-        // Lines that are all short are a text of short lines.
+        // If all lines are short, they are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");
         assert_eq!(Lines::of(&format!("{LONG}\n{}", "item\n".repeat(11))).own.len(), 12);
     }
@@ -397,7 +399,7 @@ mod tests {
             let block = format!("-----BEGIN {name}-----\r\n{header}{key}-----END {name}-----\r\n");
             assert_eq!(own(&block), "");
             assert_eq!(own(&format!("{LONG}\r\n{block}{LONG}\r\n{block}")), format!("{LONG}|{LONG}"));
-            // Text that only stands between such lines.
+            // A text that only stands between such lines.
             let text = block.replace("x+", "Buy this, x+");
             assert!(own(&text).contains("Buy this"), "{text}");
             assert!(own(&block.replace("END", "The END")).contains("hQEMA1"));

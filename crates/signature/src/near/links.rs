@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What of a link or of a picture's address is the same in all copies of a mailing, and says enough to be nobody else's.
+//! The part of a link or picture address that is common to all copies of a mailing and specific enough to belong to nobody else.
 
-/// Letters and digits of a name that somebody chose, or that stands for one thing; `watch`, `document` and `newsletter` are fewer.
+/// Letters and digits of a specific name; `watch`, `document` and `newsletter` are shorter.
 const TELLING: usize = 12;
 
-/// The same of the name of a picture, without digits at its end and its extension; `header_background` is fewer.
+/// The same for a picture's name without extension and final digits; `header_background` is shorter.
 const TELLING_PICTURE: usize = 18;
 
-/// Digits of a number that a program gave to this picture alone, or of one in hexadecimal.
+/// Digits of a number that a program gave to this picture alone; and the least hexadecimal digits.
 const NUMBER: usize = 10;
 const HEXADECIMAL: usize = 4;
 
-/// Host and path of a link, in small letters up to the path; with its query where the path says little, since then the query
-/// says to what it leads (`watch?v=`).
+/// Host and path of a link, the host in small letters. If the path is not specific, the query is included, since it then names the page
+/// (`watch?v=`).
 pub(super) fn page_of(link: &str) -> Option<String> {
     let (host, path, query) = split(link)?;
     let says_enough = path.split('/').any(|name| graphic(name) >= TELLING);
@@ -20,17 +20,17 @@ pub(super) fn page_of(link: &str) -> Option<String> {
     Some(format!("{}{path}{query}", host.to_lowercase()))
 }
 
-/// The path of a picture on the net, without host and query: None where many pictures have the same.
+/// The path of a picture on the web, without host and query; `None` if many pictures have such a path.
 pub(super) fn picture_of(source: &str) -> Option<&str> {
     let (_, path, _) = split(source)?;
     let name = path.rsplit('/').next()?;
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    // `name@2x` is the same for finer screens.
+    // `name@2x` is the same picture for finer screens.
     let chosen = stem.split('@').next()?.trim_end_matches(|c: char| c.is_ascii_digit());
     (graphic(chosen) >= TELLING_PICTURE || is_number_of_one(stem)).then_some(path)
 }
 
-/// Host, path and query of the address of a page; other schemes have none.
+/// Host, path and query of a web address; `None` for other schemes.
 fn split(link: &str) -> Option<(&str, &str, &str)> {
     let rest = match link.split_once("://") {
         Some((scheme, rest)) => {
@@ -50,7 +50,7 @@ fn graphic(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// A number that a program gave to this picture alone.
+/// Whether a program gave this number to one picture alone.
 fn is_number_of_one(stem: &str) -> bool {
     let digits = stem.bytes().filter(u8::is_ascii_digit).count();
     digits >= NUMBER || digits >= HEXADECIMAL && graphic(stem) >= TELLING
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_left_out_where_the_path_says_enough() {
+    fn a_query_is_left_out_if_the_path_is_specific() {
         for (link, page) in [
             ("https://Shop.Example/Autumn-Prices-2031?u=73", Some("shop.example/Autumn-Prices-2031")),
             ("https://video.example/watch?v=a8Fe", Some("video.example/watch?v=a8Fe")),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_pictures_that_many_have_say_nothing() {
+    fn common_picture_names_are_ignored() {
         for common in [
             "logo.png",
             "spacer.gif",

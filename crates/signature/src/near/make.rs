@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From what was read of a message to its signatures.
+//! Makes the signatures of a message from its content.
 
 use super::content::{Content, NO_ANSWER, Position};
 use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
-use super::sample::{Scheme, one, sample};
+use super::sample::{Scheme, first_hash, sample};
 use super::slots::{Context, ContextKind, Near, Slot, Thing};
 use super::things::choose;
 use bulkmark_mail::{Correspondents, RawMessage};
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
 
-/// The signatures of what was read.
+/// The signatures of this content.
 fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option<Signature>) -> Near {
     let hidden = hidden(content, key);
     let slots: Vec<Slot> = sample(&content.words, scheme)
@@ -21,7 +21,7 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option
         .take(scheme.slots - usize::from(hidden.is_some()))
         .zip(0u8..)
         .map(|(passages, slot)| Slot {
-            goes_round: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
+            wraps: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
             passages: passages
                 .into_iter()
                 .map(|passage| (passage, key.passage(slot, passage.hash)))
@@ -50,7 +50,7 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option
     }
 }
 
-/// Numbers in the place of a slot's, for what is no passage.
+/// Numbers in place of a slot number, for signatures of other things than passages.
 mod number {
     pub(super) const FILE: u8 = 0x80;
     pub(super) const LINKS: u8 = 0x81;
@@ -61,13 +61,13 @@ mod number {
     pub(super) const ENCLOSED: u8 = 0x86;
     pub(super) const ANSWER: u8 = 0x87;
     pub(super) const LAST: u8 = 0x88;
-    /// And the number of the band.
+    /// Plus the number of the band.
     pub(super) const BAND: u8 = 0x90;
 }
 
-/// The signature of the text that is hidden, where there is enough: of its passage that comes first in one order.
+/// The signature of the hidden text, if it is long enough: of the passage that comes first in one fixed order.
 fn hidden(content: &Content, key: &FederationKey) -> Option<Signature> {
-    Some(signature(key, number::HIDDEN, &one(&content.hidden)?.to_le_bytes()))
+    Some(signature(key, number::HIDDEN, &first_hash(&content.hidden)?.to_le_bytes()))
 }
 
 /// The signatures of a message without text.
@@ -80,7 +80,7 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
         things.push((Thing::Band(band.number), of(band.bits)));
         unsure.extend(band.others.iter().map(|&bits| (band.number, of(bits))));
     }
-    // A picture has seven, and there are eight in all with the rest.
+    // A picture has seven bands, and the rest makes eight signatures in all.
     if things.is_empty() {
         let paths = chosen.paths.iter().map(|path| signature(key, number::PATH, &path.to_le_bytes()));
         things.extend(paths.enumerate().map(|(i, path)| (Thing::Path(i), path)));
@@ -91,13 +91,13 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
     }
     if things.is_empty() {
         things.extend(
-            answer(content).map(|said| (Thing::Answer, signature(key, number::ANSWER, &bytes(&said)))),
+            answer(content).map(|hashes| (Thing::Answer, signature(key, number::ANSWER, &bytes(&hashes)))),
         );
         return Near { things, unsure, ..Near::default() };
     }
     let mut rest = bytes(&content.words);
     if chosen.files.len() > 1 || !chosen.bands.is_empty() {
-        // One of several may be what comes with everything.
+        // One of several may be an attachment of all mail.
         rest.extend(chosen.files.iter().flat_map(|digest| *digest));
     }
     let has_rest = !chosen.alone && !rest.is_empty();
@@ -105,11 +105,11 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
     Near { things, unsure, rest, ..Near::default() }
 }
 
-/// What a message says that puts too few words for passages above a quote: all of them, the names below, and the passage of the quote that
-/// comes first in one order. Of those who answer one letter, some write the same words, and each signs with another name.
+/// The hashes of an answer with too few words for passages: all its words, the names below, and the passage of the quote that comes first
+/// in one fixed order. Different people answer one letter in the same words, but sign with other names.
 fn answer(content: &Content) -> Option<Vec<u64>> {
     let quoted = content.quoted.as_ref().filter(|_| content.words.len() > NO_ANSWER)?;
-    let passage = one(&quoted.words)?;
+    let passage = first_hash(&quoted.words)?;
     Some([&content.words[..], &content.names, &[passage]].concat())
 }
 
@@ -122,14 +122,14 @@ pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
     Reader::new(WordKey::new(key.words()), traced)
 }
 
-/// The signatures of what `reader` read of a message between these.
+/// The signatures of the content read, for a message between these correspondents.
 pub(crate) fn finish(reader: Reader, key: &FederationKey, between: &Correspondents) -> Near {
     let mut content = reader.finish();
     let payload = std::mem::take(&mut content.payload).finish(key, between);
     near(&content, key, &Scheme::SHIPPED, payload)
 }
 
-/// The `near` signatures of a message, and where each of its words stands: [`Passage::at`](super::Passage::at) is a number of these.
+/// The `near` signatures of a message, and the place of each of its words: [`Passage::at`](super::Passage::at) is an index of these.
 #[must_use]
 pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>) {
     let mut reader = reader(key, true);
@@ -138,7 +138,7 @@ pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>
     (near(&content, key, &Scheme::SHIPPED, None), content.positions)
 }
 
-/// What the `near` signatures of a message would be under another scheme.
+/// The `near` signatures of a message under another scheme.
 #[must_use]
 pub fn under(message: &RawMessage, key: &FederationKey, scheme: &Scheme) -> Near {
     let mut reader = reader(key, false);

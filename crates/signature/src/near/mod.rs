@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
-//! docs/signatures.md says what they are made of, and why.
+//! The `near` signatures: a few passages stand for a text, so that copies with small differences share some. docs/signatures.md describes
+//! them and gives reasons.
 
 mod boxes;
 mod carriers;
@@ -29,9 +29,9 @@ mod trace;
 mod words;
 
 pub use content::Position;
-pub use count::{Bound, Judgement, Said};
+pub use count::{Bound, Judgement, SlotJudgement};
 pub use known::{Known, Seen, Unsure};
-pub use letter::{Afterwards, Letter};
+pub use letter::{FollowUp, Letter};
 pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a picture looks like, as a few numbers of which most stay the same when it is scaled, compressed or strewn with noise.
+//! The look of a picture in a few numbers, most of which survive scaling, compression and noise.
 //!
-//! docs/signatures.md says how they are made, docs/decisions/pictures.md why so. All of it is whole numbers, so that every
-//! machine gets the same.
+//! docs/signatures.md describes the computation, docs/decisions/pictures.md gives reasons. All arithmetic is in integers, so that every
+//! machine gets the same result.
 
-/// Cells on each side of the picture, of which everything else is made: so noise in single pixels is gone.
+/// Fine cells on each side of a picture, the basis of all else: averaging removes noise in single pixels.
 const FINE: usize = 256;
 
-/// Cells on each side of what is transformed.
+/// Cells on each side of the transformed area.
 const CELLS: usize = 32;
 
-/// Steps of grey for one of a decoded picture.
+/// Steps per level of grey of a decoded picture.
 const STEP: u32 = 16;
 
-/// How far a cell's surroundings reach. What stands in all of them, such as a dark frame, then says nothing.
+/// Radius of a cell's surroundings. Features beyond it, such as a dark frame, then have no effect.
 const REACH: usize = 3;
 
-/// Added to what is usual around a cell, so that small differences stay small.
+/// Added to the usual difference around a cell, so that small differences stay small.
 const FLOOR: i64 = 6 * STEP as i64;
 
-/// Grey by which a cell must differ from its surroundings to be more than noise, or the grain of paper.
+/// Difference from its surroundings from which on a cell is more than noise or paper grain.
 const FAINT: i64 = 2 * STEP as i64;
 
-/// What a reader sees as an edge between two fine cells, and how many of these make a row or column more than dust.
+/// Difference between two fine cells that makes a visible edge, and edges that make a row or column more than dust.
 const EDGE: u32 = 24 * STEP;
 const EDGES: usize = 3;
 
-/// Fine cells at each side that are no part of the whole: frames are changed easily.
+/// Fine cells at each side that are left out of the whole: frames are changed easily.
 const RIM: usize = 12;
 
-/// The most by which a cell may differ, in 1024ths of what is usual around it: the edge of a window is no more than a word.
+/// The largest difference of a cell, in 1024ths of the usual one: the edge of a window counts no more than a word.
 const STEEPEST: i64 = 1536;
 
-/// Cells, of all, that must differ from their surroundings; else it is a plain area, a line or a dot.
+/// Cells that must differ from their surroundings; with fewer, it is a plain area, a line or a dot.
 const LEAST: usize = 160;
 
 /// Bits of each number.
 pub(super) const BITS: usize = 24;
 
-/// Numbers for the whole picture, and for that part of it in which there is something.
+/// Numbers for the whole picture, and for its busy part.
 pub(super) const WHOLE: usize = 4;
 pub(super) const PART: usize = 3;
 
-/// Least certain bits of a number, which are asked for both ways.
+/// Least certain bits of a number, which are looked up both ways.
 const UNSURE: usize = 4;
 
 /// The brightness of a picture's pixels, row by row.
@@ -53,7 +53,7 @@ pub(super) struct Grey {
     pub(super) pixels: Vec<u8>,
 }
 
-/// One of the numbers: as it is, and as it would be if the bits that are least certain were others.
+/// One of the numbers: its value, and its values with the least certain bits flipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Band {
     pub(super) number: u8,
@@ -61,7 +61,7 @@ pub(super) struct Band {
     pub(super) others: Vec<u32>,
 }
 
-/// The numbers of a picture; none when there is too little on it.
+/// The numbers of a picture; none if it has too little content.
 pub(super) fn bands(grey: &Grey) -> Vec<Band> {
     if grey.width == 0 || grey.height == 0 || grey.pixels.len() < grey.width * grey.height {
         return Vec::new();
@@ -93,7 +93,7 @@ fn of_frame(fine: &[u32], frame: Frame, count: usize, first: usize) -> Vec<Band>
     let waves = waves(&relief, count * BITS);
     (0..count)
         .map(|band| {
-            // Waves of all lengths in each.
+            // Each band has waves of all lengths.
             let own: Vec<i64> = waves.iter().skip(band).step_by(count).copied().collect();
             let number = u8::try_from(first + band).unwrap_or(u8::MAX);
             let bits = own.iter().fold(0, |bits, &wave| bits << 1 | u32::from(wave > 0));
@@ -112,7 +112,7 @@ fn of_frame(fine: &[u32], frame: Frame, count: usize, first: usize) -> Vec<Band>
         .collect()
 }
 
-/// The mean of each of N times N equal cells of a picture, in so many steps for one; pixels at an edge count for both sides.
+/// The mean of each of N times N equal cells of a picture, in `step` steps per level; pixels at an edge count for both sides.
 fn reduce<'a, T: Copy + Into<u32> + 'a, const N: usize>(
     rows: impl Iterator<Item = &'a [T]>,
     width: usize,
@@ -122,7 +122,7 @@ fn reduce<'a, T: Copy + Into<u32> + 'a, const N: usize>(
     let mut sums = vec![0u64; N * N];
     let mut row_sums = vec![0u64; N];
     for (y, row) in rows.enumerate() {
-        // A pixel is N wide and a cell as wide as the picture.
+        // Units: a pixel is N wide, and a cell is as wide as the picture.
         let (mut sum, mut before, mut from) = (0u64, 0u64, 0);
         for (i, cell) in row_sums.iter_mut().enumerate() {
             let edge = (i + 1) * width;
@@ -149,7 +149,7 @@ fn reduce<'a, T: Copy + Into<u32> + 'a, const N: usize>(
     sums.into_iter().map(|sum| u32::try_from(sum * u64::from(step) / area).unwrap_or(u32::MAX)).collect()
 }
 
-/// Where there is something: from the first to the last row and column with edges.
+/// The busy part: from the first to the last row and column with edges.
 fn busy(fine: &[u32]) -> Frame {
     let (mut columns, mut rows) = ([0usize; FINE], [0usize; FINE]);
     for y in 0..FINE - 1 {
@@ -170,7 +170,7 @@ fn busy(fine: &[u32]) -> Frame {
     Frame { left, top, width, height }
 }
 
-/// How much each cell differs from its surroundings, by how much cells differ there. None when most do not.
+/// The difference of each cell from its surroundings, relative to the usual difference there. `None` if too few cells differ.
 fn relief(cells: &[u32]) -> Option<Vec<i64>> {
     let cells: Vec<i64> = cells.iter().map(|&cell| i64::from(cell)).collect();
     let means = surroundings(&cells);
@@ -185,7 +185,7 @@ fn relief(cells: &[u32]) -> Option<Vec<i64>> {
     Some(differences.iter().zip(usual).map(steep).collect())
 }
 
-/// The mean of the cells around each one, and of itself.
+/// The mean of the cells around each cell, itself included.
 fn surroundings(cells: &[i64]) -> Vec<i64> {
     let mut means = Vec::with_capacity(cells.len());
     for y in 0..CELLS {
@@ -200,7 +200,7 @@ fn surroundings(cells: &[i64]) -> Vec<i64> {
     means
 }
 
-/// 4096 times the cosine of so many 64ths of a half turn.
+/// 4096 times the cosine of `angle` 64ths of a half turn.
 fn cosine(angle: usize) -> i64 {
     const QUARTER: [i64; 33] = [
         4096, 4091, 4076, 4052, 4017, 3973, 3920, 3857, 3784, 3703, 3612, 3513, 3406, 3290, 3166, 3035, 2896,
@@ -214,10 +214,10 @@ fn cosine(angle: usize) -> i64 {
     }
 }
 
-/// The first coefficients of the cosine transform, but for those that say no more than that there are margins, or columns.
+/// The first coefficients of the cosine transform, without those for margins and columns alone.
 fn waves(relief: &[i64], count: usize) -> Vec<i64> {
     let mut wanted = (5..).flat_map(|both| (1..both).map(move |across| (across, both - across)));
-    // Each row's waves, of those lengths that are wanted.
+    // The waves of each row, for the lengths needed.
     let mut across = vec![None; CELLS];
     let mut all = Vec::with_capacity(count);
     while all.len() < count {

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From the bytes of a picture to the brightness of its pixels, within bounds. The only file that knows the decoders.
+//! Decodes the bytes of a picture to the brightness of its pixels, within bounds. The only file that knows the decoders.
 
 use super::picture::Grey;
 use std::io::Cursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Pixels of the largest picture that is decoded: four times what a large screen has. At four bytes each they take 64 MB.
+/// Pixels of the largest picture that is decoded: four times a large screen. At four bytes each they take 64 MB.
 const MAX_PIXELS: usize = 16 << 20;
 
-/// Pixels on a side of the longest; beyond it a picture is a line.
+/// Pixels of the longest side; a longer picture is a line.
 const MAX_SIDE: usize = 1 << 14;
 
-/// Bytes that a decoder may take for itself.
+/// Bytes that a decoder may allocate.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Passes over a progressive JPEG: programs write ten or so, and each one costs as much as a picture.
+/// Passes over a progressive JPEG: programs write about ten, and each costs as much as a picture.
 const MAX_SCANS: usize = 24;
 
 /// Pixels on a side, and in all, below which a picture is a logo, an icon or a line.
 const SMALL_SIDE: usize = 64;
 const SMALL: usize = 8_000;
 
-/// Pictures of a message that are begun to be decoded, whatever comes of it.
+/// Pictures of a message that are tried, with or without success.
 const MOST_TRIES: usize = 8;
 
-/// Pixels of all of them, each as often as a picture's decoder passes over it. Four of the largest ones take about 0.6 s; a
-/// progressive JPEG has as many passes as scans.
+/// Pixels of all of them, counted once per pass of the decoder. Four of the largest ones take about 0.6 s; a progressive JPEG has one pass
+/// per scan.
 const MOST_WORK: usize = 4 * MAX_PIXELS;
 
-/// What the pictures of a message may still take. It is spent before a picture is decoded: also by one that is damaged, or says nothing.
+/// The work left for the pictures of a message. It is spent before a picture is decoded, also on a damaged or plain one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Work {
     tries: usize,
@@ -37,23 +37,23 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Of a message of which no picture was read.
+    /// The work for a new message.
     pub(super) const fn new() -> Self {
         Self { tries: MOST_TRIES, pixels: MOST_WORK }
     }
 
-    /// Pictures that were begun.
+    /// Pictures that were tried.
     #[cfg(test)]
     pub(super) const fn tried(&self) -> usize {
         MOST_TRIES - self.tries
     }
 
-    /// None at all: pictures are only measured.
+    /// No work: pictures are only measured.
     pub(super) const fn none() -> Self {
         Self { tries: 0, pixels: 0 }
     }
 
-    /// Whether so many passes over a picture may be made; they then count.
+    /// Takes the work for this many passes over a picture, if it is left.
     const fn take(&mut self, width: usize, height: usize, passes: usize) -> bool {
         let pixels = width.saturating_mul(height).saturating_mul(passes);
         if self.tries == 0 || pixels > self.pixels {
@@ -70,20 +70,20 @@ pub(super) const fn is_small(width: usize, height: usize) -> bool {
     width < SMALL_SIDE || height < SMALL_SIDE || width.saturating_mul(height) < SMALL
 }
 
-/// What the bytes of a file are.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pixels {
-    /// No picture of a kind that is read.
+    /// No picture of a known kind.
     Other,
-    /// A picture that is damaged, larger than the bounds, or not to be decoded.
+    /// A picture that is damaged, over the bounds, or not decoded.
     Unread,
     /// A picture of a logo's size.
     Small,
-    /// A picture, the first one where it moves.
+    /// A picture; the first frame of an animation.
     Grey(Grey),
 }
 
-/// The kinds of pictures that mail programs show, by how they begin: what a header calls them does not matter to these.
+/// The kinds of pictures that mail programs show, by their first bytes: mail programs ignore the header's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Png,
@@ -114,7 +114,7 @@ pub(super) fn pixels(bytes: &[u8], work: &mut Work) -> Pixels {
     read.unwrap_or(Pixels::Unread)
 }
 
-/// What its size says of a picture that is not decoded yet; none when it is to be decoded.
+/// The result for a picture that its size alone decides; `None` if it must be decoded.
 fn by_size(width: usize, height: usize, passes: usize, work: &mut Work) -> Option<Pixels> {
     if is_small(width, height) {
         Some(Pixels::Small)
@@ -133,19 +133,19 @@ fn grey(width: usize, height: usize, pixels: Vec<u8>) -> Option<Pixels> {
     (pixels.len() >= width * height).then_some(Pixels::Grey(Grey { width, height, pixels }))
 }
 
-/// How bright a colour is, by ITU-R BT.601.
+/// The brightness of a colour, by ITU-R BT.601.
 fn brightness(red: u8, green: u8, blue: u8) -> u8 {
     let sum = 77 * u32::from(red) + 150 * u32::from(green) + 29 * u32::from(blue);
     u8::try_from(sum >> 8).unwrap_or(u8::MAX)
 }
 
-/// The same on a white page.
+/// The brightness of a translucent pixel on a white page.
 fn on_white(brightness: u8, alpha: u8) -> u8 {
     let ink = u32::from(255 - brightness) * u32::from(alpha) / 255;
     255 - u8::try_from(ink).unwrap_or(u8::MAX)
 }
 
-/// The brightness of pixels with so many samples each: grey, grey and alpha, red with green and blue, the same with alpha.
+/// The brightness of pixels with `each` samples: grey, grey and alpha, RGB, RGB and alpha.
 fn brightnesses(samples: Vec<u8>, each: usize) -> Vec<u8> {
     match each {
         1 => samples,
@@ -169,14 +169,14 @@ fn png(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     }
     let mut reader = decoder.read_info().ok()?;
     let mut samples = vec![0xFF; reader.output_buffer_size()?];
-    // Of one that ends too soon, what there is, as mail programs show it.
+    // A truncated picture is read as far as it goes, as mail programs show it.
     let _ = reader.next_frame(&mut samples);
     let each = reader.output_color_type().0.samples();
     samples.truncate(width * height * each);
     grey(width, height, brightnesses(samples, each))
 }
 
-/// Scans of a JPEG: the marks by which they begin.
+/// The number of scans of a JPEG, by their start markers.
 fn scans(bytes: &[u8]) -> usize {
     memchr::memmem::find_iter(bytes, b"\xFF\xDA").take(MAX_SCANS).count().max(1)
 }
@@ -223,8 +223,8 @@ fn gif(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     grey(width, height, indices.iter().map(shade).collect())
 }
 
-/// Whether a lossy frame says that it is larger than the bounds, whatever the header of the picture says: its decoder compares the
-/// two only when it is done.
+/// Whether a lossy frame declares a size above the bounds, whatever the picture's header declares: its decoder compares the two only at the
+/// end.
 fn larger_inside(bytes: &[u8]) -> bool {
     let side = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]) & 0x3FFF);
     memchr::memmem::find_iter(bytes, b"VP8 ").any(|at| match bytes[at + 4..] {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The cheap hash of all that stays inside: a product of two 64-bit numbers, folded. One multiplication mixes 128 bits.
+//! A cheap hash for internal use: the folded product of two 64-bit numbers. One multiplication mixes 128 bits.
 
-/// The upper half of the product, XOR the lower.
+/// The upper half of the product, XOR the lower half.
 #[inline]
 pub(super) const fn folded_product(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     (product >> 64) as u64 ^ a.wrapping_mul(b)
 }
 
-/// The numbers of SplitMix64 that starts at 0, from number 0. Nobody chose them.
+/// Number `n` of SplitMix64 with seed 0: constants without a hidden choice.
 pub(super) const fn constant(n: u64) -> u64 {
     let mut x = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -16,21 +16,21 @@ pub(super) const fn constant(n: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A keyed hash of words: with a secret key nobody can tell which words have the same one. It never leaves the process.
+/// A keyed hash of words: without the secret key, nobody can construct words with equal hashes. The hash never leaves the process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordKey([u64; 2]);
 
-/// Bytes that one product takes in.
+/// Bytes per product.
 pub(super) const BLOCK: usize = 16;
 
 impl WordKey {
-    /// From a secret.
+    /// Makes a key from a secret.
     pub(super) fn new(secret: [u8; 16]) -> Self {
         let [a, b] = words_of(&secret);
         Self([a, b])
     }
 
-    /// The hash of bytes of any number.
+    /// The hash of any number of bytes.
     pub(super) fn hash(self, bytes: &[u8]) -> u64 {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         let mut hash = blocks.iter().fold(bytes.len() as u64, |hash, block| self.add(hash, block));
@@ -42,7 +42,7 @@ impl WordKey {
         hash
     }
 
-    /// Adds a block to a hash, which begins as the number of bytes.
+    /// Adds a block to a hash, which starts as the number of bytes.
     #[inline]
     pub(super) fn add(self, hash: u64, block: &[u8; BLOCK]) -> u64 {
         let [a, b] = words_of(block);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a reader gets of a message: its words, its links, and what is attached.
+//! Reads the content of a message: words, links and attachments.
 
 use super::boxes::Boxes;
-use super::characters::{self, Apart, Lengths};
-use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Shows};
+use super::characters::{self, SpacedWord, WordLengths};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Rendering};
 use super::context::FEW_OWN;
 use super::document;
 use super::frames::Frame;
@@ -19,7 +19,7 @@ use crate::payload::{self, Found, Scanner};
 use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
 use std::borrow::Cow;
 
-/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+/// Bytes of own lines without content: "see below", a number that differs in each copy.
 const SHORT: usize = 24;
 
 /// Reads a message.
@@ -27,38 +27,38 @@ pub(crate) struct Reader {
     key: WordKey,
     words: Words,
     traced: bool,
-    /// What is read of the message, and of the multiparts and messages that are open, outermost first.
+    /// The content of the message, and of its open multiparts and messages, outermost first.
     read: Content,
     open: Vec<Frame>,
     parts: usize,
-    /// The text of the HTML part that is read, a line for each block.
+    /// The text of the current HTML part, a line for each block.
     html: String,
-    /// The same of what it quotes, and of what it hides.
+    /// The text that it quotes, and the text that it hides.
     html_quoted: String,
     html_hidden: String,
     html_page: Page,
     boxes: Boxes,
-    /// Pictures that were decoded.
+    /// Number of decoded pictures.
     decoded: usize,
-    /// Bytes that may still be unpacked of documents.
+    /// Bytes that may still be unpacked from documents.
     unpacked: usize,
-    /// What pictures may still take.
+    /// The work left for pictures.
     work: Work,
-    /// What finds payload; None where it is not wanted.
+    /// Finds payload; `None` if not wanted.
     payload: Option<Finder>,
 }
 
-/// What finds payload in the parts of a message.
+/// Finds payload in the parts of a message.
 #[derive(Debug, Default)]
 struct Finder {
     scanner: Scanner,
     page: payload::Page,
-    /// What was found in the messages that the HTML part quotes.
+    /// Payload of the messages that the HTML part quotes.
     quoted: Found,
 }
 
 impl Reader {
-    /// `key` is that of the words' hashes; `traced` keeps where each word stands.
+    /// `key` hashes the words; `traced` keeps the place of each word.
     pub(super) fn new(key: WordKey, traced: bool) -> Self {
         Self {
             key,
@@ -79,25 +79,25 @@ impl Reader {
         }
     }
 
-    /// The same that finds payload, too.
+    /// Makes the reader find payload too.
     pub(crate) fn with_payload(self) -> Self {
         Self { payload: Some(Finder::default()), ..self }
     }
 
-    /// What was read.
+    /// The content read.
     pub(crate) fn finish(self) -> Content {
-        self.read.whole()
+        self.read.with_fallbacks()
     }
 
-    /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
+    /// Reads a part; `quoted` is text of another message that other means than quote marks show.
     fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) -> Content {
         self.parts += 1;
         let mut lines = Lines::of(text);
         if !quoted.is_empty() {
             lines.quoted.extend(Lines::all(quoted));
         }
-        // Who answers with a link or a line of code has answered, though it has no words.
-        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
+        // An answer by a link or a line of code is an answer, even without words.
+        part.has_text = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
             part.payload.set_in_footer(in_footer);
@@ -125,9 +125,9 @@ impl Reader {
         part
     }
 
-    /// A text that is attached is a file; it is read only where a message has nearly no words of its own.
+    /// Reads an attached text as a file. Its text is used only if a message has nearly no own words.
     fn attach(&mut self, text: Text<'_>) {
-        // Where there is text, files say nothing.
+        // Attachments do not matter beside enough text.
         if self.read.words.len() >= FEW {
             return;
         }
@@ -138,8 +138,8 @@ impl Reader {
         } else {
             self.read_text(text.shown, "", Content::default())
         };
-        let attached = content.whole();
-        // One of several alternatives that no mail program shows is none.
+        let attached = content.with_fallbacks();
+        // An alternative that no mail program shows is no file.
         let is_file = text.is_attachment || !matches!(self.open.last(), Some(Frame::Alternatives { .. }));
         let file = Enclosed::of_text(&attached.words, text.shown.len()).filter(|_| is_file);
         let attached = (!attached.words.is_empty()).then(|| Box::new(attached));
@@ -148,12 +148,12 @@ impl Reader {
             files,
             has_files: is_file,
             attached,
-            shows: Shows::AsFile,
+            rendering: Rendering::AsFile,
             ..Content::default()
         });
     }
 
-    /// An office document by its text, if it has enough.
+    /// An office document as a file, by its text if that is long enough.
     fn text_of_document(&mut self, bytes: &[u8]) -> Option<Enclosed> {
         let text = document::text(bytes, &mut self.unpacked)?;
         let lines: Vec<Line<'_>> = Lines::all(&text).collect();
@@ -167,7 +167,7 @@ impl Reader {
         self.read_page()
     }
 
-    /// What is read of lines that are read only if a message has no others.
+    /// Reads lines that count only if a message has no others.
     fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
         let mut content = Content::default();
         self.find_payload(&lines, &mut content);
@@ -176,7 +176,7 @@ impl Reader {
         (!content.words.is_empty()).then(|| Box::new(content))
     }
 
-    /// Lines with payload, not those that are quoted in them.
+    /// Finds payload in lines, except quoted ones.
     fn find_payload(&mut self, lines: &[Line<'_>], part: &mut Content) {
         if let Some(finder) = &mut self.payload {
             let lines = lines.iter().filter(|(_, line)| !line.starts_with('>'));
@@ -186,8 +186,8 @@ impl Reader {
 
     fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
         let start = part.words.len();
-        let mut lengths = Lengths::default();
-        let mut apart = Apart::default();
+        let mut lengths = WordLengths::default();
+        let mut spaced = SpacedWord::default();
         let mut numbers = Numbers::default();
         let (words, key) = (&mut self.words, self.key);
         let trace = Trace { part: self.parts, traced: self.traced };
@@ -201,13 +201,13 @@ impl Reader {
             }
             read += 1;
             words.read(text, &mut |token| match token {
-                // A line may be a whole message long.
+                // One line may hold a whole message.
                 Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
                 Token::Word(Word { hash, folded, token, digits }) => {
                     lengths.word(folded, token.len());
                     let hash = numbers.read(hash, digits, &mut part.words);
-                    if !apart.take(folded, part.words.len()) && !apart.is_empty() {
-                        trace.join(key, &mut apart, line, part);
+                    if !spaced.take(folded, part.words.len()) && !spaced.is_empty() {
+                        trace.join(key, &mut spaced, line, part);
                     }
                     trace.push(hash, token, line, part);
                 }
@@ -219,9 +219,9 @@ impl Reader {
                 }
             });
         }
-        trace.join(key, &mut apart, lines.last().map_or(0, |(line, _)| *line), part);
+        trace.join(key, &mut spaced, lines.last().map_or(0, |(line, _)| *line), part);
         let lines = &lines[..read];
-        if lengths.say_little(lines) {
+        if lengths.needs_letters(lines) {
             part.words.truncate(start);
             part.positions.truncate(start);
             characters::pieces(lines, &mut |piece, line| {
@@ -237,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// What was begun last ends.
+    /// The innermost open part ends.
     fn close(&mut self) {
         if let Some(frame) = self.open.pop() {
             self.keep(frame.finish());
@@ -279,7 +279,7 @@ impl Reader {
 
     fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
         if let Some(page) = links::page_of(source) {
-            self.html_page.is_no_link(self.key.hash(page.as_bytes()));
+            self.html_page.remove_link(self.key.hash(page.as_bytes()));
         }
         let place = match source.split_at_checked(4) {
             Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
@@ -288,14 +288,14 @@ impl Reader {
             _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
         };
         if let Some(source) = place
-            && self.html_page.shows_more()
+            && self.html_page.has_room()
         {
             let behind_text = words_in(&self.html, 1) > 0;
             self.html_page.show(Shown { source, size, behind_text });
         }
     }
 
-    /// The HTML part ends whose pieces were shown.
+    /// The HTML part whose pieces were passed ends.
     pub(crate) fn html_end(&mut self) {
         let part = self.read_page();
         self.keep(part);
@@ -311,7 +311,7 @@ impl Reader {
             finder.quoted = quoted;
             found
         });
-        let part = Content { page, hidden, payload, shows: Shows::Page, ..Content::default() };
+        let part = Content { page, hidden, payload, rendering: Rendering::Page, ..Content::default() };
         let part = self.read_text(&html, &quoted, part);
         html.clear();
         quoted.clear();
@@ -336,7 +336,7 @@ impl Reader {
     }
 }
 
-/// Numbers that stand in a row, as those of tables do, and say what their text says.
+/// Numbers in a row, as in tables, which are content.
 #[derive(Default)]
 struct Numbers {
     /// The hash of the digits of the last word, if it was a number.
@@ -344,7 +344,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// The hash of a word: of a number in a row it is that of its digits. The words before it were read.
+    /// The hash to use for a word: for a number in a row, that of its digits. `words` are the words before it.
     #[inline]
     fn read(&mut self, hash: u64, digits: Option<u64>, words: &mut [u64]) -> u64 {
         let before = std::mem::replace(&mut self.last, digits);
@@ -373,7 +373,7 @@ impl Visitor for Reader {
         if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
             return;
         }
-        if text.is_attachment || !Shows::is_shown(text.subtype) {
+        if text.is_attachment || !Rendering::is_shown(text.subtype) {
             return self.attach(text);
         }
         if text.is_html() {
@@ -383,7 +383,7 @@ impl Visitor for Reader {
             "enriched" | "richtext" => Cow::Owned(records::enriched(text.shown)),
             _ => in_reading_order(text.shown),
         };
-        let part = self.read_text(&shown, "", Content { shows: Shows::Text, ..Content::default() });
+        let part = self.read_text(&shown, "", Content { rendering: Rendering::Text, ..Content::default() });
         self.keep(part);
     }
 
@@ -397,9 +397,9 @@ impl Visitor for Reader {
 
     fn file(&mut self, file: File<'_>) {
         if let Some(frame) = self.open.last_mut() {
-            frame.see_type(file.media);
+            frame.note_type(file.media);
         }
-        // Where there is text, files say nothing.
+        // Attachments do not matter beside enough text.
         if self.read.words.len() >= FEW {
             return;
         }
@@ -410,7 +410,7 @@ impl Visitor for Reader {
         if let Some(enclosed) = text.or_else(|| Enclosed::of(file.shown, id, work)) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];
-            self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+            self.keep(Content { files, has_files: true, rendering: Rendering::AsFile, ..Content::default() });
         }
     }
 
@@ -447,7 +447,7 @@ impl Visitor for Reader {
         }
     }
 
-    /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
+    /// The alternative that mail programs show best is read, the last of equals. Attachments of all alternatives count.
     fn alternatives_end(&mut self) {
         self.close();
     }
@@ -465,9 +465,9 @@ mod tests {
         reader.finish()
     }
 
-    /// White pictures say nothing, and each costs as much as any other.
+    /// Plain white pictures have no content, but each costs as much as any other.
     #[test]
-    fn pictures_that_say_nothing_are_not_decoded_for_ever() {
+    fn decoding_of_plain_pictures_is_bounded() {
         // A GIF of 4,000 x 4,000 pixels that ends too soon, which mail programs show as far as it goes.
         let gif = [
             &b"GIF89a\xA0\x0F\xA0\x0F\x80\0\0\xFF\xFF\xFF\0\0\0,\0\0\0\0\xA0\x0F\xA0\x0F\0\x02"[..],

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Calendars (RFC 5545) and cards (RFC 6350): the few properties in them that somebody wrote. All others are a program's, and alike in
-//! those of unrelated people.
+//! Calendars (RFC 5545) and cards (RFC 6350): the few properties that people write. Programs make all others, alike for unrelated people.
 
 use std::fmt::Write;
 
-/// Components whose properties describe what is sent. In others stand time zones and alarms.
+/// Components whose properties describe the entry. Other components have time zones and alarms.
 const ENTRIES: [&str; 4] = ["VEVENT", "VTODO", "VJOURNAL", "VCARD"];
 
 /// Methods of an answer to an invitation (RFC 5546): a form that a program filled in.
@@ -21,10 +20,10 @@ pub(super) fn is_record(subtype: &str) -> bool {
     matches!(subtype, "calendar" | "x-vcalendar" | "vcard" | "x-vcard" | "directory")
 }
 
-/// The text of a calendar or card: summary, description and organiser of its entries, a line each, or what a card says beside names
-/// and addresses; nothing for an answer to an invitation. What has no entry at all is text as it stands. One pass.
+/// The text of a calendar or card, a line each: summary, description and organiser of entries, or the notes of a card without names and
+/// addresses; nothing for an answer to an invitation. Without any entry, the text as written. One pass.
 pub(super) fn text(record: &str) -> String {
-    // A line that begins with a blank belongs to the one before.
+    // A line that begins with a blank continues the line before.
     let unfolded = record.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
     let (mut text, mut component, mut has_entry) = (String::new(), "", false);
     for line in unfolded.lines() {
@@ -40,7 +39,7 @@ pub(super) fn text(record: &str) -> String {
         } else if is(&["METHOD"]) && has(&ANSWERS) {
             return String::new();
         } else if is(&["END"]) {
-            // Alarms stand inside of entries.
+            // Alarms are nested in entries.
             component = if has(&["VALARM"]) { ENTRIES[0] } else { "" };
         } else if ENTRIES.iter().any(|entry| component.eq_ignore_ascii_case(entry)) {
             if is(&TEXTS) {
@@ -55,7 +54,7 @@ pub(super) fn text(record: &str) -> String {
     if has_entry { text } else { record.to_owned() }
 }
 
-/// Name with parameters, and value: parted by the first colon that is in no quotes.
+/// The name with parameters, and the value, separated by the first colon outside quotes.
 fn split(line: &str) -> Option<(&str, &str)> {
     let mut in_quotes = false;
     let colon = line.bytes().position(|b| {

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much new text a message has, and where: passages of it are new or known at a few places, and a row of new ones is new text.
+//! The amount and place of new text in a message: passages are new or known at a few places, and new passages in a row are new text.
 
 use super::known::Seen;
 use super::sample::Scheme;
 use super::slots::{ContextKind, Near};
 
-/// New passages in a row that are new text. One or two may be new for a word that was put in.
+/// New passages in a row that are new text. One or two may be new because of one inserted word.
 const ROW: usize = 3;
 
 /// The same around known text, in a message without a payload: a sender of copies wants an answer, by a link, a number or an account. A
-/// message that gives its reader nothing to answer to is more probably a letter.
+/// message without any is more likely a letter.
 const ROW_WITHOUT_PAYLOAD: usize = 1;
 
-/// New text of a message, in words. It is at least so long: a passage is new from its first new word on, eleven words before which it may
-/// begin.
+/// New text of a message, in words: a lower bound, since a new passage may begin eleven words before its first new word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Runs {
     /// The longest row at an end of the message.
     pub(super) end: usize,
     /// The longest row anywhere.
     pub(super) any: usize,
-    /// All that stands before the first known passage and behind the last, as far as there is a row; without a payload, one new passage
-    /// is enough, and its last words are known by themselves.
+    /// All text before the first known passage and behind the last, if there is a row. Without a payload one new passage is enough, and a
+    /// new last context counts by itself.
     pub(super) around: usize,
 }
 
 impl Near {
-    /// The new text. In each slot the passages that come before the first one that was ever seen are new: a message with them
-    /// would have reported one of these. What comes behind it in the slot's order says nothing, unless it was seen.
+    /// The new text. In each slot, passages before the first one that was ever seen are new: an earlier message with them would have
+    /// reported one of them. An unseen passage behind the known one is no evidence.
     pub(super) fn runs(&self, seen: &Seen) -> Runs {
         let reach = Scheme::SHIPPED.reach();
         let mut places: Vec<(usize, bool)> = Vec::new();
@@ -36,9 +35,9 @@ impl Near {
             for (passage, signature) in &slot.passages {
                 let is_known = seen.has(*signature);
                 is_before &= !is_known;
-                // What begins at the end goes on with the first words.
-                let goes_round = passage.at + reach > self.words;
-                if is_known || is_before && !goes_round {
+                // A passage that begins at the end continues with the first words.
+                let wraps = passage.at + reach > self.words;
+                if is_known || is_before && !wraps {
                     places.push((passage.at, is_known));
                 }
             }
@@ -95,12 +94,10 @@ mod tests {
         (Passage { hash: u64::from(at), at: usize::from(at) }, Signature::from_bytes([at; 16]))
     }
 
-    /// The new text of a message of 100 words with these slots, where these places were seen before.
+    /// The new text of a message of 100 words with these slots, if these places were seen before.
     fn runs(slots: &[&[u8]], known: &[u8]) -> Runs {
-        let slot = |places: &&[u8]| Slot {
-            passages: places.iter().map(|&place| at(place)).collect(),
-            goes_round: false,
-        };
+        let slot =
+            |places: &&[u8]| Slot { passages: places.iter().map(|&place| at(place)).collect(), wraps: false };
         let (slots, payload) = (slots.iter().map(slot).collect(), Some(Signature::from_bytes([200; 16])));
         let near = Near { slots, payload, words: 100, ..Near::default() };
         let mut seen = Seen::default();
@@ -121,7 +118,7 @@ mod tests {
     fn new_text_stands_at_the_top_the_bottom_or_between() {
         // The last new passage begins with a new word.
         assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, around: 40 });
-        // The last word of the first new passage is new, and all words before it may be known.
+        // The last word of the first new passage is new; all words before it may be known.
         assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, around: 48 });
         assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, around: 0 });
         let both = of_places(&[0, 5, 9, 60, 70, 80], &[30, 40]);
@@ -139,21 +136,21 @@ mod tests {
 
     /// A sender of copies wants an answer, so less new text makes a letter of a message without one.
     #[test]
-    fn one_new_passage_is_new_text_around_what_has_no_payload() {
+    fn one_new_passage_is_new_text_without_a_payload() {
         let (new, known) = ([80], [0, 20, 40, 60]);
         assert_eq!(of_places(&new, &known), Runs::default());
-        let slots = [0, 20, 40, 60, 80].map(|place| Slot { passages: vec![at(place)], goes_round: false });
+        let slots = [0, 20, 40, 60, 80].map(|place| Slot { passages: vec![at(place)], wraps: false });
         let near = Near { slots: slots.into(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
         assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, around: 28 });
     }
 
-    /// Most passages stand at the top, below which its last words may be new without another new passage.
+    /// Most passages stand at the top, so last words below them may be new without another new passage.
     #[test]
     fn new_last_words_are_new_text() {
         let known = [0, 20, 40];
-        let slots = known.map(|place| Slot { passages: vec![at(place)], goes_round: false }).into();
+        let slots = known.map(|place| Slot { passages: vec![at(place)], wraps: false }).into();
         let last = Context { kind: ContextKind::Last, words: 33, signatures: vec![at(200).1, at(201).1] };
         let near = Near { slots, contexts: vec![last], words: 100, ..Near::default() };
         let around = |known: &[u8]| {
@@ -167,21 +164,21 @@ mod tests {
 
     /// It contains the first words, so new text at the top makes it new as well.
     #[test]
-    fn a_new_passage_that_goes_round_says_nothing() {
+    fn a_new_passage_that_wraps_is_no_evidence() {
         assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
-        // A known one counts: known text stands there.
+        // A known one counts: it shows that known text stands there.
         assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, around: 0 });
     }
 
     /// A message with both passages would have reported the known one.
     #[test]
-    fn a_probe_behind_a_known_one_says_nothing() {
+    fn a_probe_behind_a_known_one_is_no_evidence() {
         let known = [5, 15, 25];
         assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
         let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);
         assert_eq!(before, Runs { end: 39, any: 39, around: 63 });
-        // Known ones count wherever they stand in their slots.
+        // Known ones count at any rank in their slots.
         assert_eq!(runs(&[&[50, 5], &[60, 15], &[70, 25], &[40, 80]], &[5, 15, 25, 80]).end, 0);
     }
 }

@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From the words of a text to the few of its passages that stand for it: weighted min-hash, with runners-up.
+//! Chooses the few passages that stand for a text: weighted min-hash, with runners-up.
 
 use super::product::{constant, folded_product};
 use std::ops::Range;
 
-/// How passages are made and chosen. [`Scheme::SHIPPED`] is what `near/1` is; others exist for the sweep in
-/// `bulkmark-study near` alone.
+/// How passages are made and chosen. [`Scheme::SHIPPED`] defines `near/1`; other schemes exist only for the sweep in `bulkmark-study near`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
-    /// Times that a passage is chosen, each time by another order of all of them.
+    /// Number of slots: each chooses passages in its own order.
     pub slots: usize,
-    /// Passages that are asked for in each slot: the first in its order, which is reported, and the next ones.
+    /// Passages that each slot looks up: the first in its order, which is reported, and the next ones.
     pub probes: usize,
     /// Words in a run.
     pub run: usize,
     /// Runs in a passage.
     pub runs: usize,
-    /// Words from the beginning of the first run to those from which the second is chosen.
+    /// Words from the beginning of the first run to the window of the second.
     pub gap: usize,
-    /// Places among which each further run is chosen.
+    /// Places in the window of each further run.
     pub window: usize,
-    /// What the last passage weighs, in parts of [`Scheme::FULL`]; from the first to it weights fall evenly.
+    /// Weight of the last passage, in parts of [`Scheme::FULL`]; weights fall evenly from the first to it.
     pub last: u64,
     /// Whether the first slot has a passage of the head of the text.
     pub head: bool,
 }
 
 impl Scheme {
-    /// Words that a passage reaches over.
+    /// Words that a passage spans.
     #[must_use]
     pub const fn reach(&self) -> usize {
         self.gap + (self.runs - 1) * self.window + self.run - 1
     }
 
-    /// The passages from which the first slot takes its own, of so many: from the sixteenth part of the text to the twelfth. A
-    /// greeting by name stands before it. Whoever writes more than that above a text that he did not write, writes this.
+    /// The range of passages from which the first slot chooses: from the sixteenth part of the text to the twelfth. A greeting by name
+    /// stands before it. An author of more new text above known text writes these words.
     fn head(&self, passages: usize) -> Range<usize> {
         if self.head { (passages / 16).max(4)..passages.div_ceil(12).max(8) } else { 0..passages }
     }
@@ -47,7 +46,7 @@ impl Scheme {
         Self { slots: 8, probes: 3, run: 2, runs: 4, gap: 2, window: 3, last: 1, head: true };
 }
 
-/// A passage: some words near one another, by their hash and where they stand.
+/// A passage: some words near one another, by hash and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
     /// The hash of its words.
@@ -56,11 +55,11 @@ pub struct Passage {
     pub at: usize,
 }
 
-/// Different passages below which a text says too little.
+/// Different passages from which on a text gets signatures.
 pub(super) const ENOUGH: usize = 8;
 
-/// For each slot the passages that come first in its order, at most [`Scheme::probes`] of them; empty for a text with fewer
-/// than eight different passages. `words` are hashes.
+/// For each slot the first passages in its order, at most [`Scheme::probes`]; empty for a text with fewer than eight different passages.
+/// `words` are hashes.
 #[must_use]
 pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
     let passages = passages(words, scheme);
@@ -79,19 +78,19 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
     slots
 }
 
-/// The hash of the passage that comes first in one order, whatever stands around it.
-pub(super) fn one(words: &[u64]) -> Option<u64> {
-    let one = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
-    Some(sample(words, &one).first()?.first()?.hash)
+/// The hash of the passage that comes first in one order, independent of the rest.
+pub(super) fn first_hash(words: &[u64]) -> Option<u64> {
+    let scheme = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
+    Some(sample(words, &scheme).first()?.first()?.hash)
 }
 
-/// Slots whose draws are made together.
+/// Slots that are drawn together.
 const GROUP: usize = 8;
 
-/// What comes first in the slots of a group, or in the first `N` of them: one pass over the passages for all of them.
+/// The first passages in the first `N` slots of a group: one pass over the passages for all slots.
 fn first_of_group<const N: usize>(group: usize, passages: &[u64], scheme: &Scheme) -> [First; N] {
     let weight = |i: usize| Scheme::FULL - (Scheme::FULL - scheme.last) * i as u64 / passages.len() as u64;
-    // Two slots share a product; a seed for each.
+    // Two slots share a product; each has a seed.
     let seeds: [[u64; 2]; GROUP / 2] = std::array::from_fn(|pair| {
         let n = 2 * (group * GROUP / 2 + pair) as u64 + 2;
         [constant(n), constant(n + 1) | 1]
@@ -104,7 +103,7 @@ fn first_of_group<const N: usize>(group: usize, passages: &[u64], scheme: &Schem
         if group == 0 && !head.contains(&at) {
             drawn[0] = 0;
         }
-        // Of all passages few come first anywhere.
+        // Few of all passages come first anywhere.
         if drawn.iter().zip(&least).fold(false, |any, (drawn, least)| any | (drawn >= least)) {
             let weight = weight(at);
             for (slot, ((first, least), drawn)) in first.iter_mut().zip(&mut least).zip(drawn).enumerate() {
@@ -122,7 +121,7 @@ fn first_of_group<const N: usize>(group: usize, passages: &[u64], scheme: &Schem
     first
 }
 
-/// What a passage draws in each slot of a group.
+/// The numbers that a passage draws in the slots of a group.
 #[inline]
 fn draw<const N: usize>(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; N] {
     let mut drawn = [0; N];
@@ -134,7 +133,7 @@ fn draw<const N: usize>(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; N] {
     drawn
 }
 
-/// The hash of the passage that begins at each word. Texts are read in a circle, so that each word begins one.
+/// The hash of the passage that begins at each word. Texts are read in a circle, so that a passage begins at each word.
 fn passages(words: &[u64], scheme: &Scheme) -> Vec<u64> {
     let count = (words.len() + 1).saturating_sub(scheme.run);
     if count == 0 {
@@ -144,7 +143,7 @@ fn passages(words: &[u64], scheme: &Scheme) -> Vec<u64> {
     for further in 1..scheme.run {
         chain(&mut runs, &words[further..]);
     }
-    // Of the runs at `window` places, the one whose hash is lowest: it stays the same when a word is put in before it.
+    // Of the runs in a window, the lowest hash is chosen: it survives a word inserted before it.
     let mut chosen = in_circle(&runs, count + scheme.window);
     for _ in 1..scheme.window {
         for i in 1..chosen.len() {
@@ -159,14 +158,14 @@ fn passages(words: &[u64], scheme: &Scheme) -> Vec<u64> {
     runs
 }
 
-/// Puts another hash behind what each of these stands for.
+/// Chains a further hash to each hash.
 fn chain(hashes: &mut [u64], further: &[u64]) {
     for (hash, further) in hashes.iter_mut().zip(further) {
         *hash = folded_product(*hash ^ const { constant(0) }, further ^ const { constant(1) });
     }
 }
 
-/// So many places of a circle.
+/// Repeats a circle up to this many places.
 fn in_circle(circle: &[u64], places: usize) -> Vec<u64> {
     let mut long = Vec::with_capacity(places);
     while long.len() < places {
@@ -188,12 +187,12 @@ fn are_enough(passages: &[u64]) -> bool {
     false
 }
 
-/// The passages that come first: those with the least `-log(u) / weight` for a `u` that is drawn from their hash (A-Res of
-/// Efraimidis and Spirakis), so that one of twice the weight is twice as likely to be the first.
+/// The passages that come first: those with the least `-log(u) / weight`, where `u` is drawn from their hash (A-Res of Efraimidis and
+/// Spirakis), so that a passage of twice the weight is first twice as often.
 struct First {
     probes: usize,
     found: Vec<(u64, Passage)>,
-    /// What a passage of full weight draws below this does not come first; a draw of 0 is none.
+    /// A passage of full weight that draws less does not come first; a draw of 0 is excluded.
     least: u32,
 }
 
@@ -202,13 +201,13 @@ impl First {
         Self { probes, found: Vec::with_capacity(probes + 1), least: 1 }
     }
 
-    /// The passages, the first one first.
+    /// The passages in their order.
     fn passages(self) -> Vec<Passage> {
         self.found.into_iter().map(|(_, passage)| passage).collect()
     }
 
     fn insert(&mut self, key: u64, passage: Passage) {
-        // What is found again further down weighs no more than the first time.
+        // The first occurrence has the highest weight.
         if self.found.iter().any(|(_, other)| other.hash == passage.hash) {
             return;
         }
@@ -223,16 +222,15 @@ impl First {
     }
 }
 
-/// By what a passage is put in order: the lower, the earlier.
+/// The sort key of a passage: lower keys come first.
 fn key_of(drawn: u32, weight: u64) -> u64 {
     minus_log2(drawn) / weight
 }
 
-/// Bits behind the point of [`minus_log2`].
+/// Fraction bits of [`minus_log2`].
 const FRACTION: u32 = 48;
 
-/// `-log2(u / 2^32)` in units of 2^-48, with the logarithm of the mantissa taken for linear: whole numbers, so that every
-/// machine finds the same.
+/// `-log2(u / 2^32)` in units of 2^-48, with a linear mantissa: integers, so that every machine gets the same result.
 fn minus_log2(u: u32) -> u64 {
     let u = u.max(1);
     let exponent = u64::from(u.ilog2());
@@ -255,7 +253,7 @@ mod tests {
         range.map(|n| constant(n ^ 0xABCD)).collect()
     }
 
-    /// The share of slots in which something that is asked for is what the other reported.
+    /// The number of slots in which one looks up the passage that the other reports.
     fn joined(a: &[u64], b: &[u64]) -> usize {
         let scheme = Scheme::SHIPPED;
         let (a, b) = (sample(a, &scheme), sample(b, &scheme));
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_before_or_behind_changes_little() {
+    fn text_added_at_the_ends_changes_little() {
         let text = words(0..60);
         for (before, behind) in [(0, 40), (30, 0), (10, 10)] {
             let other = [words(1000..1000 + before), text.clone(), words(2000..2000 + behind)].concat();
@@ -294,7 +292,7 @@ mod tests {
         assert_eq!(joined(&text, &words(5000..5060)), 0);
     }
 
-    /// With one passage of half the weight of each of the others, it comes first half as often.
+    /// A passage of half the weight of the others comes first half as often.
     #[test]
     fn weights_are_kept() {
         let trials = 40_000u64;

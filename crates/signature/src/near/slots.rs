@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The signatures of a message, each in its slot.
+//! The signatures of a message by slot.
 
 use super::known::{Known, Seen};
 use super::sample::Passage;
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
 
-/// What is reported of a passage, and what else is asked for in its slot.
+/// The passages of a slot: the reported one, and others that are looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The passages that come first in the slot's order, and their signatures. The first one is reported; a count is that
-    /// of all of them. Never empty.
+    /// The first passages in the slot's order, with their signatures. The first one is reported; counts include all of them. Never empty.
     pub passages: Vec<(Passage, Signature)>,
-    /// Whether the one that is reported begins at the end of the text and goes on at its beginning.
-    pub goes_round: bool,
+    /// Whether the reported passage begins at the end of the text and continues at its beginning.
+    pub wraps: bool,
 }
 
 impl Slot {
@@ -23,13 +22,13 @@ impl Slot {
         self.passages[0].1
     }
 
-    /// Where its passage stands, by the number of its first word.
+    /// The place of the reported passage: the index of its first word.
     #[must_use]
     pub fn place(&self) -> usize {
         self.passages[0].0.at
     }
 
-    /// What is known of its passages.
+    /// The counts of its passages.
     pub(super) fn known(&self, seen: &Seen) -> SlotKnown {
         let passages: Vec<Known> =
             self.passages.iter().map(|(_, signature)| seen.known(*signature)).collect();
@@ -38,8 +37,8 @@ impl Slot {
         SlotKnown { passages, carrier, is_own }
     }
 
-    /// The one of its passages that carries what may be counted, if any was seen: the one seen most often that is no block; and how
-    /// often all that are none were.
+    /// The passage that carries the count, if any was seen: the most frequent one that is no block; and the sum of counts of all that are
+    /// no blocks.
     pub(super) fn carrier(&self, seen: &Seen) -> Option<(Signature, u32)> {
         let known = self.known(seen);
         let own = known.passages.iter().filter(|known| !known.is_block()).map(|known| known.count);
@@ -48,59 +47,59 @@ impl Slot {
     }
 }
 
-/// What is known of the passages of a slot.
+/// The counts of a slot's passages.
 #[derive(Debug)]
 pub(super) struct SlotKnown {
     pub(super) passages: Vec<Known>,
     carrier: Option<usize>,
-    /// Whether it is its sender's own block. All of the slot is one then.
+    /// Whether the carrier is its sender's own block. All of the slot is one then.
     is_own: bool,
 }
 
 impl SlotKnown {
-    /// Whether this one of its passages may be a block, of anybody.
+    /// Whether this passage may be a block, of anybody.
     pub(super) fn may_be_block(&self, i: usize) -> bool {
         let may_be = self.carrier.is_some_and(|carrier| self.passages[carrier].may_be_block());
         self.is_block(i) || may_be && self.passages[i].count > 0
     }
 
-    /// Whether this one of its passages says nothing of the message.
+    /// Whether this passage is no evidence about the message.
     pub(super) fn is_block(&self, i: usize) -> bool {
         let known = self.passages[i];
         known.is_block() || self.is_own && known.count > 0
     }
 }
 
-/// Of equal ones the first.
+/// The first of equals wins.
 fn carrier(passages: &[Known]) -> Option<usize> {
     let seen = passages.iter().enumerate().filter(|(_, known)| known.count > 0 && !known.is_block());
     seen.rev().max_by_key(|(_, known)| known.count).map(|(i, _)| i)
 }
 
-/// From what else than text a signature was made.
+/// The source of a signature that is not made from passages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thing {
     /// An attached file, by its number.
     File(usize),
     /// All links together.
     Links,
-    /// The path of a picture on the net, by its number.
+    /// The path of a picture on the web, by its number.
     Path(usize),
-    /// One of the numbers of an enclosed picture. One alone says nothing.
+    /// One of the numbers of an enclosed picture. One alone is no evidence.
     Band(u8),
-    /// What its style hides.
+    /// Text hidden by style.
     Hidden,
-    /// A few words, the names below them, and the text that they are put above.
+    /// A short answer, with the names below it and its quote.
     Answer,
 }
 
 /// Bands of a picture that must agree, of seven.
 const BANDS: usize = 3;
 
-/// Of which text a context is.
+/// The kind of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextKind {
-    /// The text that the message quotes. Its words are none of the message's.
+    /// The text that the message quotes. Its words are not among the message's.
     Quoted,
     /// The message that it encloses.
     Enclosed,
@@ -108,15 +107,15 @@ pub enum ContextKind {
     Last,
 }
 
-/// What stands with the first words of a message, from which most slots have their passages: the text that it quotes, the message that it
-/// encloses, or its last words.
+/// A context of the first words of a message, which have most passages: the text that it quotes, the message that it encloses, or its last
+/// words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// Which text this is.
+    /// Its kind.
     pub kind: ContextKind,
-    /// How many words it has.
+    /// Its length in words.
     pub words: usize,
-    /// By which it is known again; the first one is reported. Never empty.
+    /// Signatures that identify it; the first one is reported. Never empty.
     pub signatures: Vec<Signature>,
 }
 
@@ -127,36 +126,36 @@ impl Context {
     }
 }
 
-/// The `near` signatures of a message; all empty when it says too little.
+/// The `near` signatures of a message; all empty if it has too little content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Near {
-    /// Those of its text.
+    /// Signatures of its text.
     pub slots: Vec<Slot>,
-    /// How many words of it were read.
+    /// Words of the text that were read.
     pub words: usize,
-    /// What it quotes and what it encloses, where it has few words of its own, or else its last words, where it has no payload. Their
-    /// signatures say whether the words were written for that, and count nothing.
+    /// The contexts: quoted text and enclosed message if there are few own words, or else the last words if there is no payload. Their
+    /// signatures show whether the words were written for this context, and are never counted.
     pub contexts: Vec<Context>,
-    /// That of its payload: what the sender wants of the reader, which stays when a program writes the text anew. It says something
-    /// beside passages, and nothing alone. It is reported too.
+    /// The payload: the target that the sender wants the reader to use. It survives when a program rewrites the text. It is evidence only
+    /// together with passages. It is reported too.
     pub payload: Option<Signature>,
-    /// Those of what is attached or linked, where there is next to no text.
+    /// Signatures of attachments or links, if there is next to no text.
     pub things: Vec<(Thing, Signature)>,
-    /// What else is asked for the [bands](Thing::Band) of a picture: as they would be if their least certain bits were others.
+    /// Further lookups for the [bands](Thing::Band) of a picture: their forms with the least certain bits flipped.
     pub unsure: Vec<(u8, Signature)>,
-    /// That of the few words beside the things, where other words would mean another message. A thing that was seen while this
-    /// was not stands beside ever other text. It is reported too.
+    /// The signature of the few words beside the things, if other words would make it another message. A thing that was seen without it
+    /// keeps coming with other text. It is reported too.
     pub rest: Option<Signature>,
 }
 
 impl Near {
-    /// Whether there are none.
+    /// Whether there are no signatures.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.things.is_empty()
     }
 
-    /// The signatures that a message reports and is known again by, eight at most.
+    /// The signatures that a message reports and is recognised by, eight at most.
     pub fn reported(&self) -> impl Iterator<Item = Signature> + '_ {
         let things = self.things.iter().map(|(_, signature)| *signature);
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
@@ -167,20 +166,20 @@ impl Near {
         self.contexts.iter().map(|context| context.signatures[0])
     }
 
-    /// What else a message reports: the signatures of its contexts, and its payload.
+    /// The further signatures that a message reports: those of its contexts, and its payload.
     pub fn reported_beside(&self) -> impl Iterator<Item = Signature> + '_ {
         self.reported_contexts().chain(self.payload)
     }
 
-    /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports
-    /// each band in one form, so all forms together are the messages with this band; the picture counts as its third highest
-    /// band. Nothing where there is no picture.
-    pub(super) fn picture(&self, known: impl Fn(Signature) -> Known, says: impl Fn(Known) -> u32) -> u32 {
+    /// The count of its picture: `known` returns the counts of a signature, and `count` the count that follows from them. A message reports
+    /// each band in one form, so all forms together count the messages with this band; the picture has the count of its third highest band.
+    /// 0 without a picture.
+    pub(super) fn picture(&self, known: impl Fn(Signature) -> Known, count: impl Fn(Known) -> u32) -> u32 {
         let of_band = |&(thing, signature): &(Thing, Signature)| {
             let Thing::Band(band) = thing else { return None };
             let forms = self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, signature)| signature);
             let all = forms.chain([signature]).map(&known);
-            Some(says(all.fold(Known::default(), |sum, form| Known {
+            Some(count(all.fold(Known::default(), |sum, form| Known {
                 count: sum.count.saturating_add(form.count),
                 strays: sum.strays.saturating_add(form.strays),
                 ..sum
@@ -192,7 +191,7 @@ impl Near {
     }
 }
 
-/// The signature that says of another: it was found below new text.
+/// The signature that reports another one as found below new text.
 #[must_use]
 pub fn stray(key: &FederationKey, of: Signature) -> Signature {
     key.signature(Kind::Stray, &[&of.to_bytes()])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What else than text a message is made of, where it has next to none: pictures, files and links. docs/signatures.md says which of
-//! them is the message, and which only stands below it.
+//! The other parts of a message with next to no text: pictures, files and links. docs/signatures.md defines which of them are the message,
+//! and which only stand below it.
 
 use super::document;
 use super::picture::Band;
@@ -9,27 +9,27 @@ use super::sample::{self, Scheme};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// Words from which on a message is its text, whatever comes with it.
+/// Words from which on a message is its text, whatever is attached.
 pub(super) const FEW: usize = 8;
 
-/// Words beside a picture that is alone nevertheless: a name, a number.
+/// Words beside a picture that still counts as alone: a name, a number.
 const ALONE: usize = 2;
 
-/// Pixels on a side, and in all, of a picture that fills the page: no logo or banner of a signature is so large.
+/// Pixels on a side, and in all, of a picture that fills the page: logos and banners are smaller.
 const PAGE_SIDE: usize = 200;
 const PAGE: usize = 90_000;
 
 /// Bytes of an attached file below which it is a mark or an icon.
 const SMALL: usize = 1024;
 
-/// Attached files that are kept, and those of which signatures are made.
+/// Attached files that are kept, and those that get signatures.
 pub(super) const MAX_FILES: usize = 4;
 const MAX_SIGNED: usize = 2;
 
-/// Pictures with something on them that are kept. How many are decoded for these, [`Work`] bounds.
+/// Pictures with content that are kept. [`Work`] bounds the number of decoded ones.
 pub(super) const MAX_DECODED: usize = 2;
 
-/// Pictures on a page that are looked at.
+/// Pictures on a page that are considered.
 const MAX_SHOWN: usize = 16;
 
 /// Links that are kept.
@@ -48,7 +48,7 @@ pub(super) struct Enclosed {
     look: Look,
 }
 
-/// What an attached file is to a reader.
+/// An attached file as a reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Look {
     /// A document, or a picture that cannot be read.
@@ -63,13 +63,13 @@ enum Look {
 }
 
 impl Enclosed {
-    /// None when it is too small to be anything. A picture is only decoded if there is work left for it.
+    /// Returns `None` for a file that is too small. A picture is only decoded if there is work left for it.
     pub(super) fn of(bytes: &[u8], id: Option<u64>, work: &mut Work) -> Option<Self> {
         if bytes.len() < SMALL {
             return None;
         }
         let digest = document::digest(bytes).unwrap_or_else(|| {
-            // The first half at least: noise at the end makes it no other one.
+            // At least the first half: noise at the end does not change it.
             let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
             Sha256::digest(&bytes[..length]).into()
         });
@@ -78,7 +78,7 @@ impl Enclosed {
             Pixels::Small => Look::Logo,
             Pixels::Grey(grey) => {
                 let bands = super::picture::bands(&grey);
-                // On a plain area there is nothing to look at; that file is as good as any.
+                // A plain area has no features, so the file is identified by its bytes.
                 if bands.is_empty() {
                     Look::File
                 } else {
@@ -89,15 +89,16 @@ impl Enclosed {
         Some(Self { digest, id, look })
     }
 
-    /// A text: by a passage of it, so that a name in each copy makes no other file of most. None when it is too small.
+    /// A text file, identified by one passage, so that most copies with a name in each agree. `None` if it is too small.
     pub(super) fn of_text(words: &[u64], bytes: usize) -> Option<Self> {
-        let passage = Some(sample::one(words)?).filter(|_| bytes >= SMALL)?;
+        let passage = Some(sample::first_hash(words)?).filter(|_| bytes >= SMALL)?;
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&passage.to_le_bytes());
         Some(Self { digest, id: None, look: Look::File })
     }
 
-    /// An office document, by passages all over its text. Letters and bills of one house share most of it, and its copies all but a name.
+    /// An office document, identified by passages all over its text. Letters and bills of one company share most of it, and its copies all
+    /// but a name.
     pub(super) fn of_document(words: &[u64]) -> Option<Self> {
         let passages = sample::sample(words, &DOCUMENT);
         let mut hash = Sha256::new_with_prefix(b"document text\0");
@@ -106,7 +107,7 @@ impl Enclosed {
         Some(Self { digest, id: None, look: Look::File })
     }
 
-    /// Whether its pixels were looked at.
+    /// Whether its pixels were decoded.
     pub(super) const fn is_picture(&self) -> bool {
         matches!(self.look, Look::Picture { .. })
     }
@@ -116,25 +117,25 @@ impl Enclosed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) source: Source,
-    /// As its element says.
+    /// The size in its element.
     pub(super) size: (Option<u32>, Option<u32>),
     /// Whether a word stands before it.
     pub(super) behind_text: bool,
 }
 
-/// Where a picture is.
+/// The place of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// In the message, by the hash of its name.
     Part(u64),
-    /// On the net, by the hash of its path.
+    /// On the web, by the hash of its path.
     Path(u64),
 }
 
 impl Shown {
-    /// Its size on the page, as far as its element or the picture itself says.
+    /// Its size on the page, from its element or the picture itself.
     fn size(&self, own: Option<(usize, usize)>) -> Option<(usize, usize)> {
-        let side = |said: Option<u32>| said.map(|pixels| pixels as usize);
+        let side = |side: Option<u32>| side.map(|pixels| pixels as usize);
         match ((side(self.size.0), side(self.size.1)), own) {
             ((Some(width), Some(height)), _) => Some((width, height)),
             // The other side follows in proportion.
@@ -145,35 +146,35 @@ impl Shown {
     }
 }
 
-/// The pictures and links that were read, and how much text stands beside them.
+/// The pictures and links of a page, and the amount of text beside them.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     shown: Vec<Shown>,
-    /// Hashes of the pages to which links lead.
+    /// Hashes of link targets.
     pages: BTreeSet<u64>,
-    /// Words as they stand, also those that are not read since they are quoted or below a rule; up to [`FEW`].
-    standing: usize,
+    /// Words on the page, also unread ones that are quoted or below a rule; up to [`FEW`].
+    visible_words: usize,
 }
 
 impl Page {
-    /// What comes after it in the message.
+    /// Appends the next part of the message.
     pub(super) fn append(&mut self, other: Self) {
-        let behind_text = self.standing > 0;
+        let behind_text = self.visible_words > 0;
         for picture in other.shown {
             self.show(Shown { behind_text: picture.behind_text || behind_text, ..picture });
         }
         other.pages.into_iter().for_each(|page| self.link(page));
-        self.standing = FEW.min(self.standing + other.standing);
+        self.visible_words = FEW.min(self.visible_words + other.visible_words);
     }
 
     pub(super) fn show(&mut self, picture: Shown) {
-        if self.shows_more() {
+        if self.has_room() {
             self.shown.push(picture);
         }
     }
 
     /// Whether another picture would be kept.
-    pub(super) fn shows_more(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.shown.len() < MAX_SHOWN
     }
 
@@ -187,42 +188,42 @@ impl Page {
         !self.pages.is_empty()
     }
 
-    /// It was the source of a picture.
-    pub(super) fn is_no_link(&mut self, page: u64) {
+    /// Removes a link that was the source of a picture.
+    pub(super) fn remove_link(&mut self, page: u64) {
         self.pages.remove(&page);
     }
 
-    /// Words that stand beside the rest, whether they are read or not.
+    /// Counts words beside the pictures and links, read or not.
     pub(super) fn text(&mut self, text: &str) {
-        self.standing += words_in(text, FEW - self.standing);
+        self.visible_words += words_in(text, FEW - self.visible_words);
     }
 
-    /// Whether there is anything on it but text.
+    /// Whether it has nothing but text.
     pub(super) fn is_empty(&self) -> bool {
         self.shown.is_empty() && self.pages.is_empty()
     }
 }
 
-/// How many words stand in a text, as far as anybody wants to know; links are none.
+/// The number of words in a text, up to `at_most`, without links.
 pub(super) fn words_in(text: &str, at_most: usize) -> usize {
     let is_word = |token: &&str| token.contains(char::is_alphanumeric) && !token.contains("://");
     text.split_whitespace().filter(is_word).take(at_most).count()
 }
 
-/// That which is the message, and whether it is so whatever stands beside it.
+/// The things that are the message, and whether they are so whatever stands beside them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chosen<'a> {
     pub(super) bands: &'a [Band],
-    /// Hashes of the paths of pictures on the net.
+    /// Hashes of the paths of pictures on the web.
     pub(super) paths: Vec<u64>,
     pub(super) files: Vec<&'a [u8; 32]>,
-    /// Hashes of all pages to which links lead, in order.
+    /// Hashes of all link targets, in order.
     pub(super) links: Option<Vec<u64>>,
-    /// Nothing that could stand beside it would make it another message.
+    /// Whether nothing beside it could make it another message.
     pub(super) alone: bool,
 }
 
-/// Chooses what a message with so few words is.
+/// Chooses the things that a message with this few words consists of.
 pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Chosen<'a> {
     let mut chosen = Chosen { bands: &[], paths: Vec::new(), files: Vec::new(), links: None, alone: false };
     if words >= FEW {
@@ -230,7 +231,7 @@ pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Ch
     }
     let documents = files.iter().filter(|file| file.look == Look::File);
     let documents: Vec<_> = documents.take(MAX_SIGNED).map(|file| &file.digest).collect();
-    let alone = page.standing <= ALONE && documents.is_empty();
+    let alone = page.visible_words <= ALONE && documents.is_empty();
     if let Some((bands, first)) = largest(page, files, alone) {
         chosen.bands = bands;
         chosen.alone = alone || first && documents.is_empty();
@@ -249,21 +250,21 @@ pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Ch
             chosen.paths.push(path);
         }
     }
-    // What stands below a text that was not read leads where all of its writer's messages lead.
-    if page.pages.len() > words.max(1) && page.standing <= words + ALONE {
+    // Links below an unread text are in all mail of its author.
+    if page.pages.len() > words.max(1) && page.visible_words <= words + ALONE {
         chosen.links = Some(page.pages.iter().copied().collect());
     }
     chosen
 }
 
-/// The largest of the enclosed pictures, and whether it fills the page before the text, if it may be the message at all.
+/// The largest of the enclosed pictures, and whether it fills the page before the text. `None` if it cannot be the message.
 fn largest<'a>(page: &Page, files: &'a [Enclosed], alone: bool) -> Option<(&'a [Band], bool)> {
     let pictures = files.iter().filter_map(|file| {
         let Look::Picture { width, height, bands } = &file.look else { return None };
         let shown =
             page.shown.iter().find(|shown| file.id.is_some_and(|id| shown.source == Source::Part(id)));
         let (width, height) = shown.map_or(Some((*width, *height)), |s| s.size(Some((*width, *height))))?;
-        let behind_text = shown.map_or(page.standing > 0, |shown| shown.behind_text);
+        let behind_text = shown.map_or(page.visible_words > 0, |shown| shown.behind_text);
         Some((width.saturating_mul(height), width.min(height), bands, behind_text))
     });
     let (area, side, bands, behind_text) = pictures.max_by_key(|&(area, ..)| area)?;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The words of a message as they are written down, and where each stands.
+//! Collects the words of a message, and the place of each.
 
-use super::characters::{self, Apart};
+use super::characters::{self, SpacedWord};
 use super::content::{Content, MAX_WORDS, Position};
 use super::product::WordKey;
 
-/// Writes words down.
+/// Collects words.
 #[derive(Clone, Copy)]
 pub(super) struct Trace {
-    /// The number of the part that is read.
+    /// The number of the current part.
     pub(super) part: usize,
-    /// Whether it is kept where each word stands.
+    /// Whether places are kept.
     pub(super) traced: bool,
 }
 
 impl Trace {
-    /// A word of a line, by its hash and as it stands.
+    /// Adds a word of a line: its hash, and the token as written.
     #[inline(always)]
     pub(super) fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
         if part.words.len() >= MAX_WORDS {
@@ -27,23 +27,23 @@ impl Trace {
         }
     }
 
-    /// Where the word stands.
+    /// Notes the place of the word.
     #[cold]
     fn place(self, token: &str, line: usize, part: &mut Content) {
-        // It is shown to people; what would control their terminal is no part of a word.
+        // People see the word, so control characters are removed.
         let word = token.chars().filter(|c| !c.is_control()).collect();
         part.positions.push(Position { part: self.part, line, word });
     }
 
-    /// Letters that stood apart end; enough of them are read as one row.
-    pub(super) fn join(self, key: WordKey, apart: &mut Apart, line: usize, part: &mut Content) {
-        if apart.letters >= characters::APART {
-            part.words.truncate(apart.start);
-            part.positions.truncate(apart.start);
-            characters::pieces_of(&apart.row, &mut |piece| {
+    /// A row of single letters ends; if long enough, it is read as one word.
+    pub(super) fn join(self, key: WordKey, spaced: &mut SpacedWord, line: usize, part: &mut Content) {
+        if spaced.letters >= characters::MIN_SPACED {
+            part.words.truncate(spaced.start);
+            part.positions.truncate(spaced.start);
+            characters::pieces_of(&spaced.row, &mut |piece| {
                 self.push(key.hash(piece.as_bytes()), piece, line, part)
             });
         }
-        apart.clear();
+        spaced.clear();
     }
 }

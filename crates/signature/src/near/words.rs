@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From lines to words, and to the links among them.
+//! Splits lines into words and links.
 
 use super::fold::{READ_AS, fold, is_long_number, plain_bytes};
 use super::product::{BLOCK, WordKey};
-use crate::text::stands_alone;
+use crate::text::is_unspaced;
 
-/// Letters and digits of a string that makes each copy another, at least.
+/// Letters and digits of a random string, which differs in each copy, at least.
 const RANDOM: usize = 8;
 
-/// Turns from letters to digits and back that no word has.
+/// Changes between letters and digits that no word has.
 const TURNS: usize = 3;
 
 /// Bytes of the longest word.
 const LONGEST: usize = 40;
 
-/// What a token of a text is.
+/// The kind of a token.
 pub(super) enum Token<'a> {
     /// A word.
     Word(Word<'a>),
-    /// Where a link leads.
+    /// The target of a link.
     Link(&'a str),
 }
 
@@ -29,19 +29,19 @@ pub(super) struct Word<'a> {
     pub(super) hash: u64,
     /// Its folded form, as UTF-8; never empty.
     pub(super) folded: &'a [u8],
-    /// The word as it stands.
+    /// The word as written.
     pub(super) token: &'a str,
-    /// Of a number, the hash of its digits.
+    /// For a number, the hash of its digits.
     pub(super) digits: Option<u64>,
 }
 
-/// What stands in a token, a bit for each.
+/// Classes of bytes in a token, a bit for each.
 mod class {
-    /// What ends a token.
+    /// Ends a token.
     pub(super) const SPACE: u8 = 1;
     pub(super) const LETTER: u8 = 2;
     pub(super) const DIGIT: u8 = 4;
-    /// What may be read as a letter, where it stands among some.
+    /// May be read as a letter among letters.
     pub(super) const SIGN: u8 = 8;
     pub(super) const COLON: u8 = 16;
     pub(super) const AT: u8 = 32;
@@ -49,7 +49,7 @@ mod class {
     pub(super) const WIDE: u8 = 128;
 }
 
-/// Of each byte what it is, and the letter as which a letter or digit is read.
+/// The class of each byte, and its folded letter.
 const TABLE: [(u8, u8); 256] = {
     let mut table = [(0, 0); 256];
     let mut b = 0u8;
@@ -83,21 +83,20 @@ const _: () = assert!(LONGEST < ROOM);
 pub(super) struct Words {
     key: WordKey,
     folded: String,
-    alone: Alone,
+    characters: CharacterCache,
 }
 
 impl Words {
     pub(super) fn new(key: WordKey) -> Self {
-        Self { key, folded: String::new(), alone: Alone::default() }
+        Self { key, folded: String::new(), characters: CharacterCache::default() }
     }
 
-    /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each
-    /// copy.
-    pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
+    /// Passes on the words and links of a line, without mail addresses and random strings, which differ in each copy.
+    pub(super) fn read(&mut self, line: &str, emit: &mut impl FnMut(Token<'_>)) {
         let mut start = 0;
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
-            // The letters of the token are folded on the way to its end. Nearly all tokens have nothing else of note.
+            // Letters are folded while searching the token's end. Nearly all tokens need nothing else.
             for (length, &b) in line.as_bytes()[start..].iter().enumerate() {
                 let (class, letter) = TABLE[usize::from(b)];
                 if class == class::SPACE {
@@ -112,11 +111,11 @@ impl Words {
             start = end + 1;
             if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
                 if has & class::DIGIT != 0 && (is_random(token) || is_long_number(token)) {
-                    self.token(token, has, see);
+                    self.token(token, has, emit);
                     continue;
                 }
                 if has & class::DOT != 0 && token.starts_with("www.") {
-                    see(Token::Link(token));
+                    emit(Token::Link(token));
                     continue;
                 }
                 let folded = &letters[..count];
@@ -124,21 +123,21 @@ impl Words {
                     Some(block) if count <= BLOCK => self.key.add(count as u64, block),
                     _ => self.key.hash(folded),
                 };
-                see(Token::Word(Word { hash, folded, token, digits: None }));
+                emit(Token::Word(Word { hash, folded, token, digits: None }));
             } else if has & class::WIDE != 0 {
-                let tokens = token.split(parts_words).filter(|token| !token.is_empty());
-                tokens.for_each(|token| self.token(token, has, see));
+                let tokens = token.split(separates_words).filter(|token| !token.is_empty());
+                tokens.for_each(|token| self.token(token, has, emit));
             } else if has != 0 {
-                self.token(token, has, see);
+                self.token(token, has, emit);
             }
         }
     }
 
-    /// Shows what a token is, whatever stands in it: nothing but what `has` says.
-    fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
+    /// Passes on a token with any classes, which are in `has`.
+    fn token(&mut self, token: &str, has: u8, emit: &mut impl FnMut(Token<'_>)) {
         let is_url = has & class::COLON != 0 && token.contains("://");
         if is_url || has & class::DOT != 0 && token.starts_with("www.") {
-            see(Token::Link(token));
+            emit(Token::Link(token));
             return;
         }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
@@ -147,13 +146,13 @@ impl Words {
             return;
         }
         let is_long = || token.len() > LONGEST && token.chars().map(plain_bytes).sum::<usize>() > LONGEST;
-        if is_wide && (is_long() || token.contains(stands_alone)) {
-            // A text without spaces, or one in a charset that is not told: each character is a word.
+        if is_wide && (is_long() || token.contains(is_unspaced)) {
+            // A text without spaces, or in an undeclared charset: each character is a word.
             for (at, c) in token.char_indices() {
                 let token = &token[at..at + c.len_utf8()];
-                let entry = self.alone.entry(c, token, self.key);
+                let entry = self.characters.entry(c, token, self.key);
                 if !entry.folded().is_empty() {
-                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
+                    emit(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
                 }
             }
             return;
@@ -164,41 +163,41 @@ impl Words {
             let folded = self.folded.as_bytes();
             let digits = || token.bytes().filter(u8::is_ascii_digit).collect::<Vec<_>>();
             let digits = is_long_number(token).then(|| self.key.hash(&digits()));
-            see(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
+            emit(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
         }
     }
 }
 
-/// Characters that are kept with what was made of them; a text without spaces has some hundred different ones.
+/// Cached characters; a text without spaces has some hundred different ones.
 const KEPT: usize = 512;
 
-/// What was made of characters that are words of their own, each at its place.
+/// Cached folds of single characters that are words.
 #[derive(Debug, Default)]
-struct Alone {
-    kept: Vec<Kept>,
+struct CharacterCache {
+    kept: Vec<CachedCharacter>,
     folded: String,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct CachedCharacter {
     c: char,
     length: usize,
     folded: [u8; BLOCK],
     hash: u64,
 }
 
-impl Kept {
+impl CachedCharacter {
     fn folded(&self) -> &[u8] {
         &self.folded[..self.length]
     }
 }
 
-impl Alone {
-    /// What is made of a character, which stands in `token`. The folded form of one has four characters at most.
-    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &Kept {
+impl CharacterCache {
+    /// The fold of a character, which is `token`. It has four characters at most.
+    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &CachedCharacter {
         if self.kept.is_empty() {
-            // The first character is none that stands here.
-            self.kept.resize(KEPT, Kept::default());
+            // The default character occurs in no token.
+            self.kept.resize(KEPT, CachedCharacter::default());
         }
         let entry = &mut self.kept[c as usize % KEPT];
         if entry.c != c {
@@ -208,14 +207,14 @@ impl Alone {
             let mut folded = [0; BLOCK];
             folded[..length].copy_from_slice(&self.folded.as_bytes()[..length]);
             let hash = key.hash(&folded[..length]);
-            *entry = Kept { c, length, folded, hash };
+            *entry = CachedCharacter { c, length, folded, hash };
         }
         entry
     }
 }
 
-/// White space, but what mail programs show nothing of: separators of lines and paragraphs, a control character.
-fn parts_words(c: char) -> bool {
+/// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character.
+fn separates_words(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
@@ -223,7 +222,7 @@ fn is_address(token: &str) -> bool {
     token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
 }
 
-/// A string that makes each copy another: letters and digits in turn.
+/// Whether a string alternates letters and digits: such strings differ in each copy.
 fn is_random(token: &str) -> bool {
     let (mut kinds, mut turns, mut last) = (0, 0, None);
     for b in token.bytes().filter(u8::is_ascii_alphanumeric) {
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_word() {
+    fn words_and_links() {
         assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 3 days");
         assert_eq!(seen("kx83jd92ks0 ab12cd34 windows2000 x86"), "wlndowszooo x86".replace("x86", "xb6"));
         assert_eq!(

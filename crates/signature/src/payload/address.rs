@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail addresses in one form.
+//! Mail addresses in canonical form.
 
 use super::host::Host;
 
@@ -7,11 +7,11 @@ use super::host::Host;
 const MAX_LOCAL: usize = 64;
 const MAX_DOMAIN: usize = 253;
 
-/// The provider whose users may write dots wherever they like, under both of its names.
+/// A provider that ignores dots in its users' names, with its other domain.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
-/// Shows the addresses of a text. `steps` grows by the bytes that are looked at.
-pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(String)) {
+/// Passes on the addresses of a text. `steps` grows by the bytes examined.
+pub(super) fn addresses(text: &str, steps: &mut usize, emit: &mut impl FnMut(String)) {
     let bytes = text.as_bytes();
     let mut done = 0;
     for at in memchr::memchr_iter(b'@', bytes) {
@@ -23,32 +23,32 @@ pub(super) fn addresses(text: &str, steps: &mut usize, see: &mut impl FnMut(Stri
             continue;
         }
         if let Some(address) = canonical(&text[at - before..at], &text[at + 1..at + 1 + after]) {
-            see(address);
+            emit(address);
         }
     }
 }
 
-/// The form of a whole address.
+/// The canonical form of a whole address.
 pub(super) fn form(address: &str) -> Option<String> {
     let (local, domain) = address.trim().rsplit_once('@')?;
     (local.len() <= MAX_LOCAL && domain.len() <= MAX_DOMAIN).then(|| canonical(local, domain)).flatten()
 }
 
-/// Small letters, without a tag behind `+`, without punctuation that stands around an address.
+/// Small letters, without a tag behind `+`, without punctuation around the address.
 fn canonical(local: &str, domain: &str) -> Option<String> {
     let is_mark = |c: char| !c.is_alphanumeric();
     let local = local.trim_start_matches(is_mark).to_lowercase();
     let name =
         local.split('+').next().map(|name| name.trim_end_matches(is_mark)).filter(|name| !name.is_empty())?;
     let domain = domain.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let host = Host::of_name(domain).filter(|host| !host.says_nothing())?;
+    let host = Host::of_name(domain).filter(|host| !host.is_uninformative())?;
     if WITHOUT_DOTS.contains(&&*host.name) {
         return Some(format!("{}@{}", name.replace('.', ""), WITHOUT_DOTS[0]));
     }
     Some(format!("{name}@{}", host.name))
 }
 
-/// Other characters are allowed, but they are more often not part of an address.
+/// Other characters are allowed, but are more often no part of an address.
 const fn is_local(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-' | b'\'')
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_address() {
         for text in
             ["@", "a@", "@b.example", "a@b", "a@1.2.3.4", "you@example.com", "look @ this", "a@@b.example"]
         {
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn each_byte_is_looked_at_a_few_times(text in "(@|a|\\.){0,2000}") {
+        fn each_byte_is_examined_a_few_times(text in "(@|a|\\.){0,2000}") {
             let mut steps = 0;
             addresses(&text, &mut steps, &mut |_| ());
             prop_assert!(steps <= 3 * text.len());

@@ -6,7 +6,7 @@ use sha3::Keccak256;
 
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// What stands for no digit.
+/// Marks a byte that is no digit.
 const NONE: u8 = 0xFF;
 
 /// The digit of each byte.
@@ -20,17 +20,17 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-/// The first byte of an address: of Bitcoin (1..., 3...), Dogecoin (D..., 9... or A...), Litecoin (L..., M...), Tron (T...), Dash (X...). Those of
-/// test networks are worth nothing.
+/// The first byte of an address: Bitcoin (1..., 3...), Dogecoin (D..., 9... or A...), Litecoin (L..., M...), Tron (T...), Dash (X...). Test
+/// networks are left out: their coins are worthless.
 const VERSIONS: [u8; 8] = [0x00, 0x05, 0x1E, 0x16, 0x30, 0x32, 0x41, 0x4C];
 
-/// Bytes of such an address: version, 20 of a hash, four of a checksum.
+/// Bytes of such an address: version, 20 bytes of a hash, four of a checksum.
 const ADDRESS: usize = 25;
 
 /// Whether a text is an address with the right checksum: the first four bytes of SHA-256 of SHA-256 (Bitcoin wiki, Base58Check).
 pub(super) fn is_address(text: &str) -> bool {
     let Some(bytes) = number::<ADDRESS>(text.as_bytes()) else { return false };
-    // Each zero byte in front is written as a digit.
+    // Each leading zero byte is written as a digit.
     let zeros = |bytes: &[u8], zero| bytes.iter().take_while(|&&b| b == zero).count();
     let (content, checksum) = bytes.split_at(ADDRESS - 4);
     VERSIONS.contains(&bytes[0])
@@ -38,7 +38,7 @@ pub(super) fn is_address(text: &str) -> bool {
         && Sha256::digest(Sha256::digest(content))[..4] == *checksum
 }
 
-/// The number that digits write, most significant byte first, if it is below 256^N.
+/// The number in these digits, most significant byte first, if it is below 256^N.
 fn number<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     for &digit in digits {
@@ -59,7 +59,7 @@ fn number<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Digits that Monero writes for eight bytes, and the bytes that fewer digits stand for.
+/// Digits that Monero writes for eight bytes, and the number of bytes for fewer digits.
 const BLOCK: usize = 11;
 const BLOCKS: [Option<usize>; BLOCK + 1] =
     [Some(0), None, Some(1), Some(2), None, Some(3), Some(4), Some(5), None, Some(6), Some(7), Some(8)];
@@ -87,7 +87,7 @@ pub(super) fn is_monero(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Addresses that are public, of genesis blocks, documents and donations.
+    /// Public addresses, from genesis blocks, documents and donations.
     pub(in super::super) const ADDRESSES: [&str; 6] = [
         "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
         "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy",
@@ -119,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
-        // A test network's, too short and too long ones, and letters that the alphabet does not have.
+    fn other_text_is_no_wallet() {
+        // A test network's, too short and too long ones, and letters outside the alphabet.
         for text in
             ["mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "", "1", "111111111111111111111111111111111", "O0Il", "é"]
         {

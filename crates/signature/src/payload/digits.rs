@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of digits with separators between them, as numbers of all kinds are written.
+//! Rows of digits with separators, as numbers of all kinds are written.
 
-/// Groups of digits that a row has at most, and digits in all: two or three telephone numbers. What is longer is none.
+/// The most groups of digits of a row, and digits in all: two or three telephone numbers. A longer row is no number.
 const MAX_GROUPS: usize = 24;
 const MAX_DIGITS: usize = 64;
 
 /// Separators between two groups: ` - `, `) (`.
 const MAX_SEPARATORS: usize = 3;
 
-/// A group of digits, and what stands before it.
+/// A group of digits, and the separators before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group<'a> {
     pub(super) digits: &'a str,
-    /// Whether it is alone in parentheses.
+    /// Whether parentheses enclose it alone.
     pub(super) in_parentheses: bool,
     /// The separators before it; none before the first.
     pub(super) before: &'a str,
@@ -30,14 +30,13 @@ pub(super) struct Row<'a> {
     pub(super) groups: Vec<Group<'a>>,
     /// Whether a `+` stands before it.
     pub(super) plus: bool,
-    /// Where it begins and ends in the text.
+    /// Start and end in the text.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Shows the rows of a text that stand on their own, from the left. One with more groups or digits than a few numbers have is
-/// shown without any.
-pub(super) fn rows<'a>(text: &'a str, see: &mut impl FnMut(&Row<'a>)) {
+/// Passes on the separate rows of a text, from the left. A row over the bounds is passed on without groups.
+pub(super) fn rows<'a>(text: &'a str, emit: &mut impl FnMut(&Row<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut row = Row::default();
@@ -45,7 +44,7 @@ pub(super) fn rows<'a>(text: &'a str, see: &mut impl FnMut(&Row<'a>)) {
         read(text, start, at, &mut row);
         at = row.end;
         if begins_alone(text, row.start) && ends_alone(text, row.end) {
-            see(&row);
+            emit(&row);
         }
     }
 }
@@ -70,7 +69,7 @@ fn read<'a>(text: &'a str, first: usize, from: usize, row: &mut Row<'a>) {
         if row.groups.len() < MAX_GROUPS && digits <= MAX_DIGITS {
             row.groups.push(Group { digits: group, in_parentheses: opened && is_closed, before });
         }
-        // A number in parentheses of its own, `(212-555-0100)`, ends before the second one.
+        // A number wholly in parentheses, `(212-555-0100)`, ends before the closing one.
         let separators =
             bytes[at..].iter().take_while(|b| matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')).count();
         before = &text[at..at + separators];
@@ -89,7 +88,7 @@ fn read<'a>(text: &'a str, first: usize, from: usize, row: &mut Row<'a>) {
     }
 }
 
-/// Whether nothing before a row makes it part of something else: a name, a path, a sum of money, a longer number.
+/// Whether no text before a row makes it part of something else: a name, a path, a sum of money, a longer number.
 fn begins_alone(text: &str, start: usize) -> bool {
     let mut before = text[..start].chars().rev();
     let Some(last) = before.next() else { return true };
@@ -98,13 +97,13 @@ fn begins_alone(text: &str, start: usize) -> bool {
             false
         }
         '-' | '/' | ',' => !before.next().is_some_and(is_of_word),
-        // As in `Tel.:`; in a number, it is of that.
+        // As in `Tel.:`; behind a digit, it belongs to a number.
         '.' | ':' => !before.next().is_some_and(|c| c.is_ascii_digit()),
         c => !is_of_word(c),
     }
 }
 
-/// The same of what follows it.
+/// The same for the text behind it.
 fn ends_alone(text: &str, end: usize) -> bool {
     let mut after = text[end..].chars();
     let Some(first) = after.next() else { return true };
@@ -118,9 +117,9 @@ fn ends_alone(text: &str, end: usize) -> bool {
     }
 }
 
-/// Letters and digits, but those of scripts without spaces.
+/// Letters and digits, except those of scripts without spaces.
 fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() && !crate::text::stands_alone(c)
+    c.is_alphanumeric() && !crate::text::is_unspaced(c)
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A line as its numbers and addresses are read: without invisible characters, with digits, dashes and dots of one kind.
+//! Folds a line for finding numbers and addresses: no invisible characters, and one kind of digits, dashes and dots.
 
 use crate::text::is_blank;
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
-/// The zeros of scripts whose digits are not those of another script in another form, in order; nine digits follow each.
+/// The zeros of scripts whose digits NFKC does not change, in order; nine digits follow each.
 const ZEROS: [char; 22] = [
     '\u{0660}', '\u{06F0}', '\u{07C0}', '\u{0966}', '\u{09E6}', '\u{0A66}', '\u{0AE6}', '\u{0B66}',
     '\u{0BE6}', '\u{0C66}', '\u{0CE6}', '\u{0D66}', '\u{0E50}', '\u{0ED0}', '\u{0F20}', '\u{1040}',
     '\u{1090}', '\u{17E0}', '\u{1810}', '\u{1946}', '\u{A8D0}', '\u{AA50}',
 ];
 
-/// The line without disguises. Only one that is not ASCII, or has `[at]` in it, is another.
+/// Removes disguises from a line. Changes only a line that is not ASCII, or has `[at]` and the like.
 pub(super) fn fold(line: &str) -> Cow<'_, str> {
     let folded = without_disguises(line);
     match without_brackets(&folded) {
@@ -21,7 +21,7 @@ pub(super) fn fold(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// The line with each character as it is read. Most lines that are not ASCII stay as they are, and are not copied.
+/// Replaces each character by its fold. Most lines that are not ASCII stay as they are, and are not copied.
 fn without_disguises(line: &str) -> Cow<'_, str> {
     let mut folded: Option<String> = None;
     let (mut copied, mut at) = (0, 0);
@@ -42,13 +42,13 @@ fn without_disguises(line: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a character that is not ASCII is read as itself, as nearly all letters are.
+/// Whether the fold of a character that is not ASCII is itself, as of nearly all letters.
 fn stays(c: char) -> bool {
     let is_letter = !c.is_whitespace() && !is_invisible(c) && plain(c) == c;
     is_letter && is_nfkc_quick(std::iter::once(c)) == IsNormalized::Yes
 }
 
-/// Appends what a character is read as: at most 18 others (U+FDFA).
+/// Appends the fold of a character: at most 18 others (U+FDFA).
 fn push(folded: &mut String, c: char) {
     if c.is_whitespace() {
         folded.push(' ');
@@ -57,7 +57,7 @@ fn push(folded: &mut String, c: char) {
     }
 }
 
-/// Blanks aside, what shows nothing: also marks of direction, of a variant, and the frame of a key cap.
+/// Whether a character is invisible: blanks, marks of direction, variant selectors, the frame of a key cap.
 fn is_invisible(c: char) -> bool {
     is_blank(c)
         || matches!(c, '\u{061C}' | '\u{202A}'..='\u{202E}' | '\u{2061}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{20E3}')
@@ -74,14 +74,14 @@ fn plain(c: char) -> char {
     })
 }
 
-/// Undoes `name [at] host (dot) example`; None where there is no such thing.
+/// Undoes `name [at] host (dot) example`; `None` if there is nothing to undo.
 fn without_brackets(line: &str) -> Option<String> {
     let mut plain: Option<String> = None;
     let mut done = 0;
     for at in memchr::memchr3_iter(b'[', b'(', b'{', line.as_bytes()) {
         let Some((sign, length)) = bracketed(&line[at..]) else { continue };
         let all = plain.get_or_insert_default();
-        // Blanks on both sides go with it.
+        // Removes the blanks on both sides.
         all.push_str(line[done..at].trim_end_matches(' '));
         all.push(sign);
         done = line.len() - line[at + length..].trim_start_matches(' ').len();
@@ -90,7 +90,7 @@ fn without_brackets(line: &str) -> Option<String> {
     plain
 }
 
-/// What a word in brackets stands for, and the bytes of both.
+/// The sign for a word in brackets, and the bytes of both.
 fn bracketed(text: &str) -> Option<(char, usize)> {
     let end = text.as_bytes().iter().take(10).position(|b| matches!(b, b']' | b')' | b'}'))?;
     let word = text[1..end].trim_matches(' ');
@@ -126,11 +126,11 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is cut inside of a character, and what was folded has nothing more to fold.
+        /// Nothing is cut inside a character, and folding again changes nothing.
         #[test]
         fn folding_is_idempotent(line in "([\\[({]( ?at ?|dot|.)[\\])}]|\\PC| |@|\u{FF11}|\u{200B}){0,40}") {
             let once = fold(&line).into_owned();
-            // A bracket that the first made goes with the second.
+            // Folding may put two brackets together.
             let twice = fold(&once).into_owned();
             prop_assert!(twice.len() <= once.len());
             if without_brackets(&once).is_none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was found in a message, and the signatures of that.
+//! The payload found in a message, and its signature.
 
 use super::address;
 use super::link::Target;
@@ -8,10 +8,10 @@ use bulkmark_types::{FederationKey, Kind, Signature};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Of each kind so many are kept until the message ends.
+/// The most contents of each kind kept for a message.
 const MAX_KEPT: usize = 64;
 
-/// Different sites from which on the links of a message say nothing: a newsletter, a digest of news.
+/// Different sites from which on a message's links are ignored: a newsletter, a digest of news.
 const MAX_SITES: usize = 10;
 
 /// Bytes of the longest content.
@@ -27,32 +27,32 @@ pub(crate) enum Payload {
     Iban = 2,
     /// A telephone number.
     Telephone = 3,
-    /// A mail address in the text, or to which answers go.
+    /// A mail address in the text, or from Reply-To.
     Address = 4,
     /// The domain of a link, with the shape of its path.
     Site = 5,
-    /// The exact page to which a link leads.
+    /// The page of a link, exactly.
     Page = 6,
 }
 
-/// What was found in some parts of a message.
+/// The payload found in some parts of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Each content, and whether it stands in footers only.
     contents: BTreeMap<(Payload, String), bool>,
-    /// How many of each kind there are.
+    /// The number of contents of each kind.
     counts: [usize; Payload::Page as usize + 1],
-    /// Whether a footer is read.
+    /// Whether the current text is a footer.
     in_footer: bool,
 }
 
 impl Found {
-    /// What is added from now on is of a footer, or not.
+    /// Sets whether content that follows is in a footer.
     pub(crate) fn set_in_footer(&mut self, in_footer: bool) {
         self.in_footer = in_footer;
     }
 
-    /// Adds a content in its one form.
+    /// Adds a content in canonical form.
     pub(super) fn add(&mut self, kind: Payload, content: String) {
         self.put(kind, content, self.in_footer);
     }
@@ -72,7 +72,7 @@ impl Found {
         }
     }
 
-    /// Adds that to which a link leads.
+    /// Adds the target of a link.
     pub(super) fn target(&mut self, target: Target) {
         match target {
             Target::Telephone(number) => self.add(Payload::Telephone, number),
@@ -87,7 +87,7 @@ impl Found {
         }
     }
 
-    /// Adds what was found in another part.
+    /// Adds the payload of another part.
     pub(crate) fn append(&mut self, other: Self) {
         other
             .contents
@@ -95,13 +95,13 @@ impl Found {
             .for_each(|((kind, content), in_footer)| self.put(kind, content, in_footer));
     }
 
-    /// The signature by which a message between these is known again: of its rarest kind, that which comes first. What stands in footers
-    /// only has none, since all mail of a list has the same footer, whoever wrote it.
+    /// The signature of the payload of a message between these correspondents: of its rarest kind, the lowest signature. Contents in
+    /// footers only are left out: all mail of a list has the same footer, whatever its author.
     pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Option<Signature> {
         for to in between.reply_to.iter().filter(|to| !between.from.contains(to)) {
             address::form(to).into_iter().for_each(|to| self.put(Payload::Address, to, false));
         }
-        // The reader's own address is in the mail of everybody who writes to him by a program.
+        // The reader's own address is in much mail that programs write to him.
         for to in &between.to {
             address::form(to).into_iter().for_each(|to| {
                 self.contents.remove(&(Payload::Address, to));
@@ -114,7 +114,7 @@ impl Found {
         let made = own.map(|((kind, content), _)| {
             (*kind, key.signature(Kind::Payload, &[&[*kind as u8], content.as_bytes()]))
         });
-        // Which of many is chosen depends neither on their order nor on what stands beside them.
+        // The choice depends neither on the order of the contents nor on their context.
         made.min().map(|(_, signature)| signature)
     }
 

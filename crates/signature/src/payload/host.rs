@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The host of a link: its name in one form, and the domain that somebody registered.
+//! The host of a link: its canonical name, and the registered domain.
 
 use bulkmark_mail::is_of_provider;
 use psl::Type;
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Bytes of the longest name (RFC 1035, 2.3.4), written in any way.
+/// Bytes of the longest name (RFC 1035, 2.3.4), and of its longest written form.
 const LONGEST: usize = 253;
 const LONGEST_WRITTEN: usize = 3 * LONGEST;
 
-/// Domains that stand in messages as names of formats or as examples, and lead nowhere.
-const NOTHING: [&str; 4] = ["w3.org", "example.com", "example.net", "example.org"];
-const NOTHING_HOSTS: [&str; 5] = [
+/// Domains of formats and examples, which lead nowhere.
+const UNINFORMATIVE: [&str; 4] = ["w3.org", "example.com", "example.net", "example.org"];
+const UNINFORMATIVE_HOSTS: [&str; 5] = [
     "schemas.microsoft.com",
     "schemas.openxmlformats.org",
     "schemas.xmlsoap.org",
@@ -23,16 +23,16 @@ const NOTHING_HOSTS: [&str; 5] = [
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
-    /// Its full name: ASCII (punycode), small letters; or the number of a machine.
+    /// Its full name in small ASCII letters (punycode), or the IP address.
     pub(super) name: String,
-    /// Where the registered domain begins in it; 0 where names below it belong to different people.
+    /// Where the registered domain begins in it; 0 if names below it belong to different people.
     site: usize,
 }
 
 impl Host {
     /// The host of an authority: `user@host:port` (RFC 3986, 3.2).
     pub(super) fn of_authority(authority: &str) -> Option<Self> {
-        // What comes before the last `@` is shown to deceive.
+        // Text before the last `@` is deceptive.
         let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
         if let Some(place) = place.strip_prefix('[') {
             let address: Ipv6Addr = place.split(']').next()?.parse().ok()?;
@@ -53,7 +53,7 @@ impl Host {
         }
     }
 
-    /// The host of this name, which is no number of a machine.
+    /// The host of this name, unless it is an IP address.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         let name = ascii(name)?;
         if number_of(&name).is_some() { None } else { Self::of_ascii(name) }
@@ -61,7 +61,7 @@ impl Host {
 
     fn of_ascii(name: String) -> Option<Self> {
         let suffix = psl::suffix(name.as_bytes())?;
-        // Below `github.io` and the like each name is somebody else's.
+        // Each name below `github.io` and the like belongs to somebody else.
         let site = match (suffix.typ(), psl::domain(name.as_bytes())) {
             (Some(Type::Private), _) => 0,
             (_, domain) => name.len() - domain?.as_bytes().len(),
@@ -69,23 +69,23 @@ impl Host {
         Some(Self { name, site })
     }
 
-    /// The registered domain; the full name where those below it belong to different people.
+    /// The registered domain, or the full name if names below it belong to different people.
     pub(super) fn site(&self) -> &str {
         &self.name[self.site..]
     }
 
-    /// Whether it is known beforehand to say nothing about a message.
-    pub(super) fn says_nothing(&self) -> bool {
-        NOTHING.contains(&self.site()) || NOTHING_HOSTS.contains(&&*self.name)
+    /// Whether it is a known host without meaning for a message.
+    pub(super) fn is_uninformative(&self) -> bool {
+        UNINFORMATIVE.contains(&self.site()) || UNINFORMATIVE_HOSTS.contains(&&*self.name)
     }
 
-    /// Whether many people write mail from there: providers put a link to themselves below it.
+    /// Whether it is a mail provider: providers put a link to themselves below mail.
     pub(super) fn is_of_provider(&self) -> bool {
         is_of_provider(self.site())
     }
 }
 
-/// A name in small ASCII letters, without dots at its end.
+/// A name in small ASCII letters, without final dots.
 fn ascii(name: &str) -> Option<String> {
     if name.len() > LONGEST_WRITTEN {
         return None;
@@ -101,8 +101,8 @@ fn ascii(name: &str) -> Option<String> {
     (name.len() <= LONGEST && name.split('.').all(is_label)).then(|| name.to_owned())
 }
 
-/// The machine that a name is the number of, if its last label is one: in browsers also in hexadecimal and octal, and with
-/// fewer than four numbers (URL Standard, IPv4 parser).
+/// The IP address that a name is, if its last label is a number. As in browsers, parts may be hexadecimal or octal and fewer than four (URL
+/// Standard, IPv4 parser).
 fn number_of(name: &str) -> Option<Option<Ipv4Addr>> {
     let number = |label: &str| {
         if let Some(digits) = label.strip_prefix("0x") {
@@ -126,7 +126,7 @@ fn number_of(name: &str) -> Option<Option<Ipv4Addr>> {
     }))
 }
 
-/// Without percent encoding; bytes that are no UTF-8 become U+FFFD.
+/// Decodes percent encoding; invalid UTF-8 becomes U+FFFD.
 pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_host() {
         for authority in [
             "",
             "localhost",
@@ -215,10 +215,10 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing() {
+    fn uninformative_hosts() {
         let host = |name| Host::of_name(name).unwrap();
-        assert!(host("www.w3.org").says_nothing() && host("schemas.microsoft.com").says_nothing());
-        assert!(!host("www.microsoft.com").says_nothing());
+        assert!(host("www.w3.org").is_uninformative() && host("schemas.microsoft.com").is_uninformative());
+        assert!(!host("www.microsoft.com").is_uninformative());
         assert!(host("groups.yahoo.com").is_of_provider() && host("www.gmx.de").is_of_provider());
         assert!(!host("yahoo.shop.example").is_of_provider() && !host("myyahoo.com").is_of_provider());
     }

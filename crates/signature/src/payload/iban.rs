@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Numbers of bank accounts (IBAN, ISO 13616), by their length and their checksum.
+//! Bank account numbers (IBAN, ISO 13616), by length and checksum.
 
-/// Countries, and how many characters their numbers have (the registry of ISO 13616, release 98).
+/// Countries, and the length of their numbers (the registry of ISO 13616, release 98).
 const COUNTRIES: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18\
     FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20\
     MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22\
     VG24XK20YE30";
 
-/// How many characters the numbers of a country have.
+/// The length of a country's numbers.
 fn length_of(country: [u8; 2]) -> Option<usize> {
     let (countries, _) = COUNTRIES.as_bytes().as_chunks::<4>();
     let [.., tens, ones] = countries.iter().find(|entry| entry[..2] == country)?;
     Some(usize::from(tens - b'0') * 10 + usize::from(ones - b'0'))
 }
 
-/// The account that `text` begins with, in capitals and without blanks, if it begins with one. Groups may be parted by a blank, a
-/// hyphen or a dot each.
+/// The account at the beginning of `text`, in capitals and without blanks, if there is one. A blank, a hyphen or a dot may separate groups.
 ///
-/// At most 67 bytes are looked at.
+/// Examines at most 67 bytes.
 pub(super) fn iban(text: &str) -> Option<String> {
     let text = text.as_bytes();
     let [a, b, c, d, ..] = *text else { return None };
@@ -34,12 +33,12 @@ pub(super) fn iban(text: &str) -> Option<String> {
         at += 1;
     }
     let ends = text.get(at).is_none_or(|b| !b.is_ascii_alphanumeric() && *b < 0x80);
-    // Accounts are digits for the most part, words are not.
+    // At least half of an account is digits, which excludes words.
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     (ends && 2 * digits >= wanted && remainder(&number) == 1).then_some(number)
 }
 
-/// The remainder modulo 97 of the number that is written when the first four characters stand last and letters are 10 to 35 (ISO 7064).
+/// The remainder modulo 97, with the first four characters moved to the end and letters as 10 to 35 (ISO 7064).
 fn remainder(number: &str) -> u32 {
     let (first, rest) = number.split_at(4);
     rest.chars().chain(first.chars()).filter_map(|c| c.to_digit(36)).fold(0, |sum, digit| {
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_account() {
         for text in [
             "",
             "DE",
@@ -92,7 +91,7 @@ mod tests {
         ] {
             assert_eq!(iban(text), None, "{text}");
         }
-        // Two blanks part two things.
+        // Two blanks end the number.
         assert_eq!(iban("DE89  370400440532013000"), None);
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where links lead: to a page, a telephone, a mail address, a wallet.
+//! Targets of links: a page, a telephone number, a mail address, a wallet.
 
 use super::address;
 use super::host::{Host, decoded};
@@ -7,17 +7,17 @@ use super::shape::shape;
 use super::telephone;
 use super::wallet::wallet;
 
-/// Bytes of a link that are looked at. What browsers open is longer only where it carries data.
+/// Bytes of a link that are read. Links that browsers open are longer only if they carry data.
 const LONGEST: usize = 2048;
 
-/// Bytes of the path of a page that is kept.
+/// Bytes of a page's path that are kept.
 const MAX_PATH: usize = 512;
 
 /// Schemes of wallets.
 const COINS: [&str; 8] =
     ["bitcoin", "bitcoincash", "dogecoin", "ethereum", "litecoin", "monero", "tron", "dash"];
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     Page(Page),
@@ -26,57 +26,59 @@ pub(super) enum Target {
     Wallet(String),
 }
 
-/// A page on the net.
+/// A page on the web.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) host: Host,
-    /// The registered domain and the shape of path and query: the same in all copies of a mailing.
+    /// The registered domain, and the shape of path and query: the same in all copies of a mailing.
     pub(super) site: String,
-    /// Host and path as they are, where the shape has less than these.
+    /// Host and path as written, if the shape has less than these.
     pub(super) exact: Option<String>,
 }
 
-/// Shows where a link leads. `base` is that of the HTML page on which it stands. One page may name another, to which it leads on:
-/// both are shown.
-pub(super) fn targets(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
+/// Passes on the targets of a link. `base` is that of its HTML page. If the link of a page contains another link, to which it redirects,
+/// both are passed on.
+pub(super) fn targets(link: &str, base: Option<&str>, emit: &mut impl FnMut(Target)) {
     let link = &link[..link.floor_char_boundary(LONGEST)];
-    // Browsers leave these out, wherever they stand.
+    // Browsers ignore these anywhere.
     let link: String =
         link.trim_matches(|c: char| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
-    let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, see) };
+    let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, emit) };
     let scheme = scheme.to_ascii_lowercase();
-    let see_found = |found: Option<Target>, see: &mut dyn FnMut(Target)| found.into_iter().for_each(see);
+    let emit_found = |found: Option<Target>, emit: &mut dyn FnMut(Target)| found.into_iter().for_each(emit);
     match &*scheme {
-        "http" | "https" | "hxxp" | "hxxps" => pages(rest, see),
-        "tel" | "sms" | "callto" => see_found(telephone::target(&decoded(rest)).map(Target::Telephone), see),
-        "whatsapp" => see_found(phone_parameter(rest).map(Target::Telephone), see),
+        "http" | "https" | "hxxp" | "hxxps" => pages(rest, emit),
+        "tel" | "sms" | "callto" => {
+            emit_found(telephone::target(&decoded(rest)).map(Target::Telephone), emit)
+        }
+        "whatsapp" => emit_found(phone_parameter(rest).map(Target::Telephone), emit),
         "mailto" => {
             let to = decoded(rest.split('?').next().unwrap_or_default());
-            to.split(',').take(4).for_each(|to| see_found(address::form(to).map(Target::Address), see));
+            to.split(',').take(4).for_each(|to| emit_found(address::form(to).map(Target::Address), emit));
         }
         coin if COINS.contains(&coin) => {
             let end = rest.bytes().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
-            see_found(wallet(&rest[..end]).map(Target::Wallet), see);
+            emit_found(wallet(&rest[..end]).map(Target::Wallet), emit);
         }
         _ => (),
     }
 }
 
 /// A link without a scheme.
-fn relative(link: &str, base: Option<&str>, see: &mut impl FnMut(Target)) {
+fn relative(link: &str, base: Option<&str>, emit: &mut impl FnMut(Target)) {
     let slashes = |link: &str| link.bytes().take(2).filter(|b| matches!(b, b'/' | b'\\')).count();
     if slashes(link) == 2 || link.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) {
-        return pages(link, see);
+        return pages(link, emit);
     }
     let Some(("http" | "https", base)) = base.and_then(scheme) else { return };
     if !link.is_empty() && !link.starts_with('#') {
         let host =
             base.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next().unwrap_or_default();
-        pages(&format!("{host}/{link}"), see);
+        pages(&format!("{host}/{link}"), emit);
     }
 }
 
-/// The scheme of a link, and what is behind its colon.
+/// The scheme of a link, and the text behind its colon.
 fn scheme(link: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = link.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -84,18 +86,18 @@ fn scheme(link: &str) -> Option<(&str, &str)> {
     (is_scheme && scheme.len() <= 16 && !scheme.contains('.')).then_some((scheme, rest))
 }
 
-/// The page whose address follows a scheme, and the one that it names.
-fn pages(rest: &str, see: &mut impl FnMut(Target)) {
+/// The page whose address follows a scheme, and the page that this one names.
+fn pages(rest: &str, emit: &mut impl FnMut(Target)) {
     let (outer, inner) = parted(rest);
-    page(outer, see);
+    page(outer, emit);
     if let Some(inner) = inner {
-        // One parameter of several: the others are not of it.
+        // The inner link is one parameter; the next ones do not belong to it.
         let end = if outer.contains('?') { inner.find('&').unwrap_or(inner.len()) } else { inner.len() };
-        page(&decoded(&inner[..end]), see);
+        page(&decoded(&inner[..end]), emit);
     }
 }
 
-/// A link, cut before the last other link in it, and what follows the scheme of that one.
+/// A link up to the last other link in it, and the text behind that one's scheme.
 fn parted(rest: &str) -> (&str, Option<&str>) {
     let start = rest.len() - rest.trim_start_matches(['/', '\\']).len();
     let lower = rest.to_ascii_lowercase();
@@ -108,25 +110,25 @@ fn parted(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn page(rest: &str, see: &mut impl FnMut(Target)) {
+fn page(rest: &str, emit: &mut impl FnMut(Target)) {
     let rest = rest.trim_start_matches(['/', '\\']).split('#').next().unwrap_or_default();
     let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
     let (authority, path) = place.split_at(place.find(['/', '\\']).unwrap_or(place.len()));
     let Some(host) = Host::of_authority(authority) else { return };
-    if host.says_nothing() {
+    if host.is_uninformative() {
         return;
     }
     let path = path.replace('\\', "/");
     if let Some(number) = messenger(&host, &path, query) {
-        return see(Target::Telephone(number));
+        return emit(Target::Telephone(number));
     }
     let (shape, is_more) = shape(&path, query);
-    let tells = is_more && !path.trim_matches('/').is_empty();
-    let exact = tells.then(|| format!("{}{}", host.name, &path[..path.floor_char_boundary(MAX_PATH)]));
-    see(Target::Page(Page { site: format!("{}{shape}", host.site()), exact, host }));
+    let is_kept = is_more && !path.trim_matches('/').is_empty();
+    let exact = is_kept.then(|| format!("{}{}", host.name, &path[..path.floor_char_boundary(MAX_PATH)]));
+    emit(Target::Page(Page { site: format!("{}{shape}", host.site()), exact, host }));
 }
 
-/// The telephone to which a page of a messenger leads.
+/// The telephone number of a messenger's page.
 fn messenger(host: &Host, path: &str, query: Option<&str>) -> Option<String> {
     match host.site() {
         "wa.me" => telephone::target(&format!("+{}", path.trim_matches(['/', '+']))),
@@ -135,7 +137,7 @@ fn messenger(host: &Host, path: &str, query: Option<&str>) -> Option<String> {
     }
 }
 
-/// Numbers of this messenger begin with the code of their country.
+/// This messenger's numbers begin with the country code.
 fn phone_parameter(query: &str) -> Option<String> {
     let value = query
         .split(['?', '&'])
@@ -144,7 +146,7 @@ fn phone_parameter(query: &str) -> Option<String> {
     telephone::target(&format!("+{}", value.trim_start_matches(['+', ' '])))
 }
 
-/// The link that stands in a token of a text, if one does.
+/// The link in a token of a text, if there is one.
 pub(super) fn in_token(token: &str) -> Option<&str> {
     // Nearly all tokens are words.
     let slash = memchr::memchr(b'/', token.as_bytes());
@@ -166,7 +168,7 @@ pub(super) fn in_token(token: &str) -> Option<&str> {
         }
     };
     let end = link
-        .find(|c: char| matches!(c, '<' | '>' | '"' | '|') || crate::text::stands_alone(c))
+        .find(|c: char| matches!(c, '<' | '>' | '"' | '|') || crate::text::is_unspaced(c))
         .unwrap_or(link.len());
     Some(link[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', ')', ']', '}', '*', '_']))
 }
@@ -175,7 +177,7 @@ fn is_www(token: &str) -> bool {
     token.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."))
 }
 
-/// `shop.example/autumn`, with a top-level domain that is one.
+/// `shop.example/autumn`, with a known top-level domain.
 fn has_page(token: &str) -> bool {
     let Some((host, path)) = token.split_once('/') else { return false };
     host.len() <= 253
@@ -185,12 +187,12 @@ fn has_page(token: &str) -> bool {
         && psl::suffix(host.to_ascii_lowercase().as_bytes()).is_some_and(|suffix| suffix.is_known())
 }
 
-/// A link as it is in a text: one without a scheme is one of a page.
-pub(super) fn targets_of_text(link: &str, see: &mut impl FnMut(Target)) {
+/// Passes on the targets of a link in a text, where a link without a scheme is a page.
+pub(super) fn targets_of_text(link: &str, emit: &mut impl FnMut(Target)) {
     if link.contains("://") {
-        targets(link, None, see);
+        targets(link, None, emit);
     } else {
-        pages(&link[..link.floor_char_boundary(LONGEST)], see);
+        pages(&link[..link.floor_char_boundary(LONGEST)], emit);
     }
 }
 

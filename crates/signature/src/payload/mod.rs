@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The payload signatures: of what stays when a program writes the text of each copy anew, since the sender wants it of the reader.
-//! It is the wallet or account to pay to, the number to call, the address to answer to, and the page behind the links.
-//! docs/signatures.md says what they are made of, and why.
+//! The payload signature: of the content that survives when a program rewrites the text of each copy, since the sender wants the reader to
+//! use it. It is the wallet or account to pay to, the number to call, the address to answer to, or the page behind the links.
+//! docs/signatures.md describes it and gives reasons.
 
 mod address;
 mod base58;

@@ -5,26 +5,26 @@ use super::found::Found;
 use super::link::targets;
 use bulkmark_mail::Piece;
 
-/// Pixels of a side of a picture that can be seen.
+/// Pixels of the side of a visible picture, at least.
 const VISIBLE: u32 = 3;
 
-/// Links that are read of a part; more have no place among the few hundred that are kept.
+/// Links that are read of a part; the few hundred kept contents have no room for more.
 const MAX_LINKS: usize = 1024;
 
-/// An HTML part that is read.
+/// An HTML part.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
-    /// What was found in it, and in the messages that it quotes.
+    /// The payload of the part itself, and of the messages that it quotes.
     found: Found,
     quoted: Found,
-    /// The link that is open; it counts once something in it is shown.
+    /// The open link; it counts once something visible is in it.
     open: Option<String>,
     base: Option<String>,
     links: usize,
 }
 
 impl Page {
-    /// A piece of the part.
+    /// Reads a piece of the part.
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
             Piece::Start { name, link } => self.start(name, link),
@@ -44,7 +44,7 @@ impl Page {
         match name {
             "base" => self.base = self.base.take().or_else(|| link.map(str::to_owned)),
             "a" => self.open = link.filter(|_| self.links < MAX_LINKS).map(str::to_owned),
-            // Nothing stands in the one; the other stands around all.
+            // An area has no content, and a form encloses everything.
             "area" | "form" => {
                 if let Some(link) = link.filter(|_| self.links < MAX_LINKS) {
                     self.links += 1;
@@ -55,7 +55,7 @@ impl Page {
         }
     }
 
-    /// Something is shown, of this message or of one that it quotes.
+    /// Something visible appears, of this message or of one that it quotes.
     fn shown(&mut self, is_quoted: bool) {
         if let Some(link) = self.open.take() {
             self.links += 1;
@@ -64,7 +64,7 @@ impl Page {
         }
     }
 
-    /// What was found in the part, and in what it quotes. Begins anew.
+    /// The payload of the part, and of the messages that it quotes. Resets the state.
     pub(crate) fn finish(&mut self) -> (Found, Found) {
         let Self { found, quoted, .. } = std::mem::take(self);
         (found, quoted)
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn links_count_that_show_something() {
+    fn visible_links_count() {
         for html in [
             "<a href=http://a.example/x>here</a>",
             "<a href=http://a.example/x><b><font color=red>here",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Finds in the lines of a text what a reader may answer to.
+//! Finds payload in the lines of a text.
 
 use super::address::addresses;
 use super::fold::fold;
@@ -10,14 +10,14 @@ use super::telephone::telephones;
 use super::wallet::{LENGTHS, wallet};
 use std::borrow::Cow;
 
-/// Rows of letters and digits whose checksum is looked at in a message: each costs some microseconds.
+/// Rows of letters and digits whose checksum is computed, per message: each costs some microseconds.
 const MAX_CHECKSUMS: usize = 1024;
 
 /// Finds payload in lines.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
     checksums: usize,
-    /// Bytes that were looked at, each time that one was.
+    /// Bytes examined, counted each time.
     steps: usize,
 }
 
@@ -35,7 +35,7 @@ impl Scanner {
         }
     }
 
-    /// A line without disguises. Links are taken out first, since they are full of digits.
+    /// Reads a line without disguises. Links are taken out first, since they are full of digits.
     fn folded(&mut self, line: &str, marks: Marks, found: &mut Found) {
         if !marks.have(mark::SLASH) && !marks.may_have_www() {
             return self.plain(line, marks, found);
@@ -52,13 +52,13 @@ impl Scanner {
         self.plain(&line[from..], marks, found);
     }
 
-    /// Text without links, of a line with these marks.
+    /// Reads text without links, from a line with these marks.
     fn plain(&mut self, text: &str, marks: Marks, found: &mut Found) {
         if marks.have(mark::AT) {
             self.steps += text.len();
             addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
         }
-        // A wallet may have no digit, though few have none.
+        // A few wallets have no digit.
         let may_have_number = marks.have(mark::DIGIT) && digits_of(text) >= MIN_DIGITS;
         if may_have_number || has_long_row(text) {
             self.steps += 2 * text.len();
@@ -67,7 +67,7 @@ impl Scanner {
         }
     }
 
-    /// Rows of letters and digits with a checksum.
+    /// Finds rows of letters and digits with a checksum.
     fn rows(&mut self, text: &str, found: &mut Found) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -95,14 +95,14 @@ impl Scanner {
     }
 }
 
-/// What of note stands in a line, a bit for each.
+/// Marks of the bytes in a line, a bit for each.
 mod mark {
     pub(super) const DIGIT: u8 = 1;
     pub(super) const AT: u8 = 2;
     pub(super) const SLASH: u8 = 4;
     pub(super) const DOT: u8 = 8;
     pub(super) const W: u8 = 16;
-    /// What may have to be folded.
+    /// May need folding.
     pub(super) const DISGUISE: u8 = 32;
 }
 
@@ -112,7 +112,7 @@ struct Marks(u8);
 
 impl Marks {
     fn of(line: &str) -> Self {
-        // Comparisons without branches, which the compiler makes for sixteen bytes at a time.
+        // Comparisons without branches, which the compiler vectorizes.
         let mark = |is: bool, mark: u8| u8::from(is).wrapping_neg() & mark;
         Self(line.bytes().fold(0, |marks, b| {
             let is_disguise = (b >= 0x80) | (b == b'[') | (b == b'(') | (b == b'{') | (b == b'\t');
@@ -135,17 +135,17 @@ impl Marks {
     }
 }
 
-/// Digits of the shortest telephone number and of the shortest account, of whose 15 characters half are digits.
+/// The digits of the shortest telephone number. The shortest account has as many: half of 15 characters.
 const MIN_DIGITS: usize = 8;
 
 fn digits_of(text: &str) -> usize {
-    // Sums that fit into a byte are made for sixteen bytes at a time.
+    // Sums that fit into a byte are computed for sixteen bytes at a time.
     let short = |bytes: &[u8]| bytes.iter().map(|b| u8::from(b.is_ascii_digit())).sum::<u8>();
     text.as_bytes().chunks(usize::from(u8::MAX)).map(|bytes| usize::from(short(bytes))).sum()
 }
 
-/// Whether letters and digits stand in a row that is as long as a wallet. Of most texts only one byte in twenty is looked at: the last one
-/// of each place where such a row may be, from there backwards to the first that is none.
+/// Whether a row of letters and digits is as long as a wallet. Each window of that length is read backwards to the first other byte, behind
+/// which the next window begins, so in most texts few bytes are read.
 fn has_long_row(text: &str) -> bool {
     let (bytes, length) = (text.as_bytes(), *LENGTHS.start());
     let mut start = 0;
@@ -188,7 +188,7 @@ mod tests {
         assert!(seen("Nothing is here. It has 3 days, 12 people (or more) and 99.50 in cash.").is_empty());
     }
 
-    /// However a line is made, each byte of it is looked at a few times.
+    /// Each byte of any line is examined only a few times.
     #[test]
     fn cost_is_linear() {
         for unit in [
@@ -223,7 +223,7 @@ mod tests {
             seen(&line);
         }
 
-        /// What was found in a form is found again where the form stands alone, unless it begins as a link does.
+        /// The content found in a form is found again in the form alone, unless it begins like a link.
         #[test]
         fn forms_stay(line in "([0-9]{3}|\\+|@| |\\.|/|-|[a-z]{3}|http://|www\\.){0,30}") {
             for content in seen(&line) {

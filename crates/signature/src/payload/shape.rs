@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What of the path of a link is the same in all copies of a mailing: words as they are, of all else the kind and the size.
+//! The shape of a link: the part of its path and query common to all copies of a mailing. Words stay; all else becomes its kind and size.
 
 use super::host::decoded;
 use std::collections::BTreeSet;
 
-/// Segments of a path, and names of a query, that are looked at.
+/// Segments of a path, and names of a query, that are read.
 const MAX_SEGMENTS: usize = 16;
 const MAX_NAMES: usize = 16;
 
-/// Bytes of a segment or name that stands as it is; longer ones are cut.
+/// Bytes of a segment or name that stays as written; longer ones are cut.
 const MAX_WORD: usize = 48;
 
 /// Letters and digits from which on a row of them may be random.
 const RANDOM: usize = 6;
 
-/// Turns between kinds of characters, and consonants in a row, that no word has.
+/// Changes between kinds of characters, and consonants in a row, that no word has.
 const TURNS: usize = 3;
 const CONSONANTS: usize = 6;
 
-/// Hexadecimal digits of a number that a program made, and decimal ones.
+/// Hexadecimal and decimal digits of a generated number.
 const HEXADECIMAL: usize = 8;
 const DECIMAL: usize = 3;
 
-/// The shape of a path and a query, each without the mark before it. Also whether anything of the path is only its kind in it.
+/// The shape of a path and a query, both without their first mark, and whether the shape replaced a part of the path.
 ///
 /// Cost: linear in both.
 pub(super) fn shape(path: &str, query: Option<&str>) -> (String, bool) {
@@ -52,7 +52,7 @@ pub(super) fn shape(path: &str, query: Option<&str>) -> (String, bool) {
     (shape, !is_word)
 }
 
-/// Adds a segment or name. Whether it stands there as it is.
+/// Adds a segment or name. Returns whether it was added unchanged.
 fn add(shape: &mut String, text: &str) -> bool {
     let text = decoded(text);
     let mut is_whole = true;
@@ -65,7 +65,7 @@ fn add(shape: &mut String, text: &str) -> bool {
             }
             None => shape.push_str(&word[..word.floor_char_boundary(MAX_WORD)].to_lowercase()),
         }
-        // What stands between the words; marks of the form itself are none of it.
+        // The characters between words, except the marks of the shape itself.
         shape.extend(
             piece[word.len()..]
                 .chars()
@@ -75,8 +75,8 @@ fn add(shape: &mut String, text: &str) -> bool {
     is_whole
 }
 
-/// What is written of letters and digits that are no word: `<9>` for decimal digits, or `<h5>`, `<b4>` for hexadecimal ones and others, with
-/// the number of bits of their length.
+/// The replacement for letters and digits that are no word: `<9>` for decimal digits, `<h5>` for hexadecimal ones and `<b4>` for others,
+/// with the bits of their length.
 fn kind(text: &str) -> Option<String> {
     let bits = usize::BITS - text.len().leading_zeros();
     if !text.is_ascii() {
@@ -135,7 +135,7 @@ mod tests {
         ] {
             assert_eq!(shape(path, query).0, wanted, "{path} {query:?}");
         }
-        // Ids of one length, whoever they belong to.
+        // Ids of one length, of any person.
         assert_eq!(shape("/c/7Kd93hQz", None), shape("/c/x93Hd9Qz", None));
         assert!(shape("/c/7Kd93hQz", None).1 && !shape("/terms/of-use.html", None).1);
         assert!(shape(&"/word".repeat(1000), Some(&"a=b&".repeat(1000))).0.len() < 100);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Telephone numbers. A row of digits is one if it is written as only they are, or if the word before it says so;
-//! docs/signatures.md has the rule, and why.
+//! Telephone numbers. A row of digits is one if its form is that of telephone numbers only, or if a word before it identifies it.
+//! docs/signatures.md has the rule and the reasons.
 
 use super::digits::{Group, Row, rows};
 
-/// Digits of a number, with the code of its country (E.164 has 15 at most).
+/// Digits of a number with its country code (E.164: 15 at most).
 const MIN: usize = 8;
 const MAX: usize = 15;
 
-/// Words before a number that say what it is, folded to small letters.
+/// Words before a number that identify it, folded to small letters.
 const CUES: [&str; 22] = [
     "call",
     "cell",
@@ -34,34 +34,34 @@ const CUES: [&str; 22] = [
     "тел",
 ];
 
-/// The same where words have no blanks between them.
+/// The same in scripts without blanks.
 const CUES_BEFORE: [&str; 8] = ["电话", "電話", "手机", "手機", "热线", "熱線", "致电", "전화"];
 
-/// Words between the cue and the number.
+/// Words allowed between the cue and the number.
 const FILLERS: [&str; 11] = ["at", "is", "me", "nr", "no", "now", "number", "on", "or", "text", "us"];
 
-/// Bytes before a number in which the cue is looked for.
+/// Bytes before a number that are searched for the cue.
 const REACH: usize = 40;
 
-/// Shows the telephone numbers of a line: `+` and digits if the country is known, else the digits as they are dialled at home.
-pub(super) fn telephones(text: &str, see: &mut impl FnMut(String)) {
+/// Passes on the telephone numbers of a line: `+` and digits if the country is known, else the digits dialled at home.
+pub(super) fn telephones(text: &str, emit: &mut impl FnMut(String)) {
     rows(text, &mut |row| {
         let mut at = 0;
         while let Some((number, groups)) = first_of(text, row, at) {
             let rest = &row.groups[at + groups..];
-            // What goes on with a hyphen or a dot is another kind of number.
+            // A row that continues with a hyphen or a dot is another kind of number.
             if rest.first().is_some_and(|next| !next.before.contains([' ', '/'])) {
                 return;
             }
             if !is_filler(&number) {
-                see(number);
+                emit(number);
             }
             at += groups;
         }
     });
 }
 
-/// The number that begins at a group of a row, and how many groups it has.
+/// The number that begins at a group of a row, and its number of groups.
 fn first_of(text: &str, row: &Row<'_>, at: usize) -> Option<(String, usize)> {
     let groups = row.groups.get(at..).filter(|groups| !groups.is_empty())?;
     if at == 0 && row.plus {
@@ -78,12 +78,12 @@ fn first_of(text: &str, row: &Row<'_>, at: usize) -> Option<(String, usize)> {
     north_american(groups).or_else(|| in_parentheses(groups)).or_else(|| with_zero(groups)).or_else(cue)
 }
 
-/// Digits behind a `+`, or behind `skipped` zeros.
+/// The number of the digits behind a `+`, or behind `skipped` zeros.
 fn international(groups: &[Group<'_>], skipped: usize) -> Option<(String, usize)> {
     let mut number = String::from("+");
     for (i, group) in groups.iter().enumerate() {
         let digits = if i == 0 { &group.digits[skipped..] } else { group.digits };
-        // `+44 (0)20`: this zero is dialled at home only. In Italy it is always.
+        // `+44 (0)20`: this zero is dialled at home only, but always in Italy.
         let at_home = group.in_parentheses && i > 0 && number != "+39";
         number.push_str(if at_home { digits.strip_prefix('0').unwrap_or(digits) } else { digits });
         // These two have numbers of one length.
@@ -111,7 +111,7 @@ fn north_american(groups: &[Group<'_>]) -> Option<(String, usize)> {
     };
     let number = joined(&groups[one..=one + parts]);
     let used = one + 1 + parts;
-    // Blanks alone part numbers of any kind; then nothing else may stand there.
+    // Blanks alone separate numbers of any kind, so nothing else may follow.
     let by_blanks = groups[1..used].iter().all(|group| group.before == " ") && !area.in_parentheses;
     (area.len() == 3 && is_north_american(&number) && (!by_blanks || used == groups.len()))
         .then(|| (format!("+1{number}"), used))
@@ -140,7 +140,7 @@ fn in_parentheses(groups: &[Group<'_>]) -> Option<(String, usize)> {
     (fits && lead_fits && rest_fits && (MIN..=13).contains(&number.len())).then_some((number, groups.len()))
 }
 
-/// `020 7946 0958`: a zero, and groups as no date and no number of an article has them.
+/// `020 7946 0958`: a zero, and groups unlike dates and article numbers.
 fn with_zero(groups: &[Group<'_>]) -> Option<(String, usize)> {
     // A second number may follow behind a slash.
     let next =
@@ -161,7 +161,7 @@ fn with_zero(groups: &[Group<'_>]) -> Option<(String, usize)> {
     fits.then_some((number, groups.len()))
 }
 
-/// Any digits, if a word before them says that they are a telephone number.
+/// Any digits, if a word before them identifies them as a telephone number.
 fn behind_cue(before: &str, groups: &[Group<'_>]) -> Option<(String, usize)> {
     let number = joined(groups);
     if !(MIN..=MAX).contains(&number.len()) || !has_cue(before) {
@@ -170,8 +170,8 @@ fn behind_cue(before: &str, groups: &[Group<'_>]) -> Option<(String, usize)> {
     Some((bare(&number), groups.len()))
 }
 
-/// A number without any separator that says where its parts begin. If it may be a North American one, it is taken for that; as long as
-/// all copies have the same digits, nothing depends on it.
+/// A number without separators between its parts. If it may be North American, it is taken for that; the choice does not matter as long as
+/// all copies have the same digits.
 fn bare(digits: &str) -> String {
     let home = digits.strip_prefix('1').unwrap_or(digits);
     if is_north_american(home) {
@@ -194,7 +194,7 @@ fn has_cue(before: &str) -> bool {
     words.by_ref().take(3).find(|word| !FILLERS.contains(word)).is_some_and(|word| CUES.contains(&word))
 }
 
-/// The number that is the target of a link such as `tel:+1-212-555-0100;ext=1`, without its scheme.
+/// The number in the target of a link such as `tel:+1-212-555-0100;ext=1`, without its scheme.
 pub(super) fn target(text: &str) -> Option<String> {
     let text = text.split([';', '?', ',', '&']).next()?.trim();
     let digits: String = text.chars().filter(char::is_ascii_digit).take(MAX + 2).collect();
@@ -211,7 +211,7 @@ fn joined(groups: &[Group<'_>]) -> String {
     groups.iter().map(|group| group.digits).collect()
 }
 
-/// A day somewhere in the row, with a year of four digits.
+/// Whether a date with a year of four digits is in the row.
 fn has_date(groups: &[Group<'_>]) -> bool {
     let is = |group: &Group<'_>, most: u32| {
         group.len() <= 2 && (1..=most).contains(&group.digits.parse().unwrap_or(0))
@@ -223,7 +223,7 @@ fn has_date(groups: &[Group<'_>]) -> bool {
     })
 }
 
-/// Seven equal digits at the end: it fills a form.
+/// Whether the last seven digits are equal: a placeholder of a form.
 fn is_filler(number: &str) -> bool {
     let mut seen = [false; 10];
     number.bytes().rev().take(7).filter(u8::is_ascii_digit).for_each(|b| seen[usize::from(b - b'0')] = true);
@@ -309,9 +309,9 @@ mod tests {
         assert_eq!(seen("+1 212 555 0100 +44 20 7946 0958"), ["+12125550100", "+442079460958"]);
     }
 
-    /// Of each kind of other number.
+    /// Other numbers, by kind.
     #[test]
-    fn what_is_no_telephone_number() {
+    fn other_numbers_are_no_telephone_numbers() {
         for text in [
             // Dates and times.
             "2003-01-02",
@@ -347,7 +347,7 @@ mod tests {
             "212-555-0100-7",
             "00012 345678",
             "DE89 3704 0044 0532 0130 00",
-            // Versions, addresses of machines, books.
+            // Versions, IP addresses, books.
             "192.168.100.200",
             "10.0.0.1",
             "1.2.3.4567",
@@ -355,7 +355,7 @@ mod tests {
             "0-306-40615-2",
             "ISBN 0306406152",
             "5.10.0-1234",
-            // Fillers of forms, too short and too long ones, letters for digits.
+            // Placeholders of forms, too short and too long ones, letters for digits.
             "555-0100",
             "000-000-0000",
             "+1 234",

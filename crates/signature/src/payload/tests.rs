@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const NUMBER: &str = "+44 20 7946 0958";
 
-/// The payload signature of a message, however little text it has.
+/// The payload signature of a message with any text.
 fn payload(raw: &[u8]) -> Option<Signature> {
     let (raw, key) = (RawMessage::from_bytes(raw).unwrap(), FederationKey::public());
     let mut reader = near::reader(&key, false).with_payload();
@@ -21,7 +21,7 @@ fn of(kind: Payload, content: &str) -> Signature {
     FederationKey::public().signature(Kind::Payload, &[&[kind as u8], content.as_bytes()])
 }
 
-/// What it was made of, of these that it may be.
+/// The contents that it was made of, among some candidates.
 fn seen(raw: &str) -> Vec<&'static str> {
     const KNOWN: [(&str, Payload); 7] = [
         ("+442079460958", Payload::Telephone),
@@ -83,14 +83,14 @@ fn nothing_is_found_where_no_reader_sees_it() {
 }
 
 #[test]
-fn a_message_that_only_quotes_is_what_it_quotes() {
+fn a_message_that_only_quotes_is_its_quote() {
     assert_eq!(seen(&format!("\nFYI\n\n> Please do call\n> {NUMBER}\n")), ["+442079460958"]);
     let quote = "<blockquote type=cite><a href=http://a.example/x>some words are here</a></blockquote>";
     assert_eq!(seen(&format!("Content-Type: text/html\n\n{quote}")), ["a.example/x"]);
 }
 
 #[test]
-fn of_alternatives_the_shown_one_is_read() {
+fn the_shown_alternative_is_read() {
     let raw = format!(
         "Content-Type: multipart/alternative; boundary=b\n\n--b\n\nsee http://b.example\n--b\nContent-Type: text/html\n\n\
          <p>Some words and {NUMBER}\n--b--\n"
@@ -114,7 +114,7 @@ fn answers_and_recipients() {
     assert!(seen(&format!("From: pay@mail.example\nReply-To: pay@mail.example{hello}")).is_empty());
 }
 
-/// Whatever else is in a message, and in whatever order.
+/// In any other content and any order.
 #[test]
 fn the_rarest_kind_is_chosen() {
     let wallet = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
@@ -137,11 +137,11 @@ fn the_rarest_kind_is_chosen() {
 }
 
 #[test]
-fn many_sites_say_nothing() {
+fn many_sites_are_no_payload() {
     let links = |n: usize| (0..n).map(|n| format!("http://a{n}.example/x\n")).collect::<String>();
     assert!(payload(format!("\n{}", links(10)).as_bytes()).is_some());
     assert!(payload(format!("\n{}", links(11)).as_bytes()).is_none());
-    // As many links to one site do.
+    // Links to one site do not count as many sites.
     let links: String = (100..200).map(|n| format!("http://a.example/x/{n}/y\n")).collect();
     assert!(payload(format!("\n{links}").as_bytes()).is_some());
 }
@@ -165,7 +165,7 @@ fn a_signature_by_hand() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the bytes are; and the rewritten text around a payload does not matter.
+    /// Any bytes are read without a panic, and the rewritten text around a payload does not matter.
     #[test]
     fn nothing_panics(
         head in "(Content-Type: (text/html|text/plain|multipart/mixed; boundary=b)\n)?(To|Reply-To|From): \\PC{0,30}\n",

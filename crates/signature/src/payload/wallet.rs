@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Wallets: addresses of crypto-currencies whose checksum is right, so that no other row of letters is taken for one.
+//! Wallets: addresses of crypto-currencies with a valid checksum, so that no other row of letters is taken for one.
 
 use super::base58;
 use sha3::{Digest as _, Keccak256};
 
-/// Letters and digits of the shortest wallet that is known, and of the longest.
+/// Letters and digits of the shortest and longest known wallet.
 pub(super) const LENGTHS: std::ops::RangeInclusive<usize> = 26..=106;
 
-/// The one form of a wallet, if this row of letters and digits is one.
+/// The canonical form of a wallet, if this row of letters and digits is one.
 pub(super) fn wallet(text: &str) -> Option<String> {
     let as_it_stands = match text.len() {
         26..=35 => base58::is_address(text),
@@ -27,7 +27,7 @@ fn is_ethereum(text: &str, lower: &str) -> bool {
         return false;
     };
     let is_hexadecimal = digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    // The wallet of number 0 stands for none.
+    // The zero address is nobody's wallet.
     if !is_hexadecimal || lower.bytes().all(|b| b == b'0') {
         return false;
     }
@@ -41,13 +41,13 @@ fn is_ethereum(text: &str, lower: &str) -> bool {
     })
 }
 
-/// What stands before the `1` of addresses in bech32: of Bitcoin, of Litecoin.
+/// Text before the `1` of bech32 addresses: Bitcoin's, Litecoin's.
 const PREFIXES: [&str; 2] = ["bc", "ltc"];
 
 /// The digits of bech32.
 const DIGITS: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
-/// What the checksum of version 0 comes to (BIP 173), and that of later ones (BIP 350).
+/// The result of the checksum for version 0 (BIP 173), and for later ones (BIP 350).
 const BECH32: u32 = 1;
 const BECH32M: u32 = 0x2BC8_30A3;
 
@@ -67,7 +67,7 @@ fn is_segwit(text: &str, lower: &str) -> bool {
     let high = prefix.bytes().map(|b| b >> 5);
     let low = prefix.bytes().map(|b| b & 31);
     let sum = checksum(high.chain([0]).chain(low).chain(digits.iter().flatten().copied()));
-    // Five bits a digit; what is over is less than a digit, and zero.
+    // Five bits a digit; the remainder is less than a digit, and zero.
     let (bytes, over) = (program.len() * 5 / 8, program.len() * 5 % 8);
     let is_padded = over < 5 && program.last().is_some_and(|last| last & ((1 << over) - 1) == 0);
     is_padded
@@ -122,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn capitals_do_not_matter_where_they_say_nothing() {
+    fn capitals_without_a_meaning_do_not_matter() {
         for text in &WALLETS[..6] {
             let lower = text.to_lowercase();
             assert_eq!(wallet(&lower), Some(lower.clone()));
             assert_eq!(wallet(text), Some(lower.clone()));
         }
         assert_eq!(wallet(&format!("0x{}", WALLETS[0][2..].to_uppercase())), wallet(WALLETS[0]));
-        // Both cases in one.
+        // Mixed case.
         assert_eq!(wallet("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3T4"), None);
     }
 
     #[test]
-    fn what_is_none() {
+    fn other_text_is_no_wallet() {
         for text in [
-            // Another checksum than its version has, a test network's, a program of a wrong length (BIP 350).
+            // The checksum of another version, a test network's, a program of a wrong length (BIP 350).
             "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",
             "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
             "BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `body` signature: what it does not see, what it must see, and its released form.
+//! The `body` signature: changes that it ignores, changes that it detects, and its released form.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_samples::encode::base64_lines;
@@ -18,7 +18,7 @@ fn signed(raw: &[u8]) -> Result<Signature, LowInformation> {
 }
 
 fn signature(raw: &[u8]) -> Signature {
-    signed(raw).expect("it says enough")
+    signed(raw).expect("enough words")
 }
 
 fn word() -> impl Strategy<Value = String> {
@@ -52,7 +52,7 @@ fn part() -> impl Strategy<Value = Part> {
     let leaf = prop_oneof![
         prop::collection::vec(prop::collection::vec(word(), 1..6), 1..6).prop_map(Part::Text),
         prop::collection::vec(piece, 1..20).prop_map(Part::Html),
-        // Line ends are part of no attachment's digest, so the last byte is another one.
+        // Line ends are no part of an attachment's digest, so the last byte is another one.
         prop::collection::vec(1u8..9, 1..200).prop_map(Part::File),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
@@ -75,7 +75,7 @@ fn message() -> impl Strategy<Value = Part> {
     })
 }
 
-/// The leaves and enclosed messages, each to be changed in turn.
+/// The leaves and enclosed messages, each changed in turn.
 fn changed(content: &Part) -> Vec<(&'static str, Part)> {
     match content {
         Part::Text(lines) => {
@@ -137,7 +137,7 @@ fn changed(content: &Part) -> Vec<(&'static str, Part)> {
     }
 }
 
-/// Contents that a reader cannot tell apart by their words alone: parts of the same words that follow one another.
+/// Contents with the same words: adjacent parts of the same words are one.
 fn canonical_text(part: &Part) -> String {
     match part {
         Part::Text(lines) => format!("T{}", lines.concat().concat()),
@@ -153,7 +153,7 @@ fn canonical_text(part: &Part) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However a message is written down, its signature is the same.
+    /// However a message is encoded, its signature is the same.
     #[test]
     fn the_way_of_writing_does_not_matter(content in message(), a in style(), b in style()) {
         let (a, b) = (mail(&content, &mut a.clone()), mail(&content, &mut b.clone()));
@@ -161,7 +161,7 @@ proptest! {
             String::from_utf8_lossy(&a), String::from_utf8_lossy(&b));
     }
 
-    /// Every change of the content changes the signature, even when the message is written down in the same way.
+    /// Every change of the content changes the signature, even if the message is encoded in the same way.
     #[test]
     fn every_change_of_the_content_matters(content in message(), style in style()) {
         let before = signature(&mail(&content, &mut style.clone()));
@@ -175,7 +175,7 @@ proptest! {
         }
     }
 
-    /// A signature over the message is no content: signed or not, and however it is signed, it is the same message.
+    /// A cryptographic signature over the message is no content: the message is the same with or without any kind of signature.
     #[test]
     fn signing_does_not_matter(content in message(), bytes in prop::collection::vec(any::<u8>(), 0..50),
                                kind in 0usize..3, style in style()) {
@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// Charsets whose encoders would be long: the same sentence, encoded elsewhere once and for all.
+/// Charsets whose encoders would be long: the same sentence, encoded elsewhere.
 #[test]
 fn charsets_of_several_bytes() {
     // "Spring garden fair: peas and marigolds" in Japanese and Chinese.
@@ -211,7 +211,7 @@ fn charsets_of_several_bytes() {
 
 /// Unrelated short messages must not share a signature, so they have none.
 #[test]
-fn what_says_too_little_has_none() {
+fn short_messages_have_none() {
     let plain =
         |text: &str| signed(format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{text}").as_bytes());
     let page =
@@ -237,7 +237,7 @@ fn what_says_too_little_has_none() {
     assert!(signed(format!("{empty}JVBERi0=\r\n").as_bytes()).is_ok());
 }
 
-/// How a letter is written does not make it several words: the guard counts the same in each form of a message.
+/// Character references do not split words: the guard counts the same words in each form of a message.
 #[test]
 fn references_do_not_split_words() {
     let page =
@@ -251,9 +251,8 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
 }
 
-/// The released canonical form. Sites exchange and store these signatures: a line of tests/data/signatures.tsv, once
-/// released, is never changed. Whoever must change the canonical form makes a new kind with a name of its own
-/// (`body/2`), and adds lines for it.
+/// The released canonical form. Sites exchange and store these signatures, so released lines of tests/data/signatures.tsv never change. A
+/// change of the canonical form needs a new kind with another name (`body/2`), and lines for it.
 #[test]
 fn the_released_form_stays() {
     let golden = std::fs::read_to_string(data("signatures.tsv")).unwrap();
@@ -264,7 +263,7 @@ fn the_released_form_stays() {
         let raw = String::from_utf8(std::fs::read(data("mail").join(name)).unwrap()).unwrap();
         // With the line ends of a file, and with those on the wire.
         for raw in [raw.clone(), raw.replace('\n', "\r\n")] {
-            assert_eq!(told(name, raw.as_bytes()), lines);
+            assert_eq!(lines_of(name, raw.as_bytes()), lines);
             read += 1;
         }
     }
@@ -272,7 +271,7 @@ fn the_released_form_stays() {
 }
 
 /// The lines of a message in the file of released signatures.
-fn told(name: &str, raw: &[u8]) -> Vec<String> {
+fn lines_of(name: &str, raw: &[u8]) -> Vec<String> {
     let message = RawMessage::from_bytes(raw).unwrap();
     let found = signatures(&message, &FederationKey::public(), &Settings::default());
     let body = match found.body {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From which forms of a message the same signatures come.
+//! Forms of a message that have the same signatures.
 
 mod body;
 mod programs;

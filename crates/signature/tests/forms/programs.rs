@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text of programs is no writer's text: reports, attached text, calendars, what is encrypted.
+//! Text by programs is no author's text: reports, attached text, calendars, encrypted text.
 
 use super::reading::{
     LEGAL, OTHER, TEXT, all, html_part, multi, near, paragraphs, plain, reads, shared, text_part,
@@ -8,13 +8,13 @@ use bulkmark_signature::near::Thing;
 
 const STATUS: &str = "Content-Type: message/delivery-status\n\nAction: failed";
 
-/// A report as a mail server sends it, or a person.
+/// A report as a mail server or a person sends it.
 fn report(from: &str, parts: &[&str]) -> String {
     format!("From: Mail <{from}>\n{}", multi("multipart/report", parts))
 }
 
 #[test]
-fn a_report_is_what_it_encloses() {
+fn a_report_is_the_message_that_it_encloses() {
     let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
     let words = text_part(OTHER);
     for (from, status) in [
@@ -38,22 +38,22 @@ fn a_report_is_what_it_encloses() {
 }
 
 #[test]
-fn what_only_calls_itself_a_report_is_read() {
+fn false_reports_are_read() {
     reads(multi("multipart/report", &[&html_part(TEXT)]));
     reads(multi("multipart/report; report-type=delivery-status", &[&text_part(TEXT)]));
     let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
     let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
     let second = format!("Content-Type: message/rfc822\n\n{}", plain(second));
     reads(multi("multipart/report", &[&text_part(first), &second]));
-    // With a status its own words are a mail server's only if that sent it; `body` counts all of it.
+    // Its own words are a mail server's only if a mail server sent the status; `body` counts all of it.
     let disguised = all(report("postmaster@mx.example", &[&text_part(TEXT), STATUS]).as_bytes());
     assert!(disguised.near.is_empty() && disguised.body.is_ok());
     reads(report("offers@example.com", &[&text_part(TEXT), STATUS]));
     reads(multi("multipart/report", &[&html_part(TEXT), STATUS]));
-    // Nor is a link in few words a receipt.
+    // Few words with a link are no receipt either.
     let short = "<p>Look at <a href='https://shop.example/offers'>these offers</a> of the week, which end on Sunday night at ten</p>";
     assert!(!near(report("offers@example.com", &[&html_part(short), STATUS])).is_empty());
-    // A message beside a report is one of its own.
+    // A message beside a report is a message by itself.
     let report = multi("multipart/report", &[&text_part(OTHER), STATUS]);
     let both = multi("multipart/mixed", &[&report, &message]);
     reads(format!("From: mailer-daemon@mx.example\n{both}"));
@@ -75,7 +75,7 @@ fn attached_text_is_a_file() {
         for note in ["", "see attached"] {
             assert!(shared(&near(mixed(&[&text_part(note), &file])), &near(plain(TEXT))) > 6, "{kind}");
         }
-        // Beside a few words it is told by what these are.
+        // Beside a few words, the words identify the message.
         let long = attached(kind, &format!("{TEXT}{OTHER}{LEGAL}"));
         let beside = |note: &str| near(mixed(&[&text_part(note), &long]));
         let (one, other) = (beside("Here is our list"), beside("As we said on Monday"));
@@ -88,7 +88,7 @@ fn attached_text_is_a_file() {
 }
 
 #[test]
-fn a_calendar_is_what_somebody_wrote_in_it() {
+fn a_calendar_is_the_text_that_people_wrote() {
     let calendar = |method: &str| {
         let text = TEXT.replace('\n', "\\n").replace(',', "\\,");
         format!(
@@ -106,7 +106,7 @@ fn a_calendar_is_what_somebody_wrote_in_it() {
 }
 
 #[test]
-fn encrypted_text_says_nothing() {
+fn encrypted_text_is_ignored() {
     let lines: String = (0..40u64)
         .map(|i| format!("{:0>60}\n", format!("{:X}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))))
         .collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which text of a message its near signatures are made from.
+//! The text of a message that its near signatures are made from.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::near::{ContextKind, Near, Thing, traced};
@@ -24,7 +24,7 @@ pub(crate) fn all(raw: &[u8]) -> Signatures {
     signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
 }
 
-/// But for the signature of its last words: they are among those of its text.
+/// Without the signature of its last words, which are part of its text.
 pub(crate) fn near(raw: impl AsRef<[u8]>) -> Near {
     let mut near = all(raw.as_ref()).near;
     near.contexts.retain(|context| context.kind != ContextKind::Last);
@@ -62,13 +62,13 @@ fn quoted(text: &str, by: &str) -> String {
     text.lines().map(|line| format!("{by}{line}\n")).collect()
 }
 
-/// In how many slots one reports what the other one asks for.
+/// The number of slots in which one reports a passage that the other looks up.
 pub(crate) fn shared(a: &Near, b: &Near) -> usize {
     let slots = a.slots.iter().zip(&b.slots);
     slots.filter(|(a, b)| b.passages.iter().any(|(_, signature)| *signature == a.reported())).count()
 }
 
-/// Without what else is looked at beside its own text.
+/// Its own text alone, without contexts.
 fn own(near: Near) -> Near {
     Near { contexts: Vec::new(), ..near }
 }
@@ -90,7 +90,7 @@ fn reads_nothing_of_it(raw: &str) {
 }
 
 #[test]
-fn what_is_all_quoted_is_the_message() {
+fn a_message_that_is_all_quoted_is_its_quote() {
     for by in ["> ", ">", "Tim> ", ">> ", "> > > "] {
         reads(plain(&quoted(TEXT, by)));
         reads(plain(&format!("On 3 May 2026, Tim Tester <tim@example.org> wrote:\n{}", quoted(TEXT, by))));
@@ -99,7 +99,7 @@ fn what_is_all_quoted_is_the_message() {
     for mark in ["-----Original Message-----\n", "---------- Forwarded message ---------\n", ""] {
         reads(plain(&format!("{mark}{fields}{TEXT}")));
         reads(plain(&format!("\n\n{mark}{fields}{}", quoted(TEXT, "> "))));
-        // Words of his own that say nothing.
+        // Own words without content.
         reads_with_some_words(&plain(&format!("FYI\n\n{mark}{fields}{TEXT}")));
     }
     for (start, end) in [
@@ -112,9 +112,9 @@ fn what_is_all_quoted_is_the_message() {
     }
 }
 
-/// Ten who answer one letter have not written it ten times.
+/// Ten answers to one letter are not ten copies of it.
 #[test]
-fn an_answer_is_not_what_it_answers() {
+fn an_answer_is_not_the_answered_message() {
     for answer in ["Yes, fine with me.", "Thank you!\n\nI will come.", "No."] {
         let name = "On 3 May 2026, at ten, Tim Tester wrote:";
         let raw = plain(&format!("{answer} See you.\n\n{name}\n{}", quoted(TEXT, "> ")));
@@ -126,12 +126,12 @@ fn an_answer_is_not_what_it_answers() {
             paragraphs(TEXT)
         )));
     }
-    // An answer need not have words.
+    // An answer may have no words.
     for answer in ["http://docs.example.org/baking", "cumsum(c(x[1],pmax(0,diff(x))))*x"] {
         let raw = plain(&format!("{answer}\n\n{}", quoted(TEXT, "> ")));
         reads_nothing_of_it(&raw);
     }
-    // Below a text, a quote in its middle.
+    // Below a text, or with a quote in its middle.
     assert_eq!(own(near(plain(&format!("{}{OTHER}", quoted(TEXT, "> "))))), near(plain(OTHER)));
     // The answer may be in another part than the quote.
     reads_nothing_of_it(&multi(
@@ -141,7 +141,7 @@ fn an_answer_is_not_what_it_answers() {
 }
 
 #[test]
-fn what_begins_with_a_rule_is_the_message() {
+fn text_that_begins_with_a_rule_is_the_message() {
     for rule in
         ["--", "-- ", "\n\n----------------------------------------", "=====================", "--\n\n--"]
     {
@@ -154,7 +154,7 @@ fn what_begins_with_a_rule_is_the_message() {
     reads(plain(&quoted(&format!("-- \n{TEXT}"), "> ")));
 }
 
-/// A signature or the footer of a list stays unread beside any word, and beside a file.
+/// A signature or a list footer stays unread beside any word, and beside a file.
 #[test]
 fn a_footer_is_not_the_message() {
     let footer = format!("-- \nTim Tester, Head of Sales, Example Corporation\n{LEGAL}");
@@ -170,7 +170,7 @@ fn a_footer_is_not_the_message() {
 }
 
 #[test]
-fn links_of_what_is_left_out_say_nothing() {
+fn links_of_unread_text_are_ignored() {
     let links = "<a href='http://one.example/'></a> <a href='http://two.example/'></a> <a href='http://three.example/'></a>";
     let of = |body: &str| near(page(&format!("{body}{links}"))).things;
     assert!(matches!(of("")[..], [(Thing::Links, _)]));
@@ -194,7 +194,7 @@ fn the_richest_alternative_is_read() {
         &[&unknown("text/watch-html"), html, &unknown("text/x-amp-html")],
         &[&text_part(TEXT), &unknown("text/directory")],
         &[&html_part(OTHER), html],
-        // What shows nothing is not shown.
+        // Invisible content is not shown.
         &[&text_part(TEXT), "Content-Type: text/html\n\n<html><body></body></html>"],
         &[&unknown("text/x-abcde"), &text_part(TEXT), "Content-Type: text/html\n\n"],
         &[&stub, &multi("multipart/related", &[html, "Content-Type: image/png\n\nx"])],
@@ -203,14 +203,14 @@ fn the_richest_alternative_is_read() {
     ] {
         reads(multi("multipart/alternative", parts));
     }
-    // Nothing else has words.
+    // No other alternative has words.
     reads(multi(
         "multipart/alternative",
         &["Content-Type: text/plain\n\n", &format!("Content-Type: text/x-abcde\n\n{TEXT}")],
     ));
 }
 
-/// All parts of an alternative belong to it, and what is attached to another one is attached.
+/// All parts of an alternative belong to it, and attachments of another one stay attached.
 #[test]
 fn an_alternative_may_have_parts() {
     let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
@@ -225,7 +225,7 @@ fn an_alternative_may_have_parts() {
     assert!(matches!(with.things[..], [(Thing::File(0), _)]));
 }
 
-/// What differs by long numbers alone is one text, beside a file as well.
+/// Texts that differ in long numbers alone are one text, beside a file as well.
 #[test]
 fn numbers_are_alike() {
     let with = |number: &str| near(plain(&TEXT.replace(" the ", &format!(" the {number} "))));
@@ -243,7 +243,7 @@ fn a_line_is_no_footer_of_itself() {
     assert_eq!(shared(&near(page(&line)), &near(plain(&line))), 8);
 }
 
-/// A message whose structure is broken is its text.
+/// A message with a broken structure is its text.
 #[test]
 fn no_text_is_lost_with_the_structure() {
     let mixed = |body: &str| format!("Content-Type: multipart/mixed; boundary=b\n\n{body}");
@@ -264,7 +264,7 @@ fn no_text_is_lost_with_the_structure() {
     reads(format!("Subject: x\nContent-Type: multipart/mixed; boundary=b\n \n--b\n\n{TEXT}--b--"));
     let nested = (0..40).fold(text_part(TEXT), |inner, n| multi(&format!("multipart/x{n}"), &[&inner]));
     assert!(shared(&near(nested), &near(plain(TEXT))) > 2);
-    // In a file the header alone is no text, and one that fits no rule neither.
+    // In a file the header alone is no text, nor is a header against the rules.
     assert!(all(b"Subject: one two three four five six\nX: seven eight nine\n").is_empty());
 }
 
@@ -310,7 +310,7 @@ fn old_charsets_and_encodings_are_read() {
     }
 }
 
-/// A letter in its place, whichever blanks are there.
+/// A text with blanks at these letters.
 fn spread(text: &str, blank: impl Fn(usize) -> bool) -> String {
     let letters = text.chars().filter(|c| !c.is_whitespace()).enumerate();
     let mut spread = String::new();
@@ -324,7 +324,7 @@ fn spread(text: &str, blank: impl Fn(usize) -> bool) -> String {
 }
 
 #[test]
-fn blanks_do_not_matter_where_words_say_little() {
+fn blanks_do_not_matter_in_disguised_words() {
     let apart = near(plain(&spread(TEXT, |_| true)));
     assert_eq!(apart.slots.len(), 8);
     for (n, text) in [
@@ -339,7 +339,7 @@ fn blanks_do_not_matter_where_words_say_little() {
     {
         assert_eq!(near(plain(text)), apart, "{n}");
     }
-    // A letter a cell, and joined words by spans with margins.
+    // A letter per cell, and joined words in spans with margins.
     let cells: String =
         TEXT.chars().filter(|c| !c.is_whitespace()).map(|c| format!("<td>{c}</td>")).collect();
     assert_eq!(near(page(&cells)), apart);
@@ -352,7 +352,7 @@ fn blanks_do_not_matter_where_words_say_little() {
     assert_eq!(shared(&apart, &near(plain(&spread(&OTHER.repeat(2), |_| true)))), 0);
 }
 
-/// One word whose letters stand apart is one, in a text that is a text.
+/// One word in spaced letters is one word, within an ordinary text.
 #[test]
 fn letters_that_stand_apart_are_a_word() {
     let with = |word: &str| near(plain(&TEXT.replace("bakery", word)));
@@ -363,15 +363,16 @@ fn letters_that_stand_apart_are_a_word() {
     let joined: String = positions.iter().map(|position| position.word.to_lowercase()).collect();
     assert!(joined.contains("bakery"), "{joined}");
     assert!(positions.iter().filter(|position| position.word.len() == 1).count() < "bakery".len() + 3);
-    // Numbers and tables are what they are.
+    // Numbers and tables stay as they are.
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
     assert_eq!(shared(&near(plain(&table)), &near(plain(&other))), 0);
 }
 
-/// A few words above a disguised text are found again with that text; ten who answer one letter write other words, or sign with other names.
+/// A few words above a disguised text are recognised together with it; ten people who answer one letter write other words, or sign with
+/// other names.
 #[test]
-fn few_words_above_a_quote_are_known_with_it() {
+fn few_words_above_a_quote_are_recognised_with_it() {
     let of = |words: &str, name: &str, text: &str| {
         let near = near(plain(&format!("{words}\n{name}\n\n{}", quoted(text, "> "))));
         near.things.first().map(|(thing, signature)| {
@@ -382,7 +383,7 @@ fn few_words_above_a_quote_are_known_with_it() {
     for words in ["Please see below", "Please look at this offer of ours today"] {
         let first = of(words, "", TEXT);
         assert!(first.is_some());
-        // A word more in the quoted text, where nothing was drawn.
+        // One more word in the quoted text, outside the drawn passages.
         assert_eq!(first, of(words, "", &format!("{TEXT}\nYours 8471\n")));
         assert_ne!(first, of("Thank you for the letter", "", TEXT));
         assert_ne!(first, of(words, "", OTHER));
@@ -393,7 +394,7 @@ fn few_words_above_a_quote_are_known_with_it() {
     assert!(near(plain("Please look at this offer\n")).is_empty());
 }
 
-/// What nobody sees, and what is written to be read from its end.
+/// Invisible characters, and text written from right to left.
 #[test]
 fn letters_are_read_as_they_are_seen() {
     let words = |change: &dyn Fn(&str) -> String| {
@@ -434,7 +435,6 @@ fn letters_are_read_as_they_are_seen() {
     reads(page(&turned));
 }
 
-/// A PDF with noise in each copy, below few words; bills of one house share all but a page.
 #[test]
 fn boxes_are_read_in_the_order_in_which_they_stand() {
     let lines: Vec<String> = TEXT.lines().map(|line| format!("<div>{line}</div>")).collect();
@@ -453,12 +453,13 @@ fn boxes_are_read_in_the_order_in_which_they_stand() {
     let letters = TEXT
         .replace("bakery", "<b style='display:inline-flex;flex-flow:row-reverse'><i>kery</i><i>ba</i></b>");
     reads(page(&paragraphs(&letters)));
-    // Without such boxes neither numbers nor directions count.
+    // Without such boxes, order numbers and directions have no effect.
     let flowing: String =
         lines.concat().replace("<div>", "<div style='order:-1;flex-direction:row-reverse'>");
     reads(page(&flowing));
 }
 
+/// A PDF with noise in each copy, below few words; bills of one company share all but a page.
 #[test]
 fn documents_are_known_by_their_main_pieces() {
     let long = |seed: &str| (0..400).map(|i| format!("{seed}{}", i * i)).collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Other programs that read mail, and bulkmark.
+//! Runs bulkmark and other programs that read mail.
 
 use super::rows::Row;
 use bulkmark_mail::RawMessage;
@@ -11,10 +11,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The text that a reader shows of rows, by their numbers.
+/// The text that a reader shows for rows, by their numbers.
 pub(super) type Texts = BTreeMap<usize, String>;
 
-/// What other readers run of ours.
+/// The scripts that other readers run.
 const SEEN: &str = include_str!("seen.js");
 const THUNDERBIRD: &str = include_str!("thunderbird.cfg");
 const PARTS: &str = include_str!("parts.py");
@@ -29,7 +29,7 @@ pub(super) fn bulkmark(row: &Row) -> String {
     })
 }
 
-/// Puts the rows into a directory, each into a file that begins with its number.
+/// Writes the rows into a directory, each into a file whose name begins with its number.
 pub(super) fn lay_out(rows: &[Row], directory: &Path) {
     for (number, row) in rows.iter().enumerate() {
         let mark = if row.by_place { "@place" } else { "" };
@@ -37,7 +37,7 @@ pub(super) fn lay_out(rows: &[Row], directory: &Path) {
     }
 }
 
-/// `email` of Python, or `gmime` by Python. None where it is not there.
+/// Python's `email`, or `gmime` by Python. `None` if it is not installed.
 pub(super) fn parts(which: &str, rows: &Path) -> Option<Texts> {
     // Debian's own Python has Debian's bindings.
     let python = if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
@@ -51,7 +51,7 @@ fn texts(lines: &str) -> Texts {
     lines.lines().filter_map(|line| serde_json::from_str::<(usize, String)>(line).ok()).collect()
 }
 
-/// A page that puts each of the rows' pages into a frame, and then has the texts instead. Pages run no script, as in mail programs.
+/// A page that loads each row's page into a frame, then replaces itself by the texts. Pages run no script, as in mail programs.
 fn frames(rows: &[Row]) -> String {
     let pages: Vec<(usize, &str, bool)> = rows
         .iter()
@@ -85,7 +85,7 @@ all({pages});
     )
 }
 
-/// Chromium without a window. None where it is not there.
+/// Chromium without a window. `None` if it is not installed.
 pub(super) fn chromium(rows: &[Row], directory: &Path) -> Option<Texts> {
     let page = directory.join("pages.html");
     fs::write(&page, frames(rows)).unwrap();
@@ -115,7 +115,7 @@ pub(super) fn chromium(rows: &[Row], directory: &Path) -> Option<Texts> {
     Some(texts(&String::from_utf8_lossy(&lines)))
 }
 
-/// The preferences of a profile that asks nothing and reaches no network.
+/// The preferences of a profile that prompts for nothing and reaches no network.
 const PREFERENCES: &str = r#"user_pref("mail.provider.suppress_dialog_on_startup", true);
 user_pref("mailnews.start_page.enabled", false);
 user_pref("mail.rights.version", 1);
@@ -128,9 +128,9 @@ user_pref("network.proxy.http", "127.0.0.1"); user_pref("network.proxy.http_port
 user_pref("network.proxy.ssl", "127.0.0.1"); user_pref("network.proxy.ssl_port", 9);
 "#;
 
-/// Thunderbird without a window, about a second for each row. None where it is not there.
+/// Thunderbird without a window, about a second for each row. `None` if it is not installed.
 ///
-/// It runs a script of ours from its own directory only, so a copy of that is made; the files are links where that is possible.
+/// It runs our script from its own directory only, so that is copied; files are hard links where possible.
 pub(super) fn thunderbird(rows: &Path, directory: &Path) -> Option<Texts> {
     const INSTALLED: &str = "/usr/lib/thunderbird";
     if !Path::new(INSTALLED).exists() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Content-Type, Content-Transfer-Encoding and character sets, as they should be and as they come.
+//! Content-Type, Content-Transfer-Encoding and character sets, in valid and common invalid forms.
 
 use super::rows::{Row, Writer, message};
 use bulkmark_samples::encode::{base64, quoted_printable};
@@ -55,7 +55,7 @@ const ENCODINGS: &[&str] = &[
     "8bit",
 ];
 
-/// Names of character sets, and bytes in each that are a few words.
+/// Names of character sets, with bytes in each for a few words.
 const CHARSETS: &[(&str, &[u8])] = &[
     ("us-ascii", b"garden report"),
     ("iso-8859-1", b"gar\xe7on caf\xe9"),
@@ -126,7 +126,7 @@ pub(super) fn rows(rows: &mut Vec<Row>) {
     fields_of_a_message(rows);
 }
 
-/// Bodies in a transfer encoding that are not quite so.
+/// Bodies with errors in their transfer encoding.
 fn transfer(rows: &mut Vec<Row>) {
     let mut add = |name: &str, encoding: &str, body: &dyn Fn(&str) -> String| {
         let name = format!("transfer/{name}");
@@ -161,7 +161,7 @@ fn transfer(rows: &mut Vec<Row>) {
     add("uuencode", "x-uuencode", &|_| "begin 644 a.txt\r\n-9V%R9&5N(')E<&]R=\r\n`\r\nend\r\n".to_owned());
 }
 
-/// Fields that come twice, are folded or have another form.
+/// Fields that are repeated, folded or in another form.
 fn fields_of_a_message(rows: &mut Vec<Row>) {
     for (name, fields) in [
         ("two types", "Content-Type: text/plain\r\nContent-Type: text/html\r\n"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether bulkmark reads a message as mail programs show it: messages of many kinds through Thunderbird, Chromium, GMime and Python's
-//! `email`. Differences that stay are in `differences.txt`, each with its reason; any other one fails. `make readers` runs it.
+//! `email`. `differences.txt` lists the differences that stay, each with its reason; any other one fails. `make readers` runs it.
 //!
-//! `READERS_ONLY=css/,mixed/` asks for rows whose names begin so; `READERS_SEED` and `READERS_MIXED` make other mixed rows, and more; `READERS_ASK="email chromium"` asks these readers, and
-//! `READERS_SHOW=1` prints what each reads.
+//! `READERS_ONLY=css/,mixed/` selects rows by the beginning of their names; `READERS_SEED` and `READERS_MIXED` make other mixed rows, and
+//! more; `READERS_ASK="email chromium"` selects readers, and `READERS_SHOW=1` prints the text that each reads.
 
 mod ask;
 mod fields;
@@ -16,7 +16,7 @@ use ask::Texts;
 use rows::Row;
 use std::collections::BTreeSet;
 
-/// Rows, readers (`*` is any; a name may end with it), and why they differ.
+/// Rows, readers (`*` is any; a name may end with it), and the reason for the difference.
 const DIFFERENCES: &str = include_str!("differences.txt");
 
 fn variable(name: &str, default: &str) -> String {
@@ -39,12 +39,12 @@ const NO_WORD: usize = 32;
 
 /// The words of a text: runs of letters and digits, in small letters.
 fn words(text: &str) -> Vec<String> {
-    // Marks of no width stand inside of words.
+    // Zero-width marks stand inside words.
     let text: String = text
         .chars()
         .filter(|c| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'))
         .collect();
-    // Scripts without blanks are cut into letters.
+    // Scripts without blanks are split into letters.
     let is_cut = |c: char| matches!(c, '\u{e00}'..='\u{e7f}' | '\u{2e80}'..='\u{9fff}');
     let text: String =
         text.chars().flat_map(|c| if is_cut(c) { [' ', c, ' '] } else { ['\0', c, '\0'] }).collect();
@@ -55,7 +55,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of one that the other one has not, or not so often; at most so many.
+/// Words of one that the other lacks, or has less often; at most twelve.
 fn beyond(these: &[String], those: &[String]) -> String {
     let mut left = those.to_vec();
     let mut found = Vec::new();
@@ -134,7 +134,7 @@ fn messages_are_read_as_mail_programs_show_them() {
     for (number, row) in rows.iter().enumerate() {
         let ours = ask::bulkmark(row);
         for (reader, texts) in &readers {
-            // Pages are for those that know style sheets.
+            // Only some readers know style sheets.
             let is_asked = row.page.is_none() || matches!(*reader, "chromium" | "thunderbird");
             let theirs = texts.as_ref().filter(|_| is_asked).and_then(|texts| texts.get(&number));
             if let Some(theirs) = theirs.filter(|_| shows) {

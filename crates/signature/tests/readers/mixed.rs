@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages of which each is put together by chance: structure, fields, encoding, page, style. READERS_SEED makes others.
+//! Messages put together at random: structure, fields, encoding, page, style. READERS_SEED makes others.
 
 use super::rows::{Row, Writer, message};
 use bulkmark_samples::encode::{base64_lines, quoted_printable};
@@ -47,7 +47,7 @@ const BODIES: &[&str] = &[
     "<section class=o><span class=x>{a}</span> {b}</section>",
 ];
 
-/// So many of them.
+/// `count` of them.
 pub(super) fn rows(rows: &mut Vec<Row>, seed: &str, count: usize) {
     for number in 0..count {
         let name = format!("mixed/{seed}.{number}");
@@ -66,7 +66,7 @@ fn pick<'a>(writer: &mut Writer, from: &[&'a str]) -> &'a str {
 fn page(writer: &mut Writer) -> String {
     let rules: String = (0..1 + writer.below(3))
         .map(|_| format!("{}{{{}}}", pick(writer, KEYS), pick(writer, SAYS)))
-        // A page of which nothing is seen tells nothing.
+        // A page without visible text tests nothing.
         .filter(|rule| !rule.starts_with('*') || rule.contains("block"))
         .collect();
     let media = pick(writer, &["", " media=screen", " type='text/css'"]);

@@ -3,7 +3,7 @@
 
 use super::rows::{Row, Writer};
 
-/// Elements, and words that tags stand in.
+/// Elements, and words that tags enclose.
 const HTML: &[(&str, &str)] = &[
     ("word in tags", "<p>{a} mi<b>lli</b>on re<i>port</i> <font>gar</font>den {b}</p>"),
     ("word in unknown tags", "<p>{a} mi<x>lli</y>on re<xyz:q>port</xyz:q> {b}</p>"),
@@ -152,7 +152,7 @@ const HIDES: &[&str] = &[
     "word-spacing:-1em",
 ];
 
-/// Style sheets, each with the body that it is for.
+/// Style sheets, each with its body.
 const SHEETS: &[(&str, &str, &str)] = &[
     ("descendant", ".o .x{display:none}", "<div class=o><p><b class=x>{a}</b></div><b class=x>{b}</b>"),
     ("child", ".o>.x{display:none}", "<div class=o><p class=x>{a}</p><div><p class=x>{b}</p></div></div>"),
@@ -362,7 +362,7 @@ const SHEETS: &[(&str, &str, &str)] = &[
     ("grid areas", ".o{display:grid}", "<div class=o><p>{a}</p><p>{b}</p></div>"),
 ];
 
-/// Pages whose words stand elsewhere than where they are written.
+/// Pages whose visual order differs from their source order.
 const PLACES: &[(&str, &str, &str)] = &[
     (
         "row-reverse",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of the parts that are shown of each message of a directory, by the email package or by GMime, a line of JSON each."""
+"""The text of the shown parts of each message of a directory, by the email package or by GMime, a line of JSON each."""
 import html
 import json
 import pathlib

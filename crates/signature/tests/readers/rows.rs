@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages, and the words of which they are made.
+//! Messages, and the words in them.
 
 use bulkmark_samples::prose::Prose;
 
-/// A message that all readers are asked for.
+/// A message for all readers.
 pub(super) struct Row {
     /// Kind and name, by which differences are listed.
     pub(super) name: String,
     pub(super) raw: Vec<u8>,
     /// Its page, if it is one, for readers of pages alone.
     pub(super) page: Option<String>,
-    /// Letters are read where they stand in the window, and not as they are written.
+    /// Whether letters are compared by their place in the window, not by source order.
     pub(super) by_place: bool,
 }
 
@@ -46,7 +46,7 @@ impl Writer {
         Self(Prose::new(number))
     }
 
-    /// So many words on one line.
+    /// `count` words on one line.
     pub(super) fn words(&mut self, count: usize) -> String {
         let words: Vec<String> = (0..count).map(|_| self.0.word()).collect();
         words.join(" ")
@@ -56,7 +56,7 @@ impl Writer {
         self.0.below(n)
     }
 
-    /// A text in which passages, with blanks around them, stand for `{a}` to `{f}`.
+    /// A text with passages, between blanks, for `{a}` to `{f}`.
     pub(super) fn fill(&mut self, text: &str) -> String {
         ["{a}", "{b}", "{c}", "{d}", "{e}", "{f}"]
             .into_iter()

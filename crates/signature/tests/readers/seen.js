@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The words that a person sees in a document, in the order of the document or, by place, where they stand in the window.
-// Words are one where their letters stand beside each other, whatever elements they are in.
+// The visible words of a document, in the order of the document or, with `byPlace`, of the window.
+// Letters side by side are one word, in any elements.
 function seen(doc, byPlace) {
   const win = doc.defaultView, notes = ".moz-header-part1, .moz-header-part2, .moz-header-part3, .moz-mime-attachment-header, .moz-mime-attachment-wrap, .moz-attached-image-container";
   const channels = colour => {
@@ -9,7 +9,7 @@ function seen(doc, byPlace) {
     const [r, g, b, a = 1] = found[1].split(/[ ,\/]+/).map(Number);
     return { rgb: [r, g, b], a };
   };
-  // The colour behind an element; null where it cannot be told.
+  // The colour behind an element; null if it is unknown.
   const behind = element => {
     for (let e = element; e; e = e.parentElement) {
       const style = win.getComputedStyle(e);
@@ -38,7 +38,7 @@ function seen(doc, byPlace) {
     const style = win.getComputedStyle(e), colour = channels(style.backgroundColor);
     return colour && colour.a == 1 && parseFloat(style.opacity) > 0.9;
   };
-  // Whether a box of letters of an element is seen.
+  // Whether a box with letters of an element is visible.
   const boxed = (element, box) => {
     let left = Math.max(box.left, -win.scrollX), top = Math.max(box.top, -win.scrollY), right = box.right, bottom = box.bottom;
     if (right - left < 1.5 || bottom - top < 3 || left > win.innerWidth + 200) return false;

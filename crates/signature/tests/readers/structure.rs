@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages in parts, and parts that are broken.
+//! Multipart messages, and broken parts.
 
 use super::rows::{Row, Writer, message};
 use bulkmark_samples::encode::base64;
 
-/// A header's further fields and a body, with passages for `{a}` and so on; `{A}` is `{a}` in base64, and `~` is a line end.
+/// Further header fields and a body, with passages for `{a}` and so on; `{A}` is `{a}` in base64, and `~` is a line end.
 const BROKEN: &[(&str, &str, &str)] = &[
     ("no parts", "Content-Type: multipart/mixed; boundary=b~", "{a}~"),
     ("closing delimiter alone", "Content-Type: multipart/mixed; boundary=b~", "{a}~--b--~"),
@@ -229,7 +229,7 @@ fn deep(rows: &mut Vec<Row>) {
     }
 }
 
-/// Ends of lines and of headers.
+/// Line ends, and ends of headers.
 fn lines(rows: &mut Vec<Row>) {
     let text = |name: &str| {
         let mut writer = Writer::new(name);

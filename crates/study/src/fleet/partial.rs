@@ -50,7 +50,7 @@ impl Pair {
             (with(LocalCopy::Full), with(LocalCopy::Partial), FederationKey::public());
         let server = Ledger::open(directories[0].path(), Role::Server, &of_server, &key)?;
         let holder = Ledger::open(directories[1].path(), Role::Cache, &of_holder, &key)?;
-        let known = server.tell_bulk(BOUND).await?;
+        let known = server.list_bulk(BOUND).await?;
         holder.adopt_bulk(BulkAssembly::new(&of_holder, known, Vec::new())).await?;
         Ok(Self { server, holder, known, batch: 0, told: 0, _directories: directories })
     }

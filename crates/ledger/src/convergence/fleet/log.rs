@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// A batch, where it is, and who appended it when.
+/// A stored batch: its place, its client and its time.
 #[derive(Clone)]
 pub(super) struct Stored {
     pub(super) place: u64,
@@ -29,7 +29,7 @@ impl Log {
         Self { made, batches, steps, snapshot: None, last_batch: 0, last_step: 0, forgotten: 0 }
     }
 
-    /// The places of the last batch and of the last step.
+    /// Returns the places of the last batch and of the last step.
     pub(super) const fn ends(&self) -> (u64, u64) {
         (self.last_batch, self.last_step)
     }
@@ -42,7 +42,7 @@ impl Log {
         place
     }
 
-    /// Appends a step; with `after`, only if none was appended behind that.
+    /// Appends a step; with `after`, only if no step follows that place.
     pub(super) fn append_step(&mut self, after: Option<u64>, bytes: Arc<[u8]>) -> bool {
         if after.is_some_and(|after| after != self.last_step) {
             return false;
@@ -56,17 +56,17 @@ impl Log {
         self.steps.iter().filter(|(at, _)| *at > place).cloned().collect()
     }
 
-    /// Batches up to this place are kept no longer.
+    /// Returns the place up to which batches are no longer kept.
     pub(super) fn gone(&self) -> u64 {
         self.batches.first().map_or(self.last_batch, |batch| batch.place - 1)
     }
 
-    /// Up to which place steps are kept no longer.
+    /// Returns the place up to which steps are no longer kept.
     pub(super) const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Steps up to this place are kept no longer, nor are batches.
+    /// Deletes steps and batches up to these places.
     pub(super) fn forget(&mut self, step: u64, batch: u64) {
         self.forgotten = self.forgotten.max(step);
         self.steps.retain(|&(place, _)| place > step);

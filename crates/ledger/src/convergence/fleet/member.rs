@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Milters and aggregators: their ledgers, and what they do with the log, as `sync` does it.
+//! Milters and aggregators: their ledgers, and their work with the log, as `sync` does it.
 
 use super::super::node::{NOW, Node};
 use super::log::Log;
@@ -16,21 +16,21 @@ use bulkmark_counts::state::merged::Applied;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The count from which on milters with a partial copy hold bulk.
+/// The count from which milters with a partial copy hold bulk.
 pub(super) const BOUND: u32 = 10;
 
 /// A holder that follows the log.
 pub(super) struct Member {
     pub(super) node: Node,
-    /// Up to which place it has read steps.
+    /// The place up to which it has read steps.
     pub(super) read: u64,
-    /// Whether a step continued another chain, and none since continued its own.
+    /// Whether a step continued another chain, and no later one its own.
     forked: bool,
     /// The version at which the log was read again from its beginning, since steps seemed to be missing.
     again: Option<u64>,
-    /// The snapshot that was taken last: to take it again is no help.
+    /// The last snapshot that it took: taking it again does not help.
     taken: Option<FleetMark>,
-    /// Why a step was passed over last.
+    /// Why it skipped a step last.
     pub(super) passed: Option<StepRefusal>,
 }
 
@@ -39,7 +39,7 @@ impl Member {
         Self { node, read: 0, forked: false, again: None, taken: None, passed: None }
     }
 
-    /// Its daemon is started, with this file or its own.
+    /// Restarts the daemon with this file or its own.
     pub(super) fn restart(&mut self, file: Option<&[u8]>) {
         self.node.restart(file);
         (self.read, self.forked, self.again, self.taken) = (0, false, None, None);
@@ -55,18 +55,18 @@ impl Member {
         self.node.state().cache().unwrap().apply_step(&step, Arc::clone(bytes), place, NOW, new)
     }
 
-    /// Reads steps, `most` of them, each as often as `times` says. False when it has to begin again from the first one.
+    /// Reads at most `most` steps, each as often as `times` says. Returns false if it must start over from the first one.
     pub(super) fn follow(&mut self, log: &Log, most: usize, times: usize) -> bool {
         if self.read > log.ends().1 {
-            // There are not as many any more.
+            // The log lost its end.
             self.read = 0;
         }
         if matches!(self.passed, Some(StepRefusal::Gap { .. })) && self.snapshot_of(log) != self.taken {
-            // There is another snapshot since: it may have what is missing.
+            // There is another snapshot now, which may have the missing steps.
             self.read = 0;
         }
         if self.read < log.forgotten() {
-            // Some are not kept any more.
+            // Some steps are no longer kept.
             let helped = self.adopt(log);
             self.node.commit();
             self.read = log.forgotten();
@@ -84,8 +84,8 @@ impl Member {
                     }
                     Err(refusal @ (StepRefusal::Fork { .. } | StepRefusal::Gap { .. })) => {
                         self.forked |= matches!(refusal, StepRefusal::Fork { .. });
-                        // What is missing may have come again in other places. Else a snapshot has it, whose place in this log is not
-                        // known.
+                        // The missing steps may be at other places now. Otherwise a snapshot has them, whose place in this log is
+                        // unknown.
                         let version = self.mark().version;
                         if self.again.replace(version) != Some(version) || self.adopt(log) {
                             self.node.commit();
@@ -102,7 +102,7 @@ impl Member {
         true
     }
 
-    /// It gives up what only it knows: the log's chain ended long ago, and it is further.
+    /// Gives up versions that only it knows: the log's chain ended long ago, at an earlier one.
     pub(super) fn give_up(&mut self, log: &Log) {
         let Some((_, last)) = log.steps.last() else { return };
         if step_head(last)
@@ -115,7 +115,7 @@ impl Member {
         }
     }
 
-    /// Takes the log's snapshot. False when that is no help.
+    /// Takes the log's snapshot. Returns false if that does not help.
     pub(super) fn adopt(&mut self, log: &Log) -> bool {
         let Some(parts) = &log.snapshot else { return false };
         let mut assembly = FleetAssembly::new(self.node.settings());
@@ -138,7 +138,7 @@ impl Member {
         applied.unwrap() == Applied::New
     }
 
-    /// The step that it would append, and with what place for batches.
+    /// Drafts the next step, and the place for batches that it refers to.
     pub(super) fn draft(
         &mut self,
         log: &Log,
@@ -174,10 +174,10 @@ impl Member {
         Some(draft(self.node.view().counts(), batched, terms, usize::MAX, new).unwrap()?.finish())
     }
 
-    /// Where the log has lost its end, or is another one, appends what it lost; and a snapshot, for those who lack more.
+    /// If the log has lost its end, or was replaced, appends the lost steps; and a snapshot, for members that lack more.
     pub(super) fn heal(&mut self, log: &mut Log) {
         self.follow_all(log);
-        // Places do not tell: what came since may be in those of what was lost.
+        // Places do not show that: new entries may be at the places of lost ones.
         let known: BTreeSet<[u8; 16]> = log.steps.iter().map(|(_, bytes)| Chain::of(bytes).0).collect();
         let FleetMark { version, chain, .. } = self.mark();
         let in_snapshot = self.snapshot_of(log).is_some_and(|mark| mark.version >= version);
@@ -193,7 +193,7 @@ impl Member {
             }
         }
         if kept.is_empty() {
-            // A step that says nothing but that there was one: whoever lacks those before takes the snapshot.
+            // A step that only states that it exists: members that lack earlier ones take the snapshot.
             let terms =
                 Terms { epoch: self.mark().epoch + 1, made: log.made, gone: log.gone(), ..Terms::default() };
             let (_, drafted) = self.draft_of(&[], &terms).unwrap();
@@ -202,20 +202,20 @@ impl Member {
         self.follow_all(log);
     }
 
-    /// Reads to the end, however often it has to begin again.
+    /// Reads to the end, however often it must start over.
     pub(super) fn follow_all(&mut self, log: &Log) {
         let rounds = (0..1000).take_while(|_| !self.follow(log, usize::MAX, 1)).count();
         assert!(rounds < 1000, "{} reads for ever", self.node.name);
     }
 
-    /// Where the chain stands in the log's snapshot.
+    /// Returns the position of the chain in the log's snapshot.
     fn snapshot_of(&self, log: &Log) -> Option<FleetMark> {
         let mut assembly = FleetAssembly::new(self.node.settings());
         assembly.push(&log.snapshot.as_ref()?[0]).unwrap();
         assembly.mark()
     }
 
-    /// Makes a snapshot of all that it has, and puts it into the log if that has none that is as new.
+    /// Makes a snapshot of its counts, and puts it into the log unless that has one at least as new.
     pub(super) fn snapshot(&mut self, log: &mut Log) {
         self.node.checkpoint(&bulkmark_counts::state::expired::Expired::default());
         let known = self.snapshot_of(log);
@@ -224,7 +224,7 @@ impl Member {
         }
     }
 
-    /// The batches to append.
+    /// Returns the batches to append.
     pub(super) fn outgoing(&mut self, begin: bool) -> Vec<Carried> {
         let (bulk, is_partial) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
         let asks = is_partial && (bulk.bound == 0 || bulk.bound > BOUND);

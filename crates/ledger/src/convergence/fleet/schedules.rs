@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The schedules, and what has to be true after each move and in the end.
+//! The schedules, and the conditions after each move and at the end.
 //!
 //! After each move:
 //!
-//! - no holder counts a report twice: its own signature is shown as often as it was seen, or not at all
-//! - a milter shows what it has, exactly: all that was reported there, but for what was lost with a file that was put back, or dropped
-//!   because it was there at the start and the marks said that the file was an old copy
+//! - no holder counts a report twice: its unique signature is shown as often as it was seen, or not at all
+//! - a milter shows exactly the reports that were made there, except those lost with a replaced file, or dropped because they were in the
+//!   file at the start and the marks showed that it was an old copy
+//! - a holder of bulk alone, with the same steps as a holder of everything, shows the same counts of bulk and user reports made since the
+//!   list began (a sixteenth less at most for counts far above its bound), and no higher ones
 //!
-//! - one that holds bulk alone, with the same steps as a holder of all, counts whatever was reported since bulk is told as that does, if
-//!   that is bulk or user reports (a sixteenth less at most where it is far more than that), and nothing higher
+//! At the end, when nothing is lost any more: all cells of all holders are equal, and those of a new member; each report of a milter is
+//! counted once; signatures in many reports have the sum as their count; no spool holds anything.
 //!
-//! In the end, when nothing is lost any more: all cells of all holders are equal, and those of one that begins then; all that a milter
-//! has is counted, once; what many reports have in common is their sum; no spool holds anything.
-//!
-//! Where the log and an aggregator are both put back, what both forgot is lost: then only the cells have to be equal. Where filters
-//! are crowded, counts may be too high, and never too low.
+//! If both the log and an aggregator are replaced by old copies, reports that both forgot are lost: then only the cells must be equal. If
+//! filters are crowded, counts may be too high, but never too low.
 
 use super::super::node::{NOW, Node};
 use super::super::world::signature;
@@ -63,7 +62,7 @@ fn one_move(world: &mut World) {
     }
 }
 
-/// All that was ever reported.
+/// Returns the signatures of all reports.
 fn signatures_of(world: &World) -> impl Iterator<Item = Signature> {
     (0..SHARED).map(signature).chain(world.made.iter().map(|(made, _)| made.own))
 }
@@ -77,11 +76,11 @@ fn check(world: &World) {
         for &report in &milter.has {
             let (Made { own, times }, _) = world.made[report];
             let shown = milter.member.node.view().count(own, NOW);
-            // What is no bulk is not told back, nor what was counted before anybody asked.
-            let untold = milter.twin.is_some()
+            // A list lacks signatures that are not bulk, and those counted before anybody asked for the list.
+            let unlisted = milter.twin.is_some()
                 && milter.member.node.view().spool().unwrap().pending(own) == 0
                 && shown == 0;
-            let right = if world.crowded { shown >= times } else { shown == times } || untold;
+            let right = if world.crowded { shown >= times } else { shown == times } || unlisted;
             assert!(right, "seed {seed}: {} shows {shown} of {times}", milter.member.node.name);
         }
     }
@@ -93,7 +92,7 @@ fn check(world: &World) {
     }
 }
 
-/// Compares milters with a partial copy with those that hold all. Where something is taken back the list begins anew, which this does not follow.
+/// Compares milters with a partial copy with those that hold everything. After a withdrawal the list starts over, which this does not cover.
 fn compare(world: &mut World) {
     let (seed, withdraws) = (world.seed, world.seed.is_multiple_of(2) || world.forgets);
     let signatures: Vec<_> = signatures_of(world).collect();
@@ -114,22 +113,22 @@ fn compare(world: &mut World) {
             let held = milter.member.node.view().counts().held.count(*signature, NOW);
             let name = &milter.member.node.name;
             assert!(held <= *count, "seed {seed}: {name} holds {held}, and there are {count}");
-            let is_told = bound > 0 && *count >= bound_for(*signature, bound) && *count > before(signature);
+            let is_listed = bound > 0 && *count >= bound_for(*signature, bound) && *count > before(signature);
             let exact = 16 * if signature.is_user_report() { bound.max(UNIT) } else { bound };
             let low = if *count < exact { 0 } else { count / 16 };
-            let right = !is_told || withdraws || world.crowded || held + low >= *count;
+            let right = !is_listed || withdraws || world.crowded || held + low >= *count;
             assert!(right, "seed {seed}: {name} holds {held} of {count}");
-            world.compared += usize::from(is_told && !withdraws);
-            world.user_reports += usize::from(is_told && !withdraws && signature.is_user_report());
+            world.compared += usize::from(is_listed && !withdraws);
+            world.user_reports += usize::from(is_listed && !withdraws && signature.is_user_report());
         }
     }
 }
 
-/// Nothing is lost any more, until nothing changes.
+/// Runs without loss until nothing changes.
 fn heal(world: &mut World) {
     for round in 0..if world.forgets { 20 } else { 6 } {
         if world.forgets {
-            // Who goes on from a history that is forgotten hears so from the steps that follow; and says nothing before, so others must.
+            // A member that follows a forgotten history learns so from later steps; it is silent until then, so others must report.
             world.report(0);
             world.another_reports(round);
         }
@@ -165,7 +164,7 @@ fn heal(world: &mut World) {
     }
 }
 
-/// One that begins now, with nothing.
+/// Returns a new, empty member.
 fn newcomer(world: &World) -> Member {
     let settings = world.aggregators[0].node.settings().clone();
     let mut member = Member::new(Node::new("newcomer".to_owned(), Role::Cache, settings, 1000));
@@ -173,7 +172,7 @@ fn newcomer(world: &World) -> Member {
     member
 }
 
-/// What a member knows of the spools.
+/// Returns a member's knowledge of the spools.
 fn marks(member: &Member) -> Vec<(String, u64, KnownMark)> {
     let marks = member.node.view().counts().fleet.marks.iter();
     marks.map(|(client, spool, known)| (client.to_owned(), spool, known.clone())).collect()
@@ -244,7 +243,7 @@ fn a_fleet_counts_each_report_once() {
         sums.iter().zip(run(seed)).for_each(|(sum, of)| _ = sum.fetch_add(of, Ordering::Relaxed));
     });
     let [steps, compared, user_reports] = sums.map(AtomicUsize::into_inner);
-    assert!(number < 20 || steps > 5 * number, "{steps} steps are too few to tell anything");
+    assert!(number < 20 || steps > 5 * number, "{steps} steps are too few to prove anything");
     assert!(number < 20 || compared > 5 * number, "{compared} counts of bulk are too few to compare");
     assert!(number < 20 || user_reports > 5 * number, "{user_reports} counts of user reports are too few");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet, and what may befall it.
+//! A fleet, and possible failures.
 
 use super::super::node::{NOW, Node};
 use super::super::world::signature;
@@ -18,42 +18,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Signatures that many reports have in common. Each report has one of its own besides, which tells what became of it.
+/// Signatures that many reports have in common. Each report also has a unique one, by which it is traced.
 pub(super) const SHARED: usize = 12;
 
 const DAY: u64 = 86_400;
 const KEY: u64 = 77;
 
-/// So far above what is reported that all of it counts.
+/// Limits so high that all reports count.
 const LIMITS: Limits = Limits { influence: 1_000_000, quota: 100_000_000 };
 
-/// A report: its own signature, and how often it was seen.
+/// A report: its unique signature, and how often it was seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     pub(super) own: Signature,
     pub(super) times: u32,
 }
 
-/// A milter, and what has to be true of it.
+/// A milter, and its expected state.
 pub(super) struct Milter {
     pub(super) member: Member,
-    /// Of one that holds bulk alone, a holder of all that follows when it does.
+    /// For a holder of bulk alone, a holder of everything that follows at the same time.
     pub(super) twin: Option<Twin>,
     pub(super) client: String,
-    /// Reports (places in `World::made`) that it has, so must show: neither lost with a file nor dropped.
+    /// Reports (indices of `World::made`) that it has and must show: neither lost with a file nor dropped.
     pub(super) has: BTreeSet<usize>,
-    /// Those of them that it found in its file at the last start.
+    /// Those of them that were in its file at the last start.
     found: BTreeSet<usize>,
-    /// The place for batches as it was found, and the last batch in it, which are to be heard of before anything new is sent.
+    /// The place for batches and its last batch at the start: steps must cover this batch before anything new is sent.
     fence: Option<(u64, u64)>,
     copy: Option<(Vec<u8>, BTreeSet<usize>)>,
 }
 
-/// What a milter with a partial copy is compared with.
+/// The holder with which a milter with a partial copy is compared.
 pub(super) struct Twin {
     pub(super) member: Member,
-    /// How it counted each signature, by the number of its report, when it first saw bulk told: what is not reported since need not be
-    /// told.
+    /// The counts when the twin first saw a list of bulk, by signature, and the number of reports then: the list may lack signatures that
+    /// were not reported since.
     pub(super) before: Option<(u32, BTreeMap<Signature, u32>)>,
 }
 
@@ -65,20 +65,20 @@ pub(super) struct World {
     pub(super) aggregators: Vec<Member>,
     copies: BTreeMap<usize, Vec<u8>>,
     pub(super) milters: Vec<Milter>,
-    /// All reports that were ever made.
+    /// All reports made.
     pub(super) made: Vec<(Made, usize)>,
-    /// What is on its way, and may come after a long time.
+    /// Batches on their way, which may arrive late.
     late: Vec<(String, Vec<u8>)>,
-    /// Whether the log and an aggregator may both be put back, so that what both forgot is lost.
+    /// Whether the log and an aggregator may both be replaced by old copies, so that reports that both forgot are lost.
     pub(super) forgets: bool,
-    /// Whether filters are so small that many signatures meet, so that counts are only never too low.
+    /// Whether filters are so small that many signatures share cells, so that counts are only never too low.
     pub(super) crowded: bool,
-    /// Clients that have limits, and how often what they brought was taken back.
+    /// Clients with limits, and how often their reports were withdrawn.
     withdrawn: BTreeMap<String, u32>,
     names: u64,
     /// Counts of bulk that were compared.
     pub(super) compared: usize,
-    /// Those of them that are of user reports.
+    /// Those of them for user reports.
     pub(super) user_reports: usize,
 }
 
@@ -143,7 +143,7 @@ impl World {
         self.below(100) < percent
     }
 
-    /// A message comes to a milter.
+    /// A message arrives at a milter.
     pub(super) fn report(&mut self, m: usize) {
         let (number, shared) = (self.made.len(), self.below(SHARED));
         let times = 1 + u32::try_from(self.below(5) * self.below(8)).unwrap();
@@ -157,13 +157,13 @@ impl World {
         milter.has.insert(number);
     }
 
-    /// A milter appends what is open, and what is new when it may. With `loss`, each batch may be lost, or come twice, or late.
+    /// A milter appends its open batches, and new ones when it may. With `loss`, each batch may be lost, repeated or late.
     pub(super) fn push(&mut self, m: usize, loss: bool) {
         let (made, (end, _)) = (self.log.made, self.log.ends());
         let milter = &mut self.milters[m];
         let mark = milter.member.mark();
         if milter.fence.is_none_or(|(of, batches)| of != made || batches > end) {
-            // Until all steps were read, the mark does not tell whether the log lost its end; and if it did, not what is counted.
+            // Until all steps were read, the mark does not show whether the log lost its end, nor which batches are counted.
             let lost = mark.version > 0 && mark.made == made && mark.covers > end;
             let here = milter.member.read >= self.log.ends().1;
             milter.fence = (here && !lost).then_some((made, end));
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// Something that was on its way for long comes.
+    /// A delayed batch arrives.
     pub(super) fn deliver(&mut self, all: bool) {
         let many = if all { self.late.len() } else { self.below(self.late.len() + 1) };
         for (client, bytes) in self.late.drain(..many).collect::<Vec<_>>() {
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// An aggregator makes a step of what it knows, and appends it: with the condition that nobody was before it, or without.
+    /// An aggregator drafts a step, and appends it: on condition that no other was first, or unconditionally.
     pub(super) fn draft(&mut self, a: usize, loss: bool) -> bool {
         let (batches, most_bytes) =
             if loss { (1 + self.below(20), 500 + self.below(4000)) } else { (1000, 960 << 10) };
@@ -205,7 +205,7 @@ impl World {
             None => (None, 0),
         };
         let aggregator = &mut self.aggregators[a];
-        // To compare all cells takes long.
+        // Comparing all cells takes long.
         let before = loss.then(|| aggregator.node.cells());
         let drafted = aggregator.draft(&self.log, limits, &withdrawn, (batches, most_bytes));
         let changed = before.is_some_and(|before| aggregator.node.cells() != before);
@@ -216,7 +216,7 @@ impl World {
         lost || self.log.append_step(after, drafted.bytes.into())
     }
 
-    /// Something that is no step comes into the stream, or one of before, or one that says what cannot be.
+    /// An invalid step comes into the stream, an old one, or one with impossible content.
     pub(super) fn junk_step(&mut self) {
         let kinds = self.below(4);
         let known = self.log.steps.last().map(|(_, bytes)| Arc::clone(bytes));
@@ -227,7 +227,7 @@ impl World {
                 self.log.steps[old].1.to_vec()
             }
             (3, Some(bytes)) => {
-                // The next step, as it might be: but its update comes again.
+                // A step that could be next, except that it repeats an update.
                 let Ok(mut step) = Step::decode(&bytes) else { return };
                 step.head.before = if self.chance(70) { Chain::of(&bytes) } else { Chain([9; 16]) };
                 step.head.version += 1;
@@ -235,7 +235,7 @@ impl World {
                     return;
                 }
                 if step.updates.is_empty() {
-                    // All that is left of it would be valid: nothing counted, nothing marked anew.
+                    // The rest of it would be valid: nothing counted, no new marks.
                     step.head.covers = 0;
                     step.head.epoch = 0;
                 }
@@ -246,7 +246,7 @@ impl World {
         self.log.append_step(None, bytes.into());
     }
 
-    /// Something that is no batch comes into the log, or one by which a client speaks for another one's spool.
+    /// An invalid batch comes into the log, or one in which a client names another client's spool.
     pub(super) fn junk_batch(&mut self) {
         let known = self.log.batches.last().map(|stored| Carried::decode(&stored.bytes));
         let bytes = match known {
@@ -260,14 +260,14 @@ impl World {
         self.log.append("evil", NOW, bytes);
     }
 
-    /// A machine that begins now appends a batch.
+    /// A new machine appends a batch.
     pub(super) fn another_reports(&mut self, spool: u64) {
         let reports = vec![(Signature::from_bytes([6; 16]), 1)];
         let batch = Carried { key_id: KEY, spool, number: 1, lowest: 1, bulk_from: 0, reports };
         self.log.append("another", NOW, batch.encode());
     }
 
-    /// What a limited client brought is taken back. What its milters have may be gone then.
+    /// A limited client's reports are withdrawn. Those of its milters may be gone then.
     pub(super) fn withdraw(&mut self, m: usize) {
         let client = self.milters[m].client.clone();
         let Some(times) = self.withdrawn.get_mut(&client) else { return };
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    /// What comes is read: steps, and what becomes of the spool.
+    /// A milter reads steps, and its spool follows.
     pub(super) fn follow(&mut self, m: usize, most: usize, times: usize) -> bool {
         let milter = &mut self.milters[m];
         let spool = milter.member.node.view().spool().unwrap().ids().0;
@@ -289,7 +289,7 @@ impl World {
         if milter.member.node.view().spool().unwrap().ids().0 == spool {
             return finished;
         }
-        // It was told that its file is an old copy. What it found may be dropped; what came since may not.
+        // Its file is an old copy. Reports found in the file may be dropped, but not later ones.
         let (made, view) = (&self.made, milter.member.node.view());
         let found = &milter.found;
         milter.has.retain(|report| {
@@ -309,8 +309,7 @@ impl World {
         milter.copy = Some((milter.member.node.backup(), milter.has.clone()));
     }
 
-    /// The file is put back to an old copy. What the one before had sent has come, or never comes: a daemon that is gone sends
-    /// nothing.
+    /// A milter's file is replaced by an old copy. Its earlier batches have arrived, or never will: a daemon that is gone sends nothing.
     pub(super) fn roll_back_milter(&mut self, m: usize) {
         self.deliver(true);
         self.log_copy = None;
@@ -338,12 +337,12 @@ impl World {
         self.log_copy = Some(self.log.clone());
     }
 
-    /// The log loses its end, or all of it. Those who have more append it again, before anybody goes on from there: unless everything
-    /// may be forgotten.
+    /// The log loses its end, or all of it. Members that have more append it again before anybody continues from there, unless
+    /// everything may be forgotten.
     pub(super) fn roll_back_log(&mut self, anew: bool) {
         self.names += 1;
         if !self.forgets {
-            // What the log told to anybody, it told to one of these.
+            // Any entry that the log delivered reached one of these.
             let a = self.below(self.aggregators.len());
             self.aggregators[a].follow_all(&self.log);
         }
@@ -351,14 +350,14 @@ impl World {
             Some(copy) if !anew => self.log = copy.clone(),
             _ => self.log = Log::new(self.names),
         }
-        // Their connections broke; and what is in a place is not what was there.
+        // Their connections broke, and places have new entries.
         self.aggregators.iter_mut().for_each(|member| member.read = 0);
         for milter in &mut self.milters {
             milter.member.read = 0;
             milter.twin.iter_mut().for_each(|twin| twin.member.read = 0);
         }
         if !self.forgets {
-            // Whoever is ahead of the others first: the others cannot know.
+            // The member that is ahead comes first: the others cannot know the lost end.
             let mut order: Vec<_> = (0..self.aggregators.len()).collect();
             order.sort_by_key(|&a| std::cmp::Reverse(self.aggregators[a].mark().version));
             for a in order {
@@ -367,7 +366,7 @@ impl World {
         }
     }
 
-    /// An aggregator puts a snapshot, and what is older is kept no longer.
+    /// An aggregator stores a snapshot, and older entries are deleted.
     pub(super) fn snapshot(&mut self, a: usize, forget: bool) {
         let aggregator = &mut self.aggregators[a];
         aggregator.follow_all(&self.log);

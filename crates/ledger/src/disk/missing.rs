@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one server tells another: updates, and of what is not kept any more that it counts nowhere.
+//! The data that one server sends to another: updates, and marks in place of updates that are gone and whose counts have expired.
 
 use crate::disk::errors::{damaged, unavailable};
 use crate::disk::past::PAST;
@@ -14,10 +14,10 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What another server lacks.
+/// The data that another server lacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Beginnings of histories that it may pass over, before the updates.
+    /// Beginnings of histories that it can skip, before the updates.
     pub past: Vec<Past>,
     /// Updates, oldest first for each origin.
     pub updates: Vec<Arc<[u8]>>,
@@ -26,23 +26,23 @@ pub struct Missing {
 type Updates = ReadOnlyTable<(u64, u64), &'static [u8]>;
 
 impl Reader {
-    /// What a server that knows `theirs` lacks of what `ours` knows, about `limit` bytes of it, at the time `now`. An origin of which
-    /// it knows another history is left out: each keeps its own of the two until both are over. So is one of which updates are gone
-    /// that still count, if `leave`.
+    /// Returns the part of `ours` that a server at `theirs` lacks, about `limit` bytes of it, at the time `now`. Skips an origin of which
+    /// the other has another history: each keeps its own until both have expired. With `skip_gaps`, skips also an origin whose updates are
+    /// gone although they still count.
     ///
     /// # Errors
-    /// When such updates are gone, and not `leave`: a snapshot may have them.
+    /// If such updates are gone, without `skip_gaps`: a snapshot may have them.
     pub fn missing_at_server(
         &self,
         ours: &Vector,
         theirs: &Vector,
         limit: usize,
         now: u64,
-        leave: bool,
+        skip_gaps: bool,
     ) -> Result<Missing, Behind> {
         let txn = self.db.begin_read().map_err(unavailable)?;
         let table = txn.open_table(UPDATES).map_err(unavailable)?;
-        let gone = past(&txn)?;
+        let gone = load_past(&txn)?;
         let (mut missing, mut bytes) = (Missing::default(), 0);
         for (origin, mark) in ours.iter() {
             let mut known = theirs.get(origin);
@@ -51,7 +51,7 @@ impl Reader {
             }
             if let Some(past) = gone.get(&origin).filter(|past| known.version < past.mark.version) {
                 if now < past.over_at {
-                    if leave {
+                    if skip_gaps {
                         continue;
                     }
                     let version = past.mark.version + 1;
@@ -66,7 +66,7 @@ impl Reader {
                     missing.updates.extend(updates);
                 }
                 Err(Behind::Refused(Refusal::Fork { .. })) => (),
-                Err(Behind::Refused(Refusal::Gap { .. })) if leave => (),
+                Err(Behind::Refused(Refusal::Gap { .. })) if skip_gaps => (),
                 Err(e) => return Err(e),
             }
         }
@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// The updates of an origin after `known`, up to `mark`.
+/// Returns the updates of an origin after `known`, up to `mark`.
 fn following(
     table: &Updates,
     origin: Origin,
@@ -106,11 +106,11 @@ fn following(
     Ok(updates)
 }
 
-/// What is not kept any more.
-fn past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
+/// Loads the record of updates that are no longer kept.
+fn load_past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
     let meta = txn.open_table(META).map_err(unavailable)?;
     let Some(row) = meta.get(PAST).map_err(unavailable)? else { return Ok(BTreeMap::new()) };
     let row = unseal("meta", PAST.as_bytes(), row.value())?;
-    let all = Past::decode_all(row).ok_or_else(|| damaged("what is past"))?;
+    let all = Past::decode_all(row).ok_or_else(|| damaged("the record of deleted updates is invalid"))?;
     Ok(all.into_iter().map(|past| (past.origin, past)).collect())
 }

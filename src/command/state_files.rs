@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter keeps over a restart beside its ledger, in small files of the state directory: what accounts sent, so that one that
-//! was taken over does not begin anew, the mailings that the page shows, and which traps are none.
+//! Data that a milter stores over a restart beside its ledger, in small files of the state directory: the mail of accounts, so that an account
+//! that was taken over does not start over, the mailings that the page shows, and traps that get wanted mail.
 
 use crate::activity::Activity;
 use bulkmark_ledger::directory::StateDirectory;
@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names of accounts, and how much they sent.
+/// Names of accounts, and the amounts of their mail.
 const ACCOUNTS: &str = "accounts.json";
 
-/// The mailings of the page, with subjects and clients where the configuration wants these.
+/// The mailings of the page, with subjects and clients if the configuration wants these.
 const MAILINGS: &str = "mailings.json";
 
-/// Which traps got mail that a white list wants.
+/// The traps that got whitelisted mail.
 const TRAPS: &str = "traps.json";
 
-/// They are for the daemon's user alone.
+/// Only the daemon's user may read them.
 const MODE: u32 = 0o600;
 
-/// How often they are written. A crash costs so much of them.
+/// The time between two writes, and the most that a crash loses.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Takes up what was stored. What cannot be read begins anew, and mail flows.
-pub(super) fn take_up(state_dir: &Path, activity: &Activity) {
+/// Restores the stored data. Unreadable data start over, and mail flows.
+pub(super) fn restore(state_dir: &Path, activity: &Activity) {
     if let Some(accounts) = read(state_dir, ACCOUNTS, "what accounts sent before is not known") {
-        activity.take_up_accounts(accounts);
+        activity.restore_accounts(accounts);
     }
     if let Some(traps) = read(state_dir, TRAPS, "which traps got white-listed mail is not known") {
-        activity.take_up_traps(traps);
+        activity.restore_traps(traps);
     }
-    if let Some(mailings) = read(state_dir, MAILINGS, "the page's mailings begin anew") {
-        activity.take_up_mailings(mailings);
+    if let Some(mailings) = read(state_dir, MAILINGS, "the page's list of mailings starts over") {
+        activity.restore_mailings(mailings);
     }
 }
 
-/// What a file has, if it is there.
+/// Reads a file, if it exists.
 fn read<T: DeserializeOwned>(state_dir: &Path, name: &str, otherwise: &str) -> Option<T> {
     let content = match StateDirectory::open(state_dir).and_then(|directory| directory.read(name)) {
         Err(e) if e.kind() == ErrorKind::NotFound => return None,
@@ -49,19 +49,19 @@ fn read<T: DeserializeOwned>(state_dir: &Path, name: &str, otherwise: &str) -> O
     read.inspect_err(|e| log::warn!("{}: {otherwise}: {e}", state_dir.join(name).display())).ok()
 }
 
-/// Stores it from time to time, for ever.
-pub(super) async fn keep(state_dir: PathBuf, activity: Arc<Activity>) {
+/// Stores the data periodically. Never returns.
+pub(super) async fn store_periodically(state_dir: PathBuf, activity: Arc<Activity>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let (state_dir, activity) = (state_dir.clone(), Arc::clone(&activity));
-        // A disk that hangs must hold nobody up.
+        // A disk that hangs must not block the runtime.
         let _ = tokio::task::spawn_blocking(move || store(&state_dir, &activity)).await;
     }
 }
 
-/// Stores it.
+/// Stores the data.
 pub(super) fn store(state_dir: &Path, activity: &Activity) {
-    // Whoever judges mail waits for the accounts' lock, and must not wait for a disk.
+    // Judging waits for the accounts' lock, and must not wait for a disk.
     let accounts = activity.with_accounts(|accounts| {
         (!accounts.is_empty()).then(|| serde_json::to_vec(accounts).unwrap_or_default())
     });
@@ -76,7 +76,7 @@ pub(super) fn store(state_dir: &Path, activity: &Activity) {
     );
 }
 
-/// Writes a file, or removes it where there is nothing to keep.
+/// Writes a file, or removes it if there is nothing to store.
 fn write(state_dir: &Path, name: &str, content: Option<Vec<u8>>) {
     let written = StateDirectory::open(state_dir).and_then(|directory| match content {
         None => directory.remove(name),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
-pub(super) struct To {
+pub(super) struct MilterArgs {
     /// The milter's configuration, which names the control socket.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
     pub(super) config: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct To {
     pub(super) json: bool,
 }
 
-impl To {
+impl MilterArgs {
     pub(super) fn socket(&self) -> anyhow::Result<PathBuf> {
         Ok(match &self.control {
             Some(socket) => socket.clone(),
@@ -30,9 +30,9 @@ impl To {
     }
 }
 
-/// The exit code after a question that the milter did not answer, or answered that it cannot be.
+/// Prints an error of the milter, and returns the exit code.
 pub(super) fn unanswered(socket: &Path, error: io::Error) -> ExitCode {
-    // No such reporter or mailing, or several; an order that cannot be.
+    // An unknown or ambiguous reporter or mailing, or an invalid order.
     if error.kind() == io::ErrorKind::InvalidInput {
         return failed(&error.into(), 1);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a fleet counted, for a server's ledger to begin with: all counts, and which batches of its milters are among them.
+//! The counts of a fleet as the beginning of a server's ledger: all counts, and the milters' batches that they include.
 //!
-//! A server remembers the last batch of each spool, a fleet all batches up to one and some above it. So a spool of which a batch
-//! is missing in between must get it counted first.
+//! A server remembers the last batch of each spool, a fleet all batches up to one and some above it. So if a batch of a spool is
+//! missing in between, it must be counted first.
 
 use crate::clock::now;
 use crate::disk::errors::OpenError;
@@ -22,48 +22,48 @@ use bulkmark_counts::state::roles::State;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How often a partner's reports may have been taken back for those since to be found.
+/// The number of withdrawals of a partner's reports up to which its later reports are found.
 const MAX_WITHDRAWN: u32 = 10_000;
 
-/// The counts of a fleet, as one of its aggregators has them.
-pub struct Harvest {
+/// The counts of a fleet, as held by one of its aggregators.
+pub struct FleetCounts {
     merged: MergedCounts,
     vector: Vector,
     key_id: u64,
     mark: FleetMark,
     origin: Origin,
-    /// The last batch of each spool that is counted, with all before it.
+    /// The last batch of each spool that is counted together with all before it.
     batches: Vec<(Reporter, u64)>,
-    /// Spools of which a batch is missing before one that is counted.
+    /// Clients of spools in which a batch is missing before a counted one.
     gaps: Vec<String>,
     partners: Vec<Partner>,
 }
 
-/// A partner of whom something is counted.
+/// A partner with counted reports.
 struct Partner {
     name: String,
-    /// Under which the fleet has what it brought.
+    /// The origin of its counts in the fleet.
     origin: Origin,
     capacity: u32,
 }
 
-/// A fleet's counts cannot be read.
+/// The reason why a fleet's counts cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum HarvestError {
+pub enum FleetCountsError {
     /// The ledger cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It is none of a fleet.
+    /// The ledger belongs to no fleet.
     #[error("{0}: no step of a fleet is counted in it; expected the ledger of an aggregator")]
     NoFleet(PathBuf),
 }
 
-impl Harvest {
+impl FleetCounts {
     /// Reads the ledger of an aggregator, `path` or the one in this directory, which no daemon may have open.
     ///
     /// # Errors
-    /// [`HarvestError`]
-    pub fn read(path: &Path) -> Result<Self, HarvestError> {
+    /// See [`FleetCountsError`].
+    pub fn read(path: &Path) -> Result<Self, FleetCountsError> {
         let path = file_of(path);
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
@@ -72,7 +72,7 @@ impl Harvest {
         let vector = state.vector();
         let Counts { merged, fleet, .. } = state.into_counts();
         if fleet.mark.version == 0 {
-            return Err(HarvestError::NoFleet(path));
+            return Err(FleetCountsError::NoFleet(path));
         }
         let (mut batches, mut gaps, mut partners, mut last_client) =
             (Vec::new(), Vec::new(), Vec::new(), None);
@@ -85,36 +85,36 @@ impl Harvest {
                 batches.push((Reporter { client: client.to_owned(), spool }, last));
             }
             if last_client.replace(client).is_none_or(|name| name != client) {
-                partners.extend(brought(fleet.origin, client, &merged));
+                partners.extend(find_partner(fleet.origin, client, &merged));
             }
         }
         gaps.dedup();
         Ok(Self { merged, vector, key_id, mark: fleet.mark, origin: fleet.origin, batches, gaps, partners })
     }
 
-    /// Where the chain stands in it.
+    /// Returns the position of the chain in the ledger.
     #[must_use]
     pub const fn mark(&self) -> FleetMark {
         self.mark
     }
 
-    /// The number of the federation's key.
+    /// Returns the id of the federation's key.
     #[must_use]
     pub const fn key_id(&self) -> u64 {
         self.key_id
     }
 
-    /// The clients of which a batch is not counted although a later one is. If it comes after all, a server takes it for counted.
+    /// Returns the clients with a missing batch before a counted one. If that batch comes later, a server takes it for counted.
     #[must_use]
     pub fn gaps(&self) -> &[String] {
         &self.gaps
     }
 
-    /// Writes it as the ledger of a new server in `directory`, which goes on from there: the milters' batches that are counted are not
-    /// counted again, and partners may bring what they may, less what they brought.
+    /// Writes the ledger of a new server in `directory`, which continues from there: the milters' counted batches do not count again, and
+    /// each partner keeps the rest of its quota.
     ///
     /// # Errors
-    /// When there is a ledger already, or it cannot be written.
+    /// If there is a ledger already, or it cannot be written.
     pub fn write(self, directory: &Path) -> Result<PathBuf, NewLedgerError> {
         let receipt = Receipt { origin: self.origin, version: self.vector.get(self.origin).version };
         new_ledger::write(directory, (Role::Server, self.key_id), (self.merged, &self.vector), |state| {
@@ -134,8 +134,8 @@ impl Harvest {
     }
 }
 
-/// The last origin of a client under which something is counted, and the size of its filters: another would take other cells.
-fn brought(fleet: Origin, name: &str, merged: &MergedCounts) -> Option<Partner> {
+/// Finds the last origin of a client with counts, and the size of its filters: in another size its signatures would have other cells.
+fn find_partner(fleet: Origin, name: &str, merged: &MergedCounts) -> Option<Partner> {
     let mut origins = (0..MAX_WITHDRAWN).map(|times| origin_of_client(fleet, name, times));
     let origin = origins.rfind(|&origin| merged.layers().get(origin).is_some())?;
     let capacity = merged.layers().get(origin)?.windows.values().next_back()?.capacity;

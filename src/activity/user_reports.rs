@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What became of what people and traps said, for metrics.
+//! Results of user reports, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What became of one reporter's word on one message.
+/// The result of one user report on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Became {
     /// It was counted.
     Counted,
-    /// It took back what the reporter had said before.
+    /// It withdrew an earlier report of the same reporter.
     TakenBack,
-    /// The reporter had said so before.
+    /// The reporter had already reported the same.
     Known,
-    /// The reporter changed its mind too often.
+    /// The reporter changed its reports too often.
     TooOften,
-    /// It weighs nothing.
+    /// Its weight is zero.
     Weightless,
-    /// There is no room to remember who said it.
+    /// There is no room to store its reporter.
     NoRoom,
-    /// The reporter has said too much today.
+    /// The reporter has sent too many reports today.
     OverLimit,
     /// It was refused, with a reason.
     Refused,
@@ -36,7 +36,7 @@ impl Became {
         Self::Refused,
     ];
 
-    /// As metrics write it.
+    /// Returns its name in metrics.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Counted => "counted",
@@ -51,27 +51,27 @@ impl Became {
     }
 }
 
-/// Words since the start, of those who call a message spam and of those who say that it is none.
+/// Reports since the start, as spam and as not spam.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct UserReports {
     spam: [AtomicU64; Became::ALL.len()],
     not_spam: [AtomicU64; Became::ALL.len()],
 }
 
-impl Words {
-    /// Somebody spoke, for spam or against it.
+impl UserReports {
+    /// Counts a report as spam or as not spam.
     pub fn add(&self, is_spam: bool, became: Became) {
-        let of_side = if is_spam { &self.spam } else { &self.not_spam };
-        if let Some(count) = of_side.get(became as usize) {
+        let counts_of = if is_spam { &self.spam } else { &self.not_spam };
+        if let Some(count) = counts_of.get(became as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// By side and result.
+    /// Returns the counts by side and result.
     #[must_use]
     pub fn all(&self) -> Vec<(&'static str, &'static str, u64)> {
         let sides = [("spam", &self.spam), ("not-spam", &self.not_spam)];
-        let of_side = |(side, counts): (&'static str, &[AtomicU64; Became::ALL.len()])| {
+        let counts_of = |(side, counts): (&'static str, &[AtomicU64; Became::ALL.len()])| {
             let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
             Became::ALL
                 .into_iter()
@@ -79,7 +79,7 @@ impl Words {
                 .map(|(became, count)| (side, became.as_str(), count))
                 .collect::<Vec<_>>()
         };
-        sides.into_iter().flat_map(of_side).collect()
+        sides.into_iter().flat_map(counts_of).collect()
     }
 }
 
@@ -88,12 +88,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_word_is_counted_by_its_name() {
-        let words = Words::default();
-        words.add(true, Became::NoRoom);
-        words.add(false, Became::Counted);
-        let found: Vec<_> = words.all().into_iter().filter(|(.., count)| *count > 0).collect();
+    fn each_report_is_counted_by_its_result() {
+        let reports = UserReports::default();
+        reports.add(true, Became::NoRoom);
+        reports.add(false, Became::Counted);
+        let found: Vec<_> = reports.all().into_iter().filter(|(.., count)| *count > 0).collect();
         assert_eq!(found, [("spam", "no-room", 1), ("not-spam", "counted", 1)]);
-        assert_eq!(words.all().len(), 16);
+        assert_eq!(reports.all().len(), 16);
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of what somebody said: of each word the beginning of the window, the weight, and where it is counted, with whether it is a trap's.
+//! Rows of user reports: the start of each report's window, its weight, where it is counted, and whether its reporter is a trap.
 
 use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
-use crate::disk::schema::VOICES;
+use crate::disk::schema::USER_REPORTS;
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
@@ -12,20 +12,20 @@ use bulkmark_counts::state::words::{Told, VoiceKey, Word};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
-/// Of the table, in checksums.
+/// The table's name in checksums.
 pub(crate) const NAME: &str = "voices";
 
-/// Bytes of a word.
-const WORD: usize = 8 + 1 + 1;
+/// The size of a user report in bytes.
+const REPORT_BYTES: usize = 8 + 1 + 1;
 
-/// The bit of a word's last byte that says that a trap said it.
+/// The bit of a report's last byte that marks a trap.
 const TRAP: u8 = 0x80;
 
-/// What the other bits say.
-const TOLD: [Told; 4] = [Told::Here, Told::All, Told::Unknown, Told::Void];
+/// The meanings of the other bits.
+const COUNTED_AT: [Told; 4] = [Told::Here, Told::All, Told::Unknown, Told::Void];
 
 fn byte_of(told: Told) -> u8 {
-    TOLD.iter().zip(0..).find(|(known, _)| **known == told).map_or(0, |(_, byte)| byte)
+    COUNTED_AT.iter().zip(0..).find(|(known, _)| **known == told).map_or(0, |(_, byte)| byte)
 }
 
 fn key_of((reporter, nomination): &VoiceKey) -> [u8; 32] {
@@ -40,14 +40,14 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) 
     if changes.voices.is_empty() {
         return Ok(());
     }
-    let mut table = txn.open_table(VOICES)?;
+    let mut table = txn.open_table(USER_REPORTS)?;
     for voice in &changes.voices {
         let key = key_of(voice);
         let Some(words) = counts.voices.row(voice) else {
             drop(table.remove(&key)?);
             continue;
         };
-        let mut row = Vec::with_capacity(words.len() * WORD);
+        let mut row = Vec::with_capacity(words.len() * REPORT_BYTES);
         let trap = if counts.voices.is_trap(voice.0) { TRAP } else { 0 };
         for word in words {
             row.extend_from_slice(&word.window.to_le_bytes());
@@ -61,18 +61,18 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) 
 
 /// Reads all rows.
 pub(crate) fn load(txn: &WriteTransaction, voices: &mut Voices) -> Result<(), Fault> {
-    for row in txn.open_table(VOICES)?.range::<&[u8; 32]>(..)? {
+    for row in txn.open_table(USER_REPORTS)?.range::<&[u8; 32]>(..)? {
         let (key, row) = row?;
         let (reporter, nomination): ([u8; 16], [u8; 16]) = halves(key.value());
-        let (words, []) = unseal(NAME, key.value(), row.value())?.as_chunks::<WORD>() else {
-            return Err(damaged("what somebody said has an odd length"));
+        let (words, []) = unseal(NAME, key.value(), row.value())?.as_chunks::<REPORT_BYTES>() else {
+            return Err(damaged("a user report has an odd length"));
         };
         let mut is_trap = false;
-        let word = |bytes: &[u8; WORD]| {
+        let word = |bytes: &[u8; REPORT_BYTES]| {
             let mut fields = Fields(bytes);
             let (window, units, [last]) = (fields.u64()?, i8::from_le_bytes(fields.take()?), fields.take()?);
-            let told = TOLD.get(usize::from(last & !TRAP));
-            let told = *told.ok_or_else(|| damaged("where a word is counted cannot be"))?;
+            let told = COUNTED_AT.get(usize::from(last & !TRAP));
+            let told = *told.ok_or_else(|| damaged("a user report has an impossible place"))?;
             is_trap |= last & TRAP != 0;
             Ok(Word { window, units, told })
         };
