@@ -11,7 +11,7 @@
 
 use bulkmark_sync::Link;
 use bulkmark_sync::log::postgres::{Postgres, setup};
-use bulkmark_sync::log::{Appending, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
+use bulkmark_sync::log::{BatchId, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
 use bulkmark_testing::postgres as server;
 use bulkmark_testing::process::processor;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ async fn append(rig: &Rig, size: usize, clients: usize, outstanding: usize) {
                     (0..size as u64).map(|i| ((i * i) ^ ((spool * 31 + i) >> 3)) as u8).collect();
                 for number in 1.. {
                     let start = Instant::now();
-                    log.append(Appending { spool, number, attempt: 0 }, bytes.clone()).await.unwrap();
+                    log.append(BatchId { spool, number, attempt: 0 }, bytes.clone()).await.unwrap();
                     slowest.fetch_max(start.elapsed().as_millis() as u64, Ordering::Relaxed);
                     done.fetch_add(1, Ordering::Relaxed);
                     if began.elapsed() > WHILE {

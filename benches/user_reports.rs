@@ -7,7 +7,7 @@
 //! they have room for. Then the memory, the time of what `bulkmark report list` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
 //! many as are kept.
 
-use bulkmark_counts::{Asked, Nominated, Report, Role, Rows, Saying, Settings, Weighing};
+use bulkmark_counts::{Nominated, OverviewFilter, Report, Role, Rows, Settings, Submission, Weighing};
 use bulkmark_ledger::correspondents::{MAX_PAIRS, PairHashes, Pairs};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_types::{FederationKey, ReporterId, Signature, nomination};
@@ -58,21 +58,21 @@ fn signature(n: u64) -> Signature {
     Signature::from_bytes((u128::from(mix(n)) << 64 | u128::from(mix(!n))).to_le_bytes())
 }
 
-fn saying(key: &FederationKey, message: u64, now: u64) -> Saying {
+fn saying(key: &FederationKey, message: u64, now: u64) -> Submission {
     let is_trap = message >= OF_USERS.div_ceil(PARTS);
     let name = if is_trap { format!("trap:{message}") } else { format!("user:{}", message % USERS) };
     let nominated = |part| {
         let of = signature(message * PARTS + part);
         Nominated { of, nomination: nomination(key, of), shared: false }
     };
-    Saying {
+    Submission {
         reporter: ReporterId::of(key, name.as_bytes()),
         nominations: (0..PARTS).map(nominated).collect(),
         trap: is_trap.then_some(8),
         weighing: Weighing { thousandths: 500, trap: 8, ..Weighing::default() },
         subject: "A subject of some sixty characters, as those of mailings are".to_owned(),
         now,
-        ..Saying::default()
+        ..Submission::default()
     }
 }
 
@@ -98,7 +98,7 @@ async fn words() {
     println!("{users} words of {USERS} users and {traps} of traps, {last} counted:");
     println!("  memory {}", megabytes(resident() - before));
     let begun = Instant::now();
-    let asked = Asked { since: 0, reporter: None, now };
+    let asked = OverviewFilter { since: 0, reporter: None, now };
     let mail = tokio::spawn(mail(ledger.clone(), now));
     let overview = ledger.overview(asked).await.unwrap();
     let told = overview.mailings.len() + overview.more_mailings;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark_counts::{Carried, FleetAssembly, Settings, Step};
+use bulkmark_counts::{FleetAssembly, Settings, SpoolBatch, Step};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
         [&bytes[..], &crc32fast::hash(&bytes).to_le_bytes()].concat()
     };
     let bytes = sealed(b"BMFB\x01");
-    if let Some(carried) = Carried::decode(&bytes) {
+    if let Some(carried) = SpoolBatch::decode(&bytes) {
         assert_eq!(carried.encode(), bytes);
     }
     let bytes = sealed(b"BMFS\x01");
@@ -24,5 +24,5 @@ fuzz_target!(|data: &[u8]| {
     if assembly.push(&sealed(b"BMFP\x01\0\0\0\0")).is_ok() {
         assert!(assembly.push(&sealed(b"BMFP\x01\0\0\0\0")).is_err(), "no part comes twice");
     }
-    let _ = (Carried::decode(data), Step::decode(data), assembly.push(data));
+    let _ = (SpoolBatch::decode(data), Step::decode(data), assembly.push(data));
 });

@@ -5,7 +5,8 @@ use super::supervisor::Supervisor;
 use crate::activity::{Activity, Mailing};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_sync::fleet::{
-    Fleet, FleetMailing, MAX_MAILINGS, MemberRole, Telling, aggregate, follow, gather, push, tell,
+    Fleet, FleetMailing, MAX_MAILINGS, MemberRole, PublishSettings, aggregate, follow, gather, publish_state,
+    push,
 };
 use bulkmark_sync::log::{Log, LogError, Settings};
 use bulkmark_sync::{BulkBound, Links, trim, with_log};
@@ -45,10 +46,10 @@ pub(super) async fn join(
     let fleet = Arc::new(fleet);
     let context = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
-    let telling = telling(settings, duty, activity);
+    let publish = publish_settings(settings, duty, activity);
     let begun = async {
         with_log!(settings, link, |log| {
-            begin(Arc::new(log), (duty, telling), (ledger, counts), &joined, tasks);
+            begin(Arc::new(log), (duty, publish), (ledger, counts), &joined, tasks);
             Ok(())
         })
     };
@@ -56,9 +57,8 @@ pub(super) async fn join(
     Ok(joined)
 }
 
-/// Returns the parts of this machine's state that other members receive: its mailings if that is configured, and their subjects if the page has
-/// them.
-fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Telling {
+/// What this machine tells the other members of itself: its mailings if that is configured, and their subjects if the page has them.
+fn publish_settings(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> PublishSettings {
     let role = match duty {
         Duty::Report(_, None) => MemberRole::Milter,
         Duty::Report(_, Some(_)) => MemberRole::PartialMilter,
@@ -66,8 +66,8 @@ fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Tellin
     };
     let activity = Arc::clone(activity);
     let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(fleet_mailing).collect();
-    Telling {
-        every: settings.tells_every(),
+    PublishSettings {
+        every: settings.publishes_every(),
         role,
         mailings: settings
             .mailings
@@ -90,7 +90,7 @@ fn fleet_mailing(mailing: Mailing) -> FleetMailing {
 
 fn begin<L: Log>(
     log: Arc<L>,
-    (duty, telling): (&Duty, Telling),
+    (duty, publish): (&Duty, PublishSettings),
     (ledger, counts): (&Ledger, &bulkmark_counts::Settings),
     Joined { links, fleet }: &Joined,
     tasks: &mut Supervisor,
@@ -100,10 +100,10 @@ fn begin<L: Log>(
         let (ledger, counts, log, fleet) = with.clone();
         follow(ledger, counts, log, fleet)
     });
-    let (every, with) = (telling.every, (ledger.clone(), Arc::clone(&log), Arc::clone(fleet), telling));
+    let (every, with) = (publish.every, (ledger.clone(), Arc::clone(&log), Arc::clone(fleet), publish));
     tasks.run("tell", move || {
-        let (ledger, log, fleet, telling) = with.clone();
-        tell(ledger, log, fleet, telling)
+        let (ledger, log, fleet, publish) = with.clone();
+        publish_state(ledger, log, fleet, publish)
     });
     match duty {
         &Duty::Report(interval, _) => {

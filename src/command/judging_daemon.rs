@@ -26,7 +26,9 @@ use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_policy::Name;
 use bulkmark_sync::fleet::Fleet;
-use bulkmark_sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
+use bulkmark_sync::{
+    BulkBound, FollowMode, Links, Parameters, Remote, RemoteCounts, Upstream, follow, push, trim,
+};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -265,8 +267,8 @@ struct Sync {
     servers: Vec<Arc<Remote>>,
     /// A fleet, whose log is the only link.
     fleet: Option<Arc<Fleet>>,
-    /// Asks other servers for counts that are not held here.
-    asks: Option<Arc<Asks>>,
+    /// Who is asked for counts that are not held here.
+    asks: Option<Arc<RemoteCounts>>,
 }
 
 /// Follows the upstream servers, or a fleet's log, and sends local reports there, if there are any.
@@ -282,7 +284,7 @@ async fn start_sync(
             LocalCopy::Full => None,
             LocalCopy::Partial => {
                 let (servers, links) = remotes("fleet.aggregators", &log.aggregators, parameters)?;
-                Some(Arc::new(Asks::of_fleet(servers, links, hold_from)))
+                Some(Arc::new(RemoteCounts::of_fleet(servers, links, hold_from)))
             }
         };
         let from = asks.clone().map(|asks| -> BulkBound { Arc::new(move || asks.bound()) });
@@ -296,10 +298,10 @@ async fn start_sync(
         return Ok(Sync { links, servers: clients, fleet: None, asks: None });
     }
     let asks = (file.sync.copy == LocalCopy::Partial)
-        .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
+        .then(|| Arc::new(RemoteCounts::new(clients.clone(), Arc::clone(&links), hold_from)));
     let way = match asks.clone() {
-        Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
-        None => Way::All { snapshot_on_fork: true },
+        Some(asks) => FollowMode::Bulk(Arc::new(move || asks.bound())),
+        None => FollowMode::All { snapshot_on_fork: true },
     };
     let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
     let counts = file.ledger.clone();

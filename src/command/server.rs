@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 use bulkmark_counts::Role;
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_sync::fleet::Fleet;
-use bulkmark_sync::{Links, Parameters, Remote, Way, follow, hear};
+use bulkmark_sync::{FollowMode, Links, Parameters, Remote, follow, follow_peer_bulk};
 use bulkmark_types::FederationKey;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -147,8 +147,8 @@ fn follow_all(
     tasks: &mut Supervisor,
 ) {
     for peer in peers {
-        let (notes_ledger, from) = (ledger.clone(), Arc::clone(&peer));
-        tasks.run("hear", move || hear(notes_ledger.clone(), Arc::clone(&from)));
+        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || follow_peer_bulk(of_ledger.clone(), Arc::clone(&from)));
         let (ledger, counts) = (ledger.clone(), counts.clone());
         tasks.run("follow", move || {
             let links = Arc::new(Links::new(&[], true));
@@ -157,7 +157,7 @@ fn follow_all(
                 counts.clone(),
                 vec![Arc::clone(&peer)],
                 links,
-                Way::All { snapshot_on_fork: false },
+                FollowMode::All { snapshot_on_fork: false },
             )
         });
     }

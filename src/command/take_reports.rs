@@ -3,7 +3,7 @@
 
 use crate::control::{KnowMailing, KnownBy, NameReporter, Report, Reported, TakeReport};
 use crate::judging::{Refused, Service, Taken, Word, mailing_of, take_report};
-use bulkmark_counts::{Said, Side};
+use bulkmark_counts::{Side, Tally};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
         Box::pin(async move {
             let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
-            let submission = Word { reporter, side: Side::NotSpam, force: true, only_back: false };
+            let submission = Word { reporter, side: Side::NotSpam, force: true, only_withdraws: false };
             let taken = take_report(&service, message, submission).await;
             let shared = taken.is_ok_and(|taken| taken.is_shared && taken.said.counted > 0);
             Ok(KnownBy { signatures, shared })
@@ -40,12 +40,12 @@ fn submission(report: &Report) -> Word {
     let side = if report.spam { Side::Spam } else { Side::NotSpam };
     // A trap of the same name is another reporter.
     let reporter = [ReporterKind::User.prefix().as_bytes(), &report.user].concat();
-    Word { reporter, side, force: report.force, only_back: report.forget }
+    Word { reporter, side, force: report.force, only_withdraws: report.forget }
 }
 
 /// Returns the weight of the report for a signature, on average of those for which it was counted.
-fn weight(said: Said) -> f64 {
-    let counted = said.counted + said.taken_back;
+fn weight(said: Tally) -> f64 {
+    let counted = said.counted + said.withdrawn;
     if counted == 0 { 0.0 } else { f64::from(said.units) / f64::from(UNIT) / counted as f64 }
 }
 
@@ -54,7 +54,7 @@ fn reported(taken: Result<Taken, Refused>) -> Reported {
         Ok(Taken { said, signatures, is_shared }) => Reported {
             signatures,
             counted: said.counted,
-            taken_back: said.taken_back,
+            taken_back: said.withdrawn,
             known: said.known,
             too_often: said.too_often,
             no_room: said.no_room,

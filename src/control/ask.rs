@@ -7,7 +7,7 @@ use super::question::{Answer, Question};
 use super::report::exchange;
 use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
-use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
+use bulkmark_counts::{MailingReports, Overview, Shares, Withdrawal};
 use bulkmark_types::Signature;
 use std::io;
 use std::path::Path;
@@ -72,7 +72,7 @@ pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
 ///
 /// # Errors
 /// As [`reports`].
-pub async fn mailing_reports(path: &Path, mailing: String) -> io::Result<SpokenOf> {
+pub async fn mailing_reports(path: &Path, mailing: String) -> io::Result<MailingReports> {
     match ask(path, &Question::Mailing(mailing)).await? {
         Answer::Mailing(mailing) => Ok(*mailing),
         _ => Err(unexpected()),
@@ -83,9 +83,9 @@ pub async fn mailing_reports(path: &Path, mailing: String) -> io::Result<SpokenO
 ///
 /// # Errors
 /// As [`reports`]; some of the reports may be withdrawn then.
-pub async fn forget_reports(path: &Path, reporter: ReporterRef) -> io::Result<TakenBack> {
+pub async fn forget_reports(path: &Path, reporter: ReporterRef) -> io::Result<Withdrawal> {
     match ask(path, &Question::Forget(reporter)).await? {
-        Answer::Forgotten(taken_back) => Ok(taken_back),
+        Answer::Forgotten(withdrawn) => Ok(withdrawn),
         _ => Err(unexpected()),
     }
 }

@@ -5,7 +5,7 @@ use super::ordered::{Given, Ordered};
 use super::reported::{Report, Reported};
 use super::reports::{ReporterRef, ReportsAsked};
 use super::status::DaemonStatus;
-use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
+use bulkmark_counts::{MailingReports, Overview, Shares, Withdrawal};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -46,8 +46,8 @@ pub(super) enum Answer {
     Correspondents(Vec<bool>),
     Reports(Box<Overview>),
     #[serde(rename = "spoken")]
-    Mailing(Box<SpokenOf>),
-    Forgotten(TakenBack),
+    Mailing(Box<MailingReports>),
+    Forgotten(Withdrawal),
     Vouched(bool),
     Ordered(Box<Ordered>),
     /// The reporter or mailing is unknown or ambiguous.

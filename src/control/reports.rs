@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The administrator's questions about user reports, and their withdrawal.
 
-use bulkmark_counts::{Asked, Overview, SpokenOf, TakenBack, Unclear};
+use bulkmark_counts::{MailingReports, Overview, OverviewFilter, Unclear, Withdrawal};
 use bulkmark_ledger::{Ledger, LedgerError, now};
 use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
@@ -68,11 +68,11 @@ pub(super) async fn overview(
     };
     let now = now();
     let since = now.saturating_sub(u64::from(asked.days) * DAY);
-    Ok(ledger.overview(Asked { since, reporter, now }).await?)
+    Ok(ledger.overview(OverviewFilter { since, reporter, now }).await?)
 }
 
 /// Returns the reporters of the mailing whose name has this prefix.
-pub(super) async fn mailing_reports(ledger: &Ledger, prefix: String) -> Result<SpokenOf, Failure> {
+pub(super) async fn mailing_reports(ledger: &Ledger, prefix: String) -> Result<MailingReports, Failure> {
     Ok(ledger.mailing_reports(prefix, now()).await??)
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn forget(
     ledger: &Ledger,
     name: &NameReporter,
     reporter: ReporterRef,
-) -> Result<TakenBack, Failure> {
+) -> Result<Withdrawal, Failure> {
     let reporter = find(ledger, name, reporter).await?;
     ledger.forget(reporter, now()).await.map_err(Failure::Forgetting)
 }

@@ -10,7 +10,7 @@ use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
 use bulkmark_sync::fleet::{Fleet, FleetStatus};
-use bulkmark_sync::{Asks, LinkStatus, Links, Parameters, Remote};
+use bulkmark_sync::{LinkStatus, Links, Parameters, Remote, RemoteCounts};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -152,9 +152,9 @@ pub struct Parts {
     pub servers: Vec<Arc<Remote>>,
     /// Its fleet, whose log is the first of `links`.
     pub fleet: Option<Arc<Fleet>>,
-    /// Asks other servers for counts that are not held here.
-    pub asks: Option<Arc<Asks>>,
-    /// Returns the clients of a server; empty on a milter.
+    /// Who is asked for counts that are not held here.
+    pub asks: Option<Arc<RemoteCounts>>,
+    /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
     /// Returns the requests that a server refused; none on a milter.
     pub refused: Box<dyn Fn() -> Option<RefusedStatus> + Send + Sync>,

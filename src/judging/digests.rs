@@ -4,7 +4,7 @@
 use super::report::{Refused, became, is_heard, named, weighing};
 use super::service::Service;
 use crate::activity::Became;
-use bulkmark_counts::{Nominated, Said, Saying, Side};
+use bulkmark_counts::{Nominated, Side, Submission, Tally};
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_types::{ReporterId, Signature, nomination, revocation};
 use bulkmark_verdict::Rules;
@@ -60,7 +60,7 @@ pub async fn take_digest(
     service: &Service,
     of: Signature,
     (reporter, side): (&[u8], Side),
-) -> Result<Said, Refused> {
+) -> Result<Tally, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
     let by = ReporterId::of(&rules.key, reporter);
     if !is_heard(service, &rules, (by, reporter), side, now) {
@@ -86,10 +86,11 @@ pub(super) async fn say(
     of: Signature,
     (reporter, side): (ReporterId, Side),
     now: u64,
-) -> Result<Said, LedgerError> {
+) -> Result<Tally, LedgerError> {
     let nominations =
         vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
-    let saying = Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
+    let saying =
+        Submission { reporter, side, nominations, weighing: weighing(rules), now, ..Submission::default() };
     let said = service.ledger.submit(saying).await;
     service.activity.words.add(side == Side::Spam, became(said.as_ref().ok()));
     said

@@ -3,7 +3,7 @@
 //! for the rest.
 
 use bulkmark_counts::Shared;
-use bulkmark_sync::Asks;
+use bulkmark_sync::RemoteCounts;
 use bulkmark_sync::wire::MAX_ASKED;
 use bulkmark_types::Signature;
 use bulkmark_verdict::Question;
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The asking about one message.
 pub(super) struct Asking<'a> {
-    asks: &'a Asks,
+    asks: &'a RemoteCounts,
     shared: Shared,
     /// Whether people call the message spam.
     pub(super) is_said: bool,
@@ -26,7 +26,7 @@ pub(super) type Elsewhere = Vec<Option<u32>>;
 
 impl<'a> Asking<'a> {
     /// About a message of which others are told so much: of what is not told them they are not asked, either.
-    pub(super) const fn new(asks: &'a Asks, shared: Shared, is_said: bool) -> Self {
+    pub(super) const fn new(asks: &'a RemoteCounts, shared: Shared, is_said: bool) -> Self {
         Self { asks, shared, is_said, deadline: None }
     }
 
@@ -89,7 +89,7 @@ pub(super) fn together(question: &Question, here: &[u32], elsewhere: &Elsewhere)
 }
 
 /// Raises counts of which the server tells nothing by itself, since they are low, to what it has. Where it does not answer in time, they stay.
-pub(super) async fn raise(asks: &Asks, signatures: &[Signature], counts: &mut [u32]) {
+pub(super) async fn raise(asks: &RemoteCounts, signatures: &[Signature], counts: &mut [u32]) {
     let low: Vec<usize> = (0..counts.len()).filter(|&at| counts[at] < asks.bound()).collect();
     let deadline = Instant::now() + PATIENCE;
     for some in low.chunks(MAX_ASKED) {
@@ -113,7 +113,7 @@ mod tests {
     /// nor what follows from them.
     #[test]
     fn what_is_not_told_is_not_asked() {
-        let asks = Asks::new(Vec::new(), Arc::new(Links::new(&[], false)), 10);
+        let asks = RemoteCounts::new(Vec::new(), Arc::new(Links::new(&[], false)), 10);
         let question = Question {
             reported: vec![signature(1)],
             once: vec![signature(2)],

@@ -164,7 +164,7 @@ pub async fn take_pyzor(
     let weighs = if is_admitted {
         let said = say(service, &rules, reported, (reporter, side), now).await?;
         name(&rules, reporter, &own);
-        let has_weight = said.counted + said.taken_back > 0;
+        let has_weight = said.counted + said.withdrawn > 0;
         // What nobody reported cannot be revoked, and can be white-listed; where there is no room, an account is known all the same.
         has_weight || side == Side::NotSpam || said.no_room > 0 && !teller.is_stranger()
     } else {

@@ -5,7 +5,7 @@ use super::correspondents::{Reported, Traces, ended, forget};
 use super::daily::{Admitted, MOST_A_DAY};
 use super::service::Service;
 use crate::activity::Became;
-use bulkmark_counts::{Nominated, Said, Saying, Shared, Side, Weighing};
+use bulkmark_counts::{Nominated, Shared, Side, Submission, Tally, Weighing};
 use bulkmark_ledger::LedgerError;
 use bulkmark_mail::{RawMessage, Stored, TooLarge};
 use bulkmark_policy::Fraction;
@@ -25,7 +25,7 @@ pub struct Word {
     /// Whether it holds for mail of one's own, too.
     pub force: bool,
     /// Whether only what the reporter said before is taken back.
-    pub only_back: bool,
+    pub only_withdraws: bool,
 }
 
 /// Why nothing is counted.
@@ -68,7 +68,7 @@ pub enum Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// By signatures.
-    pub said: Said,
+    pub said: Tally,
     /// Of these, in the message.
     pub signatures: usize,
     /// Whether other servers are told.
@@ -122,11 +122,11 @@ pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature
 
 /// What became of a word, which is counted once for each message: if it counts by one of its signatures, it is counted. What the ledger
 /// was not told, or did not take, was refused.
-pub(super) fn became(said: Option<&Said>) -> Became {
+pub(super) fn became(said: Option<&Tally>) -> Became {
     let Some(said) = said else { return Became::Refused };
     let results = [
         (said.counted, Became::Counted),
-        (said.taken_back, Became::TakenBack),
+        (said.withdrawn, Became::TakenBack),
         (said.known, Became::Known),
         (said.too_often, Became::TooOften),
         (said.no_room, Became::NoRoom),
@@ -173,7 +173,7 @@ async fn say(
     }
     let seen = seen(service, rules, (content, envelope), now).await?;
     // What is taken back is taken back of anything, and at any time.
-    let all = word.only_back || word.side == Side::NotSpam;
+    let all = word.only_withdraws || word.side == Side::NotSpam;
     let mut correspondence = Vec::new();
     if !all && !word.force {
         check_own(rules, content, envelope)?;
@@ -183,7 +183,7 @@ async fn say(
     }
     let reporter = ReporterId::of(&rules.key, &word.reporter);
     // Who said enough today may still take back what they said.
-    let is_heard = word.only_back
+    let is_heard = word.only_withdraws
         || weight.is_some()
         || is_heard(service, rules, (reporter, &word.reporter), word.side, now);
     let shared = shared(rules, envelope, content);
@@ -198,13 +198,14 @@ async fn say(
     }
     let signatures = nominations.len();
     let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
-    let Word { side, only_back, .. } = word;
+    let Word { side, only_withdraws, .. } = word;
     let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
     let nothing_new = !is_heard;
-    let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
+    let said =
+        Submission { reporter, side, nominations, trap, weighing, subject, only_withdraws, nothing_new, now };
     let said = service.ledger.submit(said).await?;
-    if said.left_out > 0 && said.taken_back == 0 {
+    if said.left_out > 0 && said.withdrawn == 0 {
         return Err(Refused::TooMany);
     }
     forget(service, &correspondence).await;
@@ -212,7 +213,7 @@ async fn say(
     log::info!(
         "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}{}",
         said.counted,
-        said.taken_back,
+        said.withdrawn,
         said.known,
         said.too_often,
         said.no_room,

@@ -17,7 +17,7 @@ use crate::refusals::Refusals;
 use arc_swap::ArcSwap;
 use bulkmark_ledger::Ledger;
 use bulkmark_ledger::correspondents::Correspondents;
-use bulkmark_sync::{Asks, Links};
+use bulkmark_sync::{Links, RemoteCounts};
 use bulkmark_verdict::{Rules, Settled};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -37,7 +37,7 @@ pub struct Service {
     /// The tables that white lists ask.
     pub(super) tables: Tables,
     /// Where only bulk is held of others' counts: who is asked for the rest.
-    pub asks: Option<Arc<Asks>>,
+    pub asks: Option<Arc<RemoteCounts>>,
     /// Messages of which there may be more to report once the rest is known.
     pub(super) later: Later,
     /// Who verifies mail, where nobody else is trusted to.
@@ -73,7 +73,7 @@ impl Service {
         (orders, refusals): (Arc<Orders>, Refusals),
         has_interfaces: bool,
         links: Arc<Links>,
-        asks: Option<Arc<Asks>>,
+        asks: Option<Arc<RemoteCounts>>,
         activity: Arc<Activity>,
     ) -> Arc<Self> {
         expect(&activity);

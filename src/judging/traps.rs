@@ -97,7 +97,7 @@ async fn nominate(
         reporter: [ReporterKind::Trap.prefix(), trap].concat().into_bytes(),
         side: Side::Spam,
         force: false,
-        only_back: false,
+        only_withdraws: false,
     };
     let taken = take(service, rules, message, word, Some(rules.traps.weight()));
     let why: Cow<'_, str> = match timeout_at(deadline, taken).await {

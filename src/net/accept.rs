@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Taking connections: the one loop for all that listen.
+//! Accepting connections: the one loop for all listeners.
 
 use super::prompt::Prompt;
 use super::socket::Socket;
@@ -14,33 +14,33 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Sleep, sleep};
 
-/// How long no connection is taken after the system refused one (no file descriptors, no memory).
+/// The pause after the system refused a connection (no file descriptors, no memory).
 const BACK_OFF: Duration = Duration::from_millis(200);
 
-/// How long the other side may leave what was sent to it without an answer, or take nothing, before the connection is dead.
-const UNHEARD: Duration = Duration::from_secs(60);
+/// How long the other side may leave sent data unacknowledged before the connection is dead.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// Bytes that the system takes before it can send them. By itself it would take megabytes for somebody who does not read.
+/// Unsent bytes that the system buffers. By default it would buffer megabytes for a reader that does not read.
 const UNSENT: u32 = 128 << 10;
 
-/// Bytes both ways.
+/// A byte stream in both directions.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// A connection.
 pub type Stream = Box<dyn Duplex>;
 
-/// A connection that was taken.
+/// An accepted connection.
 pub struct Accepted {
     /// Its bytes.
     pub stream: Stream,
-    /// The other side; none on a Unix socket.
+    /// The address of the other side; none on a Unix socket.
     pub ip: Option<IpAddr>,
-    /// The user who runs the other side, on a Unix socket, as the system says.
+    /// The user of the other side, as the system says; only on a Unix socket.
     pub uid: Option<u32>,
 }
 
-/// Takes the connections of a socket.
+/// Accepts the connections of a socket.
 #[derive(Debug)]
 pub struct Acceptor {
     socket: Arc<Socket>,
@@ -48,19 +48,19 @@ pub struct Acceptor {
     is_prompt: bool,
 }
 
-/// The next connection of any of these.
+/// Polls for a connection on any of these.
 fn poll_any(sockets: &[TcpListener], cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
     sockets.iter().map(|socket| socket.poll_accept(cx)).find(Poll::is_ready).unwrap_or(Poll::Pending)
 }
 
 impl Acceptor {
-    /// Of this socket.
+    /// Creates the acceptor of a socket.
     #[must_use]
     pub fn new(socket: Arc<Socket>) -> Self {
         Self { socket, back_off: None, is_prompt: false }
     }
 
-    /// The same for a protocol in which one side says several things before it is answered: see `Prompt`.
+    /// Creates one for a protocol in which one side sends several pieces before it is answered: see `Prompt`.
     #[must_use]
     pub fn prompt(socket: Arc<Socket>) -> Self {
         Self { is_prompt: true, ..Self::new(socket) }
@@ -72,8 +72,8 @@ impl Acceptor {
         &self.socket
     }
 
-    /// The next connection. It never fails: one refused connection must end nobody who listens. After a failure nothing is taken
-    /// for a while, since the next attempt would most likely fail, too.
+    /// Polls for the next connection. Never fails: one refused connection must not end a listener. After a failure it pauses, since the
+    /// next attempt would most likely fail, too.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Accepted> {
         loop {
             if let Some(pause) = &mut self.back_off {
@@ -99,8 +99,8 @@ impl Acceptor {
             Socket::Tcp(sockets) => ready!(poll_any(sockets, cx)).and_then(|(stream, address)| {
                 stream.set_nodelay(true)?;
                 let socket = SockRef::from(&stream);
-                // Where the system cannot do this, a dead connection lasts longer and takes more memory.
-                let _ = socket.set_tcp_user_timeout(Some(UNHEARD));
+                // Without these options, a dead connection lasts longer and takes more memory.
+                let _ = socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
                 let _ = socket.set_tcp_notsent_lowat(UNSENT);
                 let stream: Stream =
                     if self.is_prompt { Box::new(Prompt::new(stream)) } else { Box::new(stream) };

@@ -10,10 +10,10 @@ use std::io;
 use std::path::Path;
 use tokio::net::{TcpListener, UnixListener};
 
-/// What was passed cannot be listened on.
+/// The passed sockets are unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum ActivationError {
-    /// Nothing was passed.
+    /// No socket was passed.
     #[error(
         "systemd passed no socket: systemctl enable --now {daemon}.socket && systemctl restart {daemon}; or write an address in the \
          place of \"{SYSTEMD}\""
@@ -22,51 +22,51 @@ pub enum ActivationError {
         /// The name of its units.
         daemon: &'static str,
     },
-    /// Something else was, or more than one.
+    /// Another kind of file was passed, or more than one socket.
     #[error(
         "systemd passed {found}, expected one stream socket that listens: see systemctl cat {daemon}.socket"
     )]
     Other {
-        /// What it is.
+        /// The passed files.
         found: String,
         /// The name of its units.
         daemon: &'static str,
     },
-    /// Of several, none or more than one has the name of a listener.
+    /// Not exactly one of several sockets has the name of a listener.
     #[error(
         "systemd passed no socket of its own for the listener \"{name}\", only {found}: write FileDescriptorName={name} into its \
          .socket unit, with Service={daemon}.service"
     )]
     NoName {
-        /// The name.
+        /// The name of the listener.
         name: String,
-        /// The names of what it passed.
+        /// The names of the passed sockets.
         found: String,
         /// The name of its units.
         daemon: &'static str,
     },
-    /// The system does not let it be used.
+    /// The system refused an operation.
     #[error("the socket that systemd passed cannot be used: {0}")]
     Unusable(#[from] io::Error),
 }
 
-/// What systemd passed to this process.
+/// The sockets that systemd passed to this process.
 pub struct Activation {
     sockets: ListenFd,
-    /// Those that were not taken yet: their places, and the names that their units give them.
+    /// Those that were not taken yet: their places, and their names in the units.
     left: Vec<(usize, String)>,
     daemon: &'static str,
 }
 
-/// One of them.
+/// A passed file.
 enum Found {
     Socket(Socket),
     Other(&'static str),
 }
 
 impl Activation {
-    /// Takes what was passed to `daemon`, as its units are called. The variables that tell of it are taken out of the environment,
-    /// so this must come before any thread.
+    /// Takes the sockets that were passed to `daemon`, by the name of its units. Removes the variables about them from the environment, so
+    /// it must run before any thread starts.
     #[must_use]
     pub fn take(daemon: &'static str) -> Self {
         let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
@@ -76,13 +76,13 @@ impl Activation {
         Self { sockets, left, daemon }
     }
 
-    /// How many were passed, without those that were taken.
+    /// Returns the number of sockets that were not taken yet.
     #[must_use]
     pub fn number(&self) -> usize {
         self.left.len()
     }
 
-    /// The socket of the unit that gives it this name (`FileDescriptorName=`).
+    /// Takes the socket of the unit with this name (`FileDescriptorName=`).
     ///
     /// # Errors
     /// [`ActivationError`]
@@ -103,7 +103,7 @@ impl Activation {
         }
     }
 
-    /// Warns of sockets on which nobody will answer, since the configuration at `path` has an address.
+    /// Warns of unused sockets, since the configuration at `path` has an address.
     pub fn ignore(self, path: &Path) {
         if !self.left.is_empty() {
             log::warn!(
@@ -116,18 +116,18 @@ impl Activation {
         }
     }
 
-    /// Warns of sockets on which nobody will answer, since this daemon opens its own.
+    /// Warns of unused sockets, since this daemon opens its own.
     pub fn refuse(self) {
         if !self.left.is_empty() {
             log::warn!(
-                "systemd passed {}, and {} takes none: what it listens on is opened by itself, where its configuration says",
+                "systemd passed {}, and {} takes none: it opens the sockets of its configuration itself",
                 many(self.left.len()),
                 self.daemon
             );
         }
     }
 
-    /// The only socket that was passed, or is left of those that were.
+    /// Takes the only socket that was passed or is left.
     ///
     /// # Errors
     /// [`ActivationError`]
@@ -149,7 +149,7 @@ impl Activation {
 
     fn found(&mut self, i: usize) -> io::Result<Found> {
         const DEAF: Found = Found::Other("a stream socket that does not listen");
-        // An error means that it is of another kind, and leaves it where it is.
+        // An error means that it is of another kind; it then stays where it is.
         if let Ok(Some(socket)) = self.sockets.take_tcp_listener(i) {
             if !socket_acceptconn(&socket)? {
                 return Ok(DEAF);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where to listen, as configurations write it.
+//! Addresses to listen on, as in configurations.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How the configuration writes [`Endpoint::Systemd`].
+/// The text of [`Endpoint::Systemd`] in configurations.
 pub(super) const SYSTEMD: &str = "systemd";
 
 /// An address: `HOST:PORT` or `unix:/PATH`. Postfix writes `inet:HOST:PORT` or `unix:/PATH`.
@@ -37,10 +37,10 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Reads Postfix's notation.
+    /// Parses Postfix's notation.
     ///
     /// # Errors
-    /// What was found and what is expected.
+    /// The text that was found and the expected form.
     pub fn of_postfix(text: &str) -> Result<Self, String> {
         let inet = text.strip_prefix("inet6:").or_else(|| text.strip_prefix("inet:"));
         let unix = text.strip_prefix("unix:").or_else(|| text.strip_prefix("local:"));
@@ -53,7 +53,7 @@ impl Address {
         }
     }
 
-    /// In Postfix's notation.
+    /// Formats it in Postfix's notation.
     #[must_use]
     pub fn in_postfix(&self) -> String {
         match self {
@@ -72,17 +72,17 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where a daemon listens.
+/// The endpoint of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// At an address, which it binds itself.
+    /// An address, which the daemon binds.
     At(Address),
-    /// On the socket that systemd passes.
+    /// The socket that systemd passes.
     Systemd,
 }
 
 impl Endpoint {
-    /// This port of this machine.
+    /// Returns this port of the local machine.
     #[must_use]
     pub fn here(port: u16) -> Self {
         Self::At(Address::Tcp(format!("127.0.0.1:{port}")))
@@ -95,23 +95,23 @@ impl Endpoint {
         address(text).map(Self::At).map_err(|e| format!("{e}, or \"{SYSTEMD}\""))
     }
 
-    /// Reads Postfix's notation, or `systemd`.
+    /// Parses Postfix's notation, or `systemd`.
     ///
     /// # Errors
-    /// What was found and what is expected.
+    /// The text that was found and the expected form.
     pub fn of_postfix(text: &str) -> Result<Self, String> {
         Self::read(text, Address::of_postfix)
     }
 
-    /// For a key of the configuration whose addresses are `HOST:PORT` or `unix:/PATH`.
+    /// Deserializes a key whose addresses are `HOST:PORT` or `unix:/PATH`.
     ///
     /// # Errors
-    /// What was found and what is expected.
+    /// The text that was found and the expected form.
     pub fn plain<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
         Self::read(&String::deserialize(value)?, str::parse).map_err(D::Error::custom)
     }
 
-    /// For one whose addresses are in Postfix's notation.
+    /// Deserializes a key whose addresses are in Postfix's notation.
     ///
     /// # Errors
     /// As [`plain`](Self::plain).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An answer whose body is made while it is sent, as fast as its reader takes it.
+//! Bodies that are made while they are sent, as fast as the reader takes them.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -11,21 +11,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Bytes that wait for a reader at most.
+/// Maximum of bytes that wait for a reader.
 const WAITING: usize = 64 << 10;
 
-/// Bytes of a piece at most: one is made while others are sent.
+/// Maximum size of a piece: one is made while others are sent.
 const PIECE: usize = 16 << 10;
 
-/// How long a reader may take until there is room for one more piece before it is given up.
+/// How long a reader may take to make room for one more piece before its stream ends.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that may wait for all readers of a kind together.
+/// A budget of bytes that may wait for all readers of a kind.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<Semaphore>);
 
 impl Budget {
-    /// Of so many bytes.
+    /// Creates a budget of so many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         // One piece must fit.
@@ -37,7 +37,7 @@ impl Budget {
     }
 }
 
-/// What holds a piece's place in the budgets until it was sent.
+/// The permits of a piece, held until it was sent.
 type Places = Vec<OwnedSemaphorePermit>;
 
 struct Piece {
@@ -65,9 +65,9 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// Where the pieces go in.
+/// The sending end of a body.
 pub struct Sender {
-    /// What is in it is bounded by the budgets.
+    /// Unbounded, since the budgets bound its content.
     pieces: mpsc::UnboundedSender<Bytes>,
     own: Budget,
     shared: Vec<Budget>,
@@ -77,9 +77,9 @@ pub struct Sender {
 /// Why nothing more can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gone {
-    /// The reader went away.
+    /// The reader closed the connection.
     Away,
-    /// It is there and does not read.
+    /// The reader is connected and does not read.
     Stalled,
 }
 
@@ -91,7 +91,7 @@ pub struct Room<'a> {
 }
 
 impl Sender {
-    /// Waits until a piece of so many bytes, 16 kB at most, may be made: nothing is held in memory for a reader who does not read.
+    /// Waits until a piece of so many bytes, 16 kB at most, may be made: no memory is used for a reader that does not read.
     ///
     /// # Errors
     /// When nobody reads it.
@@ -104,7 +104,7 @@ impl Sender {
         };
         let mut places: Places = own.into_iter().collect();
         for budget in &self.shared {
-            // That others read slowly is not held against this one.
+            // Slow reading by others does not count against this reader.
             tokio::select! {
                 place = budget.take(size) => places.extend(place),
                 () = self.gone() => return Err(Gone::Away),
@@ -125,25 +125,25 @@ impl Sender {
         Ok(())
     }
 
-    /// Is done when the reader went away.
+    /// Waits until the reader is gone.
     pub async fn gone(&self) {
         self.pieces.closed().await;
     }
 }
 
 impl Room<'_> {
-    /// Sends as much from the beginning of `bytes` as there is room for, and returns how much that is.
+    /// Sends as much of `bytes` as there is room for, and returns its length.
     #[must_use]
     pub fn send(self, bytes: &[u8]) -> usize {
         let sent = bytes.len().min(self.bytes);
         let piece = Piece { bytes: bytes[..sent].to_vec(), _places: self.places };
-        // Whoever is gone is noticed when the next room is asked for.
+        // A reader that is gone is noticed at the next request for room.
         let _ = self.pieces.send(Bytes::from_owner(piece));
         sent
     }
 }
 
-/// A body, and the end by which it is filled; it ends when that is dropped. What waits counts against the `shared` budgets, too.
+/// Creates a body and its sender; the body ends when the sender is dropped. Waiting bytes also count against the `shared` budgets.
 pub fn streamed(shared: Vec<Budget>) -> (Sender, Body) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let sender = Sender { pieces: sender, own: Budget::new(WAITING), shared, patience: PATIENCE };
@@ -156,9 +156,10 @@ mod tests {
     use http_body::Body as _;
     use std::future::poll_fn;
 
-    /// Who does not read has 64 kB waiting and is then given up; what waits counts for all, and no more once it is gone.
+    /// A reader that does not read has 64 kB waiting, and then its stream ends; the bytes count against the shared budget until they are
+    /// gone.
     #[tokio::test]
-    async fn a_reader_who_does_not_read_is_given_up() {
+    async fn the_stream_of_a_reader_that_does_not_read_ends() {
         let shared = Budget::new(1 << 20);
         let (mut sender, mut body) = streamed(vec![shared.clone()]);
         sender.patience = Duration::ZERO;
@@ -174,9 +175,9 @@ mod tests {
         assert_eq!(shared.0.available_permits(), 1 << 20);
     }
 
-    /// A stream that finds no room in the budget of all waits for as long as that takes, and is woken when its reader leaves.
+    /// A stream without room in the shared budget waits for any time, and notices when its reader leaves.
     #[tokio::test]
-    async fn who_waits_for_others_is_not_given_up() {
+    async fn a_stream_that_waits_for_others_does_not_end() {
         let shared = Budget::new(PIECE);
         let (first, taken) = streamed(vec![shared.clone()]);
         first.send(&[1; PIECE]).await.unwrap();

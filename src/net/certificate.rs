@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a certificate says of itself: for whom it is, and how long.
+//! Names and validity of certificates.
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -10,28 +10,28 @@ use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{BasicConstraints, SubjectAltName};
 
-/// How long before its end a certificate should have been renewed: two weeks, or of a short one the last quarter of its time.
-/// Programs that renew begin earlier.
+/// How long before its end a certificate should be renewed: two weeks, or the last quarter of a short one's validity. Renewal programs
+/// start earlier.
 const SOON: Duration = Duration::from_secs(14 * 86_400);
 const LAST_PART: u32 = 4;
 
-/// The most certificates of a file that are looked at: more than all authorities that a system trusts.
+/// Maximum of certificates that are read from a file: more than a system's list of authorities has.
 const MOST: usize = 1000;
 
-/// A certificate, as far as it matters whether others accept it.
+/// The parts of a certificate that decide whether clients accept it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The names and addresses that it is for. What stands in its subject counts for nothing.
+    /// The names and addresses that it is for. Its subject does not count.
     pub names: Vec<String>,
-    /// From when on it is valid.
+    /// The start of its validity.
     pub begins: SystemTime,
-    /// When it expires.
+    /// The end of its validity.
     pub ends: SystemTime,
-    /// Whether it is that of an authority.
+    /// Whether it belongs to an authority.
     pub is_authority: bool,
 }
 
-/// A file has no certificates that can be read.
+/// A file has no readable certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// It cannot be read, or is not PEM.
@@ -61,7 +61,7 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Those of a PEM file, in its order.
+    /// Reads the certificates of a PEM file, in order.
     ///
     /// # Errors
     /// See [`CertificateError`].
@@ -91,13 +91,13 @@ impl Certificate {
         })
     }
 
-    /// The day on which it expires, as `2027-01-31`.
+    /// Returns the day on which it expires, as `2027-01-31`.
     #[must_use]
     pub fn last_day(&self) -> String {
         date(self.ends)
     }
 
-    /// What is wrong, or soon will be, with its time.
+    /// Returns the problem with its validity, or one that is near.
     #[must_use]
     pub fn out_of_time(&self, now: SystemTime) -> Option<String> {
         let life = self.ends.duration_since(self.begins).unwrap_or_default();
@@ -114,13 +114,13 @@ impl Certificate {
         }
     }
 
-    /// Whether clients take it at this time, as far as its own time goes.
+    /// Whether it is valid at this time.
     #[must_use]
     pub fn is_in_time(&self, now: SystemTime) -> bool {
         self.begins <= now && now < self.ends
     }
 
-    /// Why clients will not take it from a server, which they know by `name` if that is known.
+    /// Returns the reason why clients will not accept it from a server, which they know by `name` if given.
     #[must_use]
     pub fn unfit(&self, name: Option<&str>) -> Option<String> {
         if self.is_authority {
@@ -140,13 +140,13 @@ impl Certificate {
     }
 }
 
-/// A day, as `2027-01-31`.
+/// Formats a day as `2027-01-31`.
 fn date(time: SystemTime) -> String {
     let time = humantime_serde::re::humantime::format_rfc3339_seconds(time).to_string();
     time.split('T').next().unwrap_or_default().to_owned()
 }
 
-/// A name as it is written in addresses; those that are for other things are none.
+/// Returns a name as in addresses; none for other kinds of names.
 fn shown(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::DnsName(name) => Some(name.as_str().to_ascii_lowercase()),
@@ -160,7 +160,7 @@ fn shown(name: &GeneralName) -> Option<String> {
     }
 }
 
-/// Whether a certificate's name is, or covers, this one. `*` stands for one label.
+/// Whether a certificate's name equals or covers this one. `*` stands for one label.
 fn covers(pattern: &str, name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     match pattern.strip_prefix("*.") {
@@ -190,7 +190,7 @@ mod tests {
         (pem, Certificate::read(&path).unwrap().remove(0))
     }
 
-    /// The day 2026-01-01, and so many days after it.
+    /// The day 2026-01-01 plus so many days.
     fn day(n: u32) -> SystemTime {
         UNIX_EPOCH + DAY * 20_454 + DAY * n
     }
@@ -199,10 +199,10 @@ mod tests {
     fn time_runs_out() {
         let (_, of_90_days) = certificate(&["a.example"], |_| ());
         assert_eq!(of_90_days.begins, day(0));
-        let told = |n| of_90_days.out_of_time(day(n) + DAY / 2);
-        assert_eq!(told(75), None);
-        assert_eq!(told(76).unwrap(), "expires on 2026-04-01, and was not renewed yet");
-        assert_eq!(told(90).unwrap(), "expired on 2026-04-01");
+        let problem = |n| of_90_days.out_of_time(day(n) + DAY / 2);
+        assert_eq!(problem(75), None);
+        assert_eq!(problem(76).unwrap(), "expires on 2026-04-01, and was not renewed yet");
+        assert_eq!(problem(90).unwrap(), "expired on 2026-04-01");
         let before = of_90_days.out_of_time(day(0) - DAY).unwrap();
         assert_eq!(before, "is not valid before 2026-01-01");
         let (_, of_8_days) = certificate(&["a.example"], |p| p.not_after = rcgen::date_time_ymd(2026, 1, 9));
@@ -220,8 +220,8 @@ mod tests {
         }
         assert_eq!(found.unfit(None), None);
         for bad in ["example.org", "example.net", "a.b.example.net", "192.0.2.8"] {
-            let told = found.unfit(Some(bad)).unwrap();
-            assert!(told.ends_with(&format!("2001:db8::1, and not for {bad}")), "{told}");
+            let problem = found.unfit(Some(bad)).unwrap();
+            assert!(problem.ends_with(&format!("2001:db8::1, and not for {bad}")), "{problem}");
         }
         assert!(certificate(&[], |_| ()).1.unfit(None).unwrap().contains("subjectAltName"));
         let authority = |p: &mut CertificateParams| p.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn files_without_certificates_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cert.pem");
         let (pem, _) = certificate(&["a.example"], |_| ());

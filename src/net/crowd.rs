@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who is connected, and who has to go when there are too many: whoever is known is counted by name, and everybody else by
-//! address. Where a stranger finds no room, the one that has been silent for longest makes room, if that is for longer than one has
-//! [patience](super::heard) with it; otherwise the stranger waits. Of an address that has too many, one always goes at once.
-//! A protocol that knows more of silence [ranks](Seat::may_go) it.
+//! All connections of a socket, and the choice of those to close when there are too many. Known clients are counted by name, all others
+//! (strangers) by address. If a stranger finds no room, the connection that has been silent for longest is closed, if its
+//! [patience](super::patience) is used up; otherwise the stranger waits. If an address has too many, one of its own is closed at once. A
+//! protocol that knows more about silence can [rank](Seat::may_go) its connections.
 
 use super::accept::Stream;
-use super::heard::{FOR_EVER, Heard, Until};
 use super::network::network_of;
+use super::patience::{Deadline, Monitored, NEVER};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -16,21 +16,21 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::sleep;
 
-/// After how many milliseconds somebody who waits looks again at one of whom nothing is awaited.
+/// Milliseconds until a connection from which nothing is awaited is checked again.
 const AGAIN: u64 = 50;
 
-/// Connections at a time, at most.
+/// Maximum numbers of connections at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// In all.
     pub all: usize,
     /// Of strangers from one address.
     pub address: usize,
-    /// Of somebody who is known.
+    /// Of one known client.
     pub known: usize,
 }
 
-/// Too many connections for one who is known.
+/// Too many connections of a known client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany;
 
@@ -38,48 +38,48 @@ pub struct TooMany;
 #[derive(Debug)]
 pub struct Crowd {
     bounds: Bounds,
-    /// When time began.
+    /// The zero of all times.
     begin: Instant,
     inside: Mutex<Inside>,
-    /// Told when somebody leaves, or was answered.
+    /// Notified when a connection ends, or a request was answered.
     room: Notify,
 }
 
-/// By their numbers, which grow: a lower one came earlier.
+/// The connections by their numbers; a lower one came earlier.
 #[derive(Debug, Default)]
 struct Inside {
     next: u64,
-    /// Whatever came before this time, in milliseconds, was heard. That may be long ago where there is much to do.
-    heard: u64,
-    /// How many were sent away.
+    /// All data that arrived before this time, in milliseconds, was read. Under load that may be long ago.
+    read_until: u64,
+    /// The number of connections that were closed to make room.
     sent_away: u64,
     /// All of them.
     open: HashMap<u64, Entry>,
-    /// Strangers of whom no request is being answered, by the time, in milliseconds, at which they are to be looked at: they may go then,
-    /// or there is patience with them for longer.
+    /// Strangers without a request that is being answered, by the time, in milliseconds, at which they must be checked: they may then be
+    /// closed, or get more patience.
     silent: BTreeSet<(u64, u64)>,
-    /// Of each address, its strangers.
+    /// The strangers of each address.
     strangers: HashMap<IpAddr, BTreeSet<u64>>,
-    /// Of each who is known, how many there are.
+    /// The number of connections of each known client.
     known: HashMap<Arc<str>, usize>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// The address by which it counts; none on a Unix socket.
+    /// The address under which it counts; none on a Unix socket.
     from: Option<IpAddr>,
-    /// Who it is, once that is known.
+    /// The name of the client, once known.
     name: Option<Arc<str>>,
-    /// Requests of it that are being answered.
+    /// The number of its requests that are being answered.
     busy: usize,
-    /// By what it is in `silent`, if it is there.
+    /// Its time in `silent`, if it is there.
     look: Option<u64>,
-    until: Until,
+    until: Deadline,
     close: Arc<Notify>,
 }
 
 impl Inside {
-    /// Takes one out.
+    /// Removes a connection.
     fn remove(&mut self, id: u64) {
         self.look_at(id, None);
         let Some(entry) = self.open.remove(&id) else { return };
@@ -109,7 +109,7 @@ impl Inside {
         }
     }
 
-    /// Notes that one may be silent, and when it is to be looked at; or, without a time, that it is not.
+    /// Sets the time at which a connection must be checked for silence; none if it need not be.
     fn look_at(&mut self, id: u64, when: Option<u64>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         if let Some(before) = std::mem::replace(&mut entry.look, when) {
@@ -118,7 +118,7 @@ impl Inside {
         self.silent.extend(when.map(|when| (when, id)));
     }
 
-    /// Sends one away.
+    /// Closes a connection to make room.
     fn send_away(&mut self, id: u64) {
         if let Some(entry) = self.open.get(&id) {
             entry.close.notify_one();
@@ -127,7 +127,7 @@ impl Inside {
         self.remove(id);
     }
 
-    /// The one with whom patience ended, and first of those of its rank; if there is none yet, when somebody is to be looked at.
+    /// Returns the connection whose patience ended, and first in its rank; if there is none yet, the time of the next check.
     fn silent(&mut self, now: u64) -> Result<u64, Option<u64>> {
         let (mut first, mut from) = (None, (0, 0));
         while let Some(&(look, id)) = self.silent.range(from..).next().filter(|(look, _)| *look <= now) {
@@ -141,7 +141,7 @@ impl Inside {
                         break;
                     }
                 }
-                FOR_EVER => self.look_at(id, Some(now + AGAIN)),
+                NEVER => self.look_at(id, Some(now + AGAIN)),
                 until => self.look_at(id, Some(until)),
             }
         }
@@ -151,8 +151,8 @@ impl Inside {
         }
     }
 
-    /// The one from this address with whom patience ends first. It is not waited for, which would keep other addresses waiting. One that
-    /// was not looked at yet may have sent something, so it goes last.
+    /// Returns the connection from this address whose patience ends first. It is not waited for, which would delay other addresses. One
+    /// that was not checked yet may have sent something, so it comes last.
     fn silent_from(&self, from: IpAddr) -> Option<u64> {
         let until = |id: &u64| {
             let entry = self.open.get(id).filter(|entry| entry.look.is_some())?;
@@ -162,58 +162,58 @@ impl Inside {
     }
 }
 
-/// Somebody does not come in.
+/// A connection is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outside {
-    /// Its address has as many as it may have, and all of them are being answered.
+    /// Its address has reached its maximum, and all of its connections are being answered.
     Refused,
-    /// All places are taken; somebody is to be looked at by then, if not before.
+    /// All places are taken; the time of the next check, if there is one.
     Waits(Option<u64>),
 }
 
 impl Crowd {
-    /// With nobody in it.
+    /// Creates an empty one.
     #[must_use]
     pub fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new(Self { bounds, begin: Instant::now(), inside: Mutex::default(), room: Notify::new() })
     }
 
-    /// How many there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.inside.lock().open.len()
     }
 
-    /// How many were sent away to make room, since the start.
+    /// Returns the number of connections closed to make room since the start.
     #[must_use]
     pub fn sent_away(&self) -> u64 {
         self.inside.lock().sent_away
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(FOR_EVER - AGAIN)
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(NEVER - AGAIN)
     }
 
-    /// Lets one in, once there is room; none when its address has as many as it may have.
+    /// Admits a connection once there is room; none if its address has reached its maximum.
     pub async fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
         loop {
-            let (now, heard) = (self.now(), self.inside.lock().heard);
-            let look = match self.admit(ip, heard) {
+            let (now, read_until) = (self.now(), self.inside.lock().read_until);
+            let look = match self.admit(ip, read_until) {
                 Ok(seat) => return Some(seat),
                 Err(Outside::Refused) => return None,
                 Err(Outside::Waits(look)) => look.unwrap_or(now + AGAIN),
             };
             tokio::select! {
                 () = self.room.notified() => (),
-                // Who looks for timers that are over looks for bytes that came first.
+                // The runtime reads sockets before it fires timers.
                 () = sleep(Duration::from_millis(look.saturating_sub(now).clamp(1, AGAIN))) => {
-                    self.inside.lock().heard = now;
+                    self.inside.lock().read_until = now;
                 }
             }
         }
     }
 
-    /// Lets one in, if there is room, where all that came before `now` was heard.
+    /// Admits a connection if there is room, when all data that arrived before `now` was read.
     pub(crate) fn admit(self: &Arc<Self>, ip: Option<IpAddr>, now: u64) -> Result<Seat, Outside> {
         let from = ip.map(network_of);
         let mut inside = self.inside.lock();
@@ -229,7 +229,7 @@ impl Crowd {
         }
         let id = inside.next;
         inside.next += 1;
-        let (close, until) = (Arc::new(Notify::new()), Until::new());
+        let (close, until) = (Arc::new(Notify::new()), Deadline::new());
         if let Some(from) = from {
             inside.strangers.entry(from).or_default().insert(id);
         }
@@ -245,7 +245,7 @@ impl Crowd {
 #[derive(Debug)]
 pub struct Seat {
     member: Member,
-    until: Until,
+    until: Deadline,
 }
 
 impl Seat {
@@ -253,23 +253,23 @@ impl Seat {
         self.member.clone()
     }
 
-    /// The connection, whose silence is measured from now on.
-    pub(super) fn hear(&self, stream: Stream) -> Stream {
-        Box::new(Heard::new(stream, self.until.clone(), self.member.crowd.begin))
+    /// Wraps the connection to measure its silence from now on.
+    pub(super) fn monitor(&self, stream: Stream) -> Stream {
+        Box::new(Monitored::new(stream, self.until.clone(), self.member.crowd.begin))
     }
 
-    /// From now on it may go if it is silent for so long, once there is nobody of a lower rank.
+    /// Allows closing it after so long a silence, once there is no connection of a lower rank.
     pub fn may_go(&self, rank: u8, after: Duration) {
-        let after = u64::try_from(after.as_millis()).unwrap_or(FOR_EVER);
+        let after = u64::try_from(after.as_millis()).unwrap_or(NEVER);
         self.until.set(rank, self.member.crowd.now().saturating_add(after));
     }
 
-    /// From now on it may not go.
+    /// Forbids closing it.
     pub fn may_stay(&self) {
-        self.until.set(0, FOR_EVER);
+        self.until.set(0, NEVER);
     }
 
-    /// Is done when it has to leave.
+    /// Returns a future that completes when it has to close.
     pub fn sent_away(&self) -> OwnedNotified {
         Arc::clone(&self.member.close).notified_owned()
     }
@@ -282,7 +282,7 @@ impl Drop for Seat {
     }
 }
 
-/// Whose request it is that is being answered.
+/// The connection of a request that is being answered.
 #[derive(Debug, Clone)]
 pub struct Member {
     crowd: Arc<Crowd>,
@@ -291,14 +291,14 @@ pub struct Member {
 }
 
 impl Member {
-    /// Says who it is: from now on its connection is counted by this name.
+    /// Sets the client's name: from now on its connection is counted under it.
     ///
     /// # Errors
-    /// When there are as many connections of that name as there may be.
+    /// When that name has reached its maximum.
     pub fn is_known_as(&self, name: &str) -> Result<(), TooMany> {
         let mut inside = self.crowd.inside.lock();
         let inside = &mut *inside;
-        // One that was sent away meanwhile.
+        // It was closed meanwhile.
         let Some(entry) = inside.open.get_mut(&self.id) else { return Ok(()) };
         if entry.name.as_deref() == Some(name) {
             return Ok(());
@@ -311,7 +311,7 @@ impl Member {
         let before = entry.name.replace(Arc::clone(&name));
         inside.known.insert(name, count + 1);
         match before {
-            // A proxy, by whose connections several ask.
+            // A proxy, whose connection several clients share.
             Some(before) => inside.forget_name(&before),
             None => {
                 inside.look_at(self.id, None);
@@ -326,7 +326,7 @@ impl Member {
         self.close.notify_one();
     }
 
-    /// Notes that a request is being answered, until that is dropped: whoever is being answered is not sent away.
+    /// Marks a request as being answered until the result is dropped: such a connection is not closed.
     #[must_use]
     pub fn busy(&self) -> Busy {
         let mut inside = self.crowd.inside.lock();
@@ -369,7 +369,7 @@ mod tests {
         !seat.member.crowd.inside.lock().open.contains_key(&seat.member.id)
     }
 
-    /// One that comes at this time, and says nothing from then on.
+    /// Admits a connection that is silent from this time on.
     fn silent(crowd: &Arc<Crowd>, ip: Option<IpAddr>, now: u64) -> Seat {
         let seat = crowd.admit(ip, now).unwrap();
         seat.until.set(0, now);
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(crowd.admit(ip(1), 4).err(), Some(Outside::Refused), "both are being answered");
         drop(second);
         let others = [2, 3].map(|n| silent(&crowd, ip(n), 4));
-        // It came last, and spoke before the others.
+        // It came last, and sent data before the others.
         others[0].until.set(0, 5);
         let fifth = silent(&crowd, ip(4), 5);
         assert_eq!([&first, &third, &others[0], &others[1]].map(away), [false, false, false, true]);
@@ -397,13 +397,13 @@ mod tests {
         assert!(inside.open.is_empty() && inside.silent.is_empty() && inside.strangers.is_empty());
     }
 
-    /// Whoever was just heard keeps its place, and others wait until one has been silent for long enough.
+    /// A connection that just sent data keeps its place, and others wait until one has been silent for long enough.
     #[test]
-    fn nobody_is_sent_away_in_the_midst() {
+    fn active_connections_are_not_closed() {
         let crowd = Crowd::new(Bounds { all: 2, address: 2, known: 1 });
         let (first, second) = (silent(&crowd, None, 0), silent(&crowd, None, 0));
         first.until.set(0, 900);
-        second.until.set(0, FOR_EVER);
+        second.until.set(0, NEVER);
         let waits = |now| crowd.admit(None, now).err();
         assert_eq!(waits(100), Some(Outside::Waits(Some(150))), "the second one may be silent by then");
         second.until.set(0, 300);
@@ -419,21 +419,21 @@ mod tests {
         assert_eq!(waits(5000), Some(Outside::Waits(None)));
         drop(busy);
         assert!(crowd.admit(None, 5000).is_ok(), "both are silent again");
-        // An address that has too many keeps nobody else waiting.
+        // An address with too many connections does not make others wait.
         let crowd = Crowd::new(Bounds { all: 9, address: 2, known: 1 });
         let [first, second, other] = [1, 1, 2].map(|n| silent(&crowd, ip(n), 0));
         first.until.set(0, 800);
         second.until.set(0, 700);
         let third = silent(&crowd, ip(1), 1);
         assert_eq!([&first, &second, &third, &other].map(away), [false, true, false, false]);
-        // Nobody has looked at the first one; it may have sent something.
-        first.until.set(0, FOR_EVER);
+        // The first one was not checked; it may have sent something.
+        first.until.set(0, NEVER);
         let fourth = silent(&crowd, ip(1), 2);
         assert_eq!([&first, &third, &fourth, &other].map(away), [false, true, false, false]);
     }
 
     #[test]
-    fn who_is_known_is_counted_by_name_and_never_sent_away() {
+    fn known_clients_are_counted_by_name_and_never_closed() {
         let crowd = Crowd::new(Bounds { all: 3, address: 1, known: 2 });
         let known = [0, 1].map(|now| silent(&crowd, ip(1), now));
         assert!(away(&known[0]), "a stranger as yet");
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_room_is_told() {
+    async fn a_waiting_connection_gets_the_next_place() {
         let crowd = Crowd::new(Bounds { all: 1, address: 9, known: 9 });
         let seat = crowd.enter(None).await.unwrap();
         seat.member().is_known_as("mx").unwrap();

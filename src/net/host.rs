@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What this machine is called, and who a browser thinks it asks.
+//! The names of this machine, and the host that a browser's request names.
 //!
-//! A web site can give its name the address 127.0.0.1, so that its scripts read what this machine serves (DNS rebinding).
-//! The browser then asks by that name. An address cannot be given to anybody else.
+//! A web site can map its name to the address 127.0.0.1, so that its scripts read this machine's services (DNS rebinding). The browser then
+//! sends that name. An address cannot be mapped to another machine.
 
 use axum::http::{HeaderMap, Uri, header};
 use std::net::IpAddr;
 
-/// Whether a request asks for a service of this machine: by all of its `Host` fields, and by its target where that names a host. `names` are
-/// those of the configuration.
+/// Whether a request is for this machine: by all of its `Host` fields, and by its target if that names a host. `names` are the configured
+/// ones.
 #[must_use]
 pub fn asks_for_ours(fields: &HeaderMap, target: &Uri, names: &[String]) -> bool {
     let mut hosts = fields.get_all(header::HOST).iter().peekable();
@@ -18,9 +18,9 @@ pub fn asks_for_ours(fields: &HeaderMap, target: &Uri, names: &[String]) -> bool
         && target.authority().is_none_or(|host| is_ours(host.as_str(), names))
 }
 
-/// Whether this names this machine.
+/// Whether this host is this machine.
 fn is_ours(host: &str, names: &[String]) -> bool {
-    // Behind the name there is a port or nothing: `[::1].evil.example` is a name of evil.example's.
+    // After the name comes a port or nothing: `[::1].evil.example` is a name of evil.example.
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
             let Some((ip, port)) = rest.split_once(']') else { return false };
@@ -38,7 +38,7 @@ fn is_ours(host: &str, names: &[String]) -> bool {
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// The name of this machine, as the system has it. Not from /proc, which systemd's hardening hides.
+/// Returns the name of this machine from the system; not from /proc, which systemd's hardening hides.
 #[must_use]
 pub fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -50,7 +50,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn only_names_of_ours_pass() {
+    fn only_own_names_pass() {
         let names = ["mx1.example.org".to_owned()];
         for good in [
             "127.0.0.1:8722",
@@ -82,9 +82,9 @@ mod tests {
         }
     }
 
-    /// No field hides another one, nor the host in the target, by which proxies go.
+    /// No field hides another one, or the host in the target, which proxies use.
     #[test]
-    fn all_hosts_are_looked_at() {
+    fn all_hosts_are_checked() {
         let asks = |hosts: &[&'static str], target: &'static str| {
             let mut fields = HeaderMap::new();
             for host in hosts {

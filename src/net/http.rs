@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! HTTP on a socket, and the life of a connection.
+//! HTTP on a socket, and the lifetime of a connection.
 
 use super::accept::{Accepted, Stream};
 use super::address::Address;
@@ -22,19 +22,19 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How long a handshake may take.
+/// Timeout of a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// How long after it, or after the request before, the head of a request may take.
+/// Timeout of the head of a request, after the handshake or the request before.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 
-/// How long answers may still take when the server ends.
+/// How long answers may take after the server ends.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// Who may connect to a Unix socket: owner and group.
+/// The mode of a Unix socket: owner and group may connect.
 const UNIX_MODE: u32 = 0o660;
 
-/// Whoever asks, as an extension of each request.
+/// The client of a request, as an extension of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The address; none on a Unix socket.
@@ -43,7 +43,7 @@ pub struct Caller {
     pub connection: Member,
 }
 
-/// A socket on which HTTP is spoken.
+/// A listener for HTTP.
 pub struct HttpListener {
     socket: Arc<Socket>,
     tls: Option<Arc<TlsKeys>>,
@@ -58,26 +58,26 @@ impl HttpListener {
         Ok(Self::new(Socket::bind(address, UNIX_MODE).await?, tls))
     }
 
-    /// On what listens already.
+    /// Creates a listener on a bound socket.
     #[must_use]
     pub fn new(socket: Socket, tls: Option<Arc<TlsKeys>>) -> Self {
         Self { socket: Arc::new(socket), tls }
     }
 
-    /// The address, with the port that the system chose.
+    /// Returns the address, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> String {
         self.socket.address()
     }
 
-    /// Whether nobody on another machine can reach it.
+    /// Whether only this machine can reach it.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.socket.is_local()
     }
 
-    /// Answers requests until `end` is done, on as many connections as `crowd` allows; what `begin` returns lives as long as one.
-    /// What is returned is to be waited for, when this is dropped and nobody can connect any more.
+    /// Answers requests until `end` completes, on as many connections as `crowd` allows; the result of `begin` lives as long as a
+    /// connection. Wait for the returned value after dropping this listener, so that nobody can connect any longer.
     pub async fn serve<G: Send + 'static>(
         &self,
         router: Router,
@@ -121,7 +121,7 @@ async fn connection(
         None => stream,
         Some(keys) => match tokio::time::timeout(HANDSHAKE_TIME, keys.acceptor().accept(stream)).await {
             Ok(Ok(stream)) => Box::new(stream),
-            // Scanners and clients that do not trust the certificate; the latter say so themselves.
+            // These are scanners, and clients that do not trust the certificate; the latter report it themselves.
             Ok(Err(e)) => return log::debug!("no TLS with {ip:?}: {e}"),
             Err(_) => return,
         },
@@ -143,7 +143,7 @@ async fn connection(
     }
 }
 
-/// The body of a request: once all of it is there, the request is being answered. Until then its sender may be sent away.
+/// The body of a request. Once it is complete, the request is being answered; until then the connection may be closed to make room.
 struct Arriving {
     body: Incoming,
     member: Member,
@@ -151,7 +151,7 @@ struct Arriving {
 }
 
 impl Arriving {
-    /// Notes whether all of it is there.
+    /// Checks whether the body is complete.
     fn looked_at(self) -> Self {
         if self.body.is_end_stream() {
             self.busy.get_or_init(|| self.member.busy());
@@ -184,7 +184,7 @@ impl http_body::Body for Arriving {
     }
 }
 
-/// The body of an answer; until all of it is on its way, its request is being answered.
+/// The body of an answer; until it is sent, its request is being answered.
 struct Held {
     body: Body,
     _busy: Arc<OnceLock<Busy>>,

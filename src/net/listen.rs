@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where something is to listen, or that it is not.
+//! Optional addresses to listen on.
 
 use super::address::Address;
 use serde::Deserialize;
@@ -26,25 +26,25 @@ impl fmt::Display for Listen {
 }
 
 impl Listen {
-    /// This port of this machine.
+    /// Returns this port of the local machine.
     #[must_use]
     pub fn here(port: u16) -> Self {
         Self(Some(Address::Tcp(format!("127.0.0.1:{port}"))))
     }
 
-    /// The address, if there is one.
+    /// Returns the address, if there is one.
     #[must_use]
     pub const fn address(&self) -> Option<&Address> {
         self.0.as_ref()
     }
 
-    /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
+    /// Whether it is a literal address that other machines can reach. The address of a name is known only when it is bound.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.ip().is_some_and(|ip| !ip.is_loopback())
     }
 
-    /// Whether it is every address of this machine, so that it tells nobody where to go.
+    /// Whether it is a wildcard address, which is no target for clients.
     #[must_use]
     pub fn is_anywhere(&self) -> bool {
         self.ip().is_some_and(|ip| ip.is_unspecified())

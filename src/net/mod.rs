@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What all that listen have in common: addresses, sockets, HTTP and TLS. It knows nothing of mail and counts.
+//! The common parts of all listeners: addresses, sockets, HTTP and TLS. It knows nothing of mail and counts.
 //!
-//! `address` is where to listen, as configurations write it, and `listen` that or nowhere; `socket` binds it, and `activation` takes a
-//! socket that systemd opened. `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain,
-//! and `body` is an answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by
-//! which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when
-//! there are too many, by what was `heard` of them. `rate` says how often somebody may ask.
+//! `address` has the addresses of configurations, and `listen` optional ones; `socket` binds them, and `activation` takes sockets that
+//! systemd opened. `accept` accepts connections, with `prompt` acknowledgements if needed; `http` answers requests on them, with `tls` or
+//! plain, and `body` is an answer that is made while it is sent. `seated` accepts connections within the bounds of `crowd`, which chooses
+//! those to close when there are too many, by their `patience`. `host` checks the host that a request names, `certificate` names and
+//! validity of certificates, `mode` is that of a Unix socket, `network` groups addresses, and `rate` limits how often an act is allowed.
 
 mod accept;
 mod activation;
@@ -13,12 +13,12 @@ mod address;
 mod body;
 mod certificate;
 mod crowd;
-mod heard;
 mod host;
 mod http;
 mod listen;
 mod mode;
 mod network;
+mod patience;
 mod prompt;
 mod rate;
 mod seated;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may connect to a Unix socket.
+//! The permissions of a Unix socket.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct Mode(u32);
 
 impl Mode {
-    /// As the system takes them.
+    /// Returns the bits for the system.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which addresses are one user's.
+//! Groups of addresses that count as one user.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// That by which an address counts: an IPv4 address itself; of an IPv6 address the first 64 bits, since whoever has one has all
-/// that begin so.
+/// Returns the address under which an address counts: an IPv4 address itself; of an IPv6 address the first 64 bits, since one user usually
+/// has all addresses that begin so.
 #[must_use]
 pub fn network_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {

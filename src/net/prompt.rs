@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A connection on which the other side never waits for an acknowledgement.
 //!
-//! A system delays the acknowledgement of what came for up to 40 ms, in the hope of an answer that takes it along. Who sends several
-//! small pieces without an answer between them (Sendmail: the commands to a milter), and leaves Nagle's algorithm on, waits that long at
-//! the second piece. Here the acknowledgement leaves as soon as more is waited for and nothing was answered.
+//! A system delays acknowledgements for up to 40 ms, in the hope of an answer that carries them. A sender of several small pieces without
+//! an answer in between (Sendmail: the commands to a milter) that uses Nagle's algorithm waits that long at the second piece. Here the
+//! acknowledgement is sent as soon as more is awaited and nothing was answered.
 
 use std::io;
 use std::pin::Pin;
@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection that can acknowledge what came.
+/// A connection that can acknowledge received data.
 pub(super) trait Acknowledge {
-    /// Does it now.
+    /// Sends the acknowledgement now.
     fn acknowledge(&self);
 }
 
 impl Acknowledge for TcpStream {
     fn acknowledge(&self) {
-        // Where the system cannot do this, the other side waits as it does with others.
+        // If the system cannot do this, the other side waits as usual.
         let _ = self.set_quickack(true);
     }
 }
@@ -28,7 +28,7 @@ impl Acknowledge for TcpStream {
 #[derive(Debug)]
 pub(super) struct Prompt<S> {
     inner: S,
-    /// Whether something came that was neither answered nor acknowledged.
+    /// Whether received data was neither answered nor acknowledged.
     owes: bool,
 }
 
@@ -59,7 +59,7 @@ impl<S: AsyncRead + Acknowledge + Unpin> AsyncRead for Prompt<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Prompt<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        // The answer takes it along.
+        // The answer carries the acknowledgement.
         self.owes = false;
         Pin::new(&mut self.inner).poll_write(cx, buf)
     }
@@ -109,9 +109,9 @@ mod tests {
         }
     }
 
-    /// Once for each wait behind something that was not answered.
+    /// Once for each wait after data that was not answered.
     #[tokio::test]
-    async fn what_is_not_answered_is_acknowledged() {
+    async fn unanswered_data_is_acknowledged() {
         let (mut far, near) = duplex(100);
         let mut stream = Prompt::new(Counting(near, Cell::new(0)));
         let mut buffer = [0; 10];

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How often somebody may do something: at a steady rate, and for a while at once as often as it was not done before.
+//! Rate limits: a steady rate, with a burst that unused time saves up.
 
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-/// A rate, and how many may come at once.
+/// A rate with a burst.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
-    /// When time began.
+    /// The zero of all times.
     begin: Instant,
-    /// Nanoseconds for each.
+    /// Nanoseconds for each act.
     cost: u64,
-    /// Nanoseconds for all that come at once.
+    /// Nanoseconds for a whole burst.
     burst: u64,
 }
 
-/// When all that somebody did so far is paid for, in nanoseconds since time began.
+/// The time at which all acts so far are paid for, in nanoseconds since the zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Paid(u64);
 
 impl Rate {
-    /// So many in this time, of which `burst` may come at once.
+    /// Creates a rate of so many acts in this time, of which `burst` may come at once.
     #[must_use]
     pub fn new(number: NonZeroU32, time: Duration, burst: NonZeroU32) -> Self {
         let cost = nanoseconds(time) / u64::from(number.get());
         Self { begin: Instant::now(), cost, burst: cost.saturating_mul(burst.get().into()) }
     }
 
-    /// Whether `number` more may be done now; if so, notes them.
+    /// Whether `number` more acts are allowed now; if so, records them.
     pub fn admits(&self, paid: &mut Paid, number: u32, now: Instant) -> bool {
         let now = nanoseconds(now.duration_since(self.begin));
         let after = paid.0.max(now).saturating_add(self.cost.saturating_mul(number.into()));
@@ -38,7 +38,7 @@ impl Rate {
         is_admitted
     }
 
-    /// Whether nothing of it is to be remembered any more.
+    /// Whether it can be forgotten.
     #[must_use]
     pub fn is_over(&self, paid: Paid, now: Instant) -> bool {
         paid.0 <= nanoseconds(now.duration_since(self.begin))

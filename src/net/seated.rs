@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Takes connections, and finds places for them: where there is none, the one that has been silent for longest makes room, or they wait.
+//! Accepts connections within bounds: if there is no room, the one that has been silent for longest is closed, or the new one waits.
 
 use super::accept::{Accepted, Acceptor};
 use super::crowd::{Crowd, Member};
 use super::socket::Socket;
 use std::sync::Arc;
 
-/// Has each connection served by a task of its own, as many as `crowd` allows, until `end` is done. Those that are open then go on. Whoever
-/// is sent away is dropped in the midst of it, unless it is [busy](Member::busy).
+/// Serves each connection in its own task, as many as `crowd` allows, until `end` completes. Open connections then continue. A connection
+/// that has to make room is dropped at any point, unless it is [busy](Member::busy).
 pub async fn serve_seated<F: Future<Output = ()> + Send + 'static>(
     socket: Arc<Socket>,
     crowd: Arc<Crowd>,
@@ -29,7 +29,7 @@ pub async fn serve_seated<F: Future<Output = ()> + Send + 'static>(
             log::debug!("no room for one more connection of {ip:?}");
             continue;
         };
-        let served = serve(Accepted { stream: seat.hear(stream), ip, uid }, seat.member());
+        let served = serve(Accepted { stream: seat.monitor(stream), ip, uid }, seat.member());
         tokio::spawn(async move {
             tokio::select! {
                 () = served => (),

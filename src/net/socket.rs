@@ -9,26 +9,26 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream, lookup_host};
 
-/// Connections that may wait to be accepted, as far as the kernel allows (net.core.somaxconn). The usual 128 are fewer than
-/// the clients of a server that was away and come back at once; whoever finds no place tries again after a second.
+/// Maximum of connections that wait to be accepted, as far as the kernel allows (net.core.somaxconn). The usual 128 are fewer than the
+/// clients of a server that return at once after an outage; a client without a place retries after a second.
 const BACKLOG: u32 = 4096;
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub enum Socket {
-    /// On a port of one address or, where a name has several, of all.
+    /// A port of one address or, if a name has several, of all.
     Tcp(Vec<TcpListener>),
-    /// On a path; with its file, where that is ours.
+    /// A path, with its file if this process created it.
     Unix(UnixListener, Option<SocketFile>),
 }
 
-/// The file of a socket that this process made; it goes when it is dropped.
+/// The file of a socket that this process created; removed when dropped.
 #[derive(Debug)]
 pub struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // If it is gone already, so much the better.
+        // It may be gone already.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -45,11 +45,11 @@ impl Socket {
         }
     }
 
-    /// Binds all addresses of `address`, which is `HOST:PORT`: clients that know a name take any of them. Those that cannot be used are
-    /// told.
+    /// Binds all addresses of `address`, which is `HOST:PORT`, since clients that know a name use any of them. Logs those that cannot be
+    /// bound.
     ///
     /// # Errors
-    /// When none can.
+    /// When none can be bound.
     async fn tcp(address: &str) -> io::Result<Self> {
         Self::tcp_at(lookup_host(address).await?)
     }
@@ -79,18 +79,21 @@ impl Socket {
         if let Ok(first) = first.local_addr()
             && !failed.is_empty()
         {
-            log::warn!("of the addresses of one name {first} is listened on, and not {}", failed.join(", "));
+            log::warn!(
+                "listening on {first}, but not on other addresses of the same name: {}",
+                failed.join(", ")
+            );
         }
         Ok(Self::Tcp(sockets))
     }
 
-    /// Binds a Unix socket at `path` with the permissions `mode`. One that is left from a crash is replaced.
+    /// Binds a Unix socket at `path` with the permissions `mode`. Replaces one that a crash left.
     ///
     /// # Errors
-    /// When somebody listens there, or the path cannot be used.
+    /// When a process listens there, or the path cannot be used.
     pub async fn unix(path: &Path, mode: u32) -> io::Result<Self> {
         if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
-            // Only a refused connection proves that nobody listens.
+            // Only a refused connection proves that no process listens.
             match UnixStream::connect(path).await {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
                 _ => return Err(io::ErrorKind::AddrInUse.into()),
@@ -102,7 +105,7 @@ impl Socket {
         Ok(Self::Unix(socket, Some(file)))
     }
 
-    /// Its address (of several the first) as the system has it, `HOST:PORT` or `unix:/PATH`, with the port that the system chose where 0 was asked for.
+    /// Returns its address (the first of several), `HOST:PORT` or `unix:/PATH`, with the port that the system chose for 0.
     #[must_use]
     pub fn address(&self) -> String {
         let address = match self {
@@ -118,7 +121,7 @@ impl Socket {
         address.unwrap_or_else(|e| e.to_string())
     }
 
-    /// Whether nobody on another machine can reach it.
+    /// Whether only this machine can reach it.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
@@ -142,9 +145,9 @@ mod tests {
     use super::*;
     use tokio::net::TcpStream;
 
-    /// As `localhost` has `::1` and 127.0.0.1 on many machines.
+    /// On many machines `localhost` is `::1` and 127.0.0.1.
     #[tokio::test]
-    async fn a_name_with_several_addresses_is_listened_on_at_all() {
+    async fn all_addresses_of_a_name_are_bound() {
         let addresses = ["127.0.0.1:0", "127.0.0.2:0", "127.0.0.1:0", "192.0.2.1:0"];
         let socket = Socket::tcp_at(addresses.iter().map(|address| address.parse().unwrap())).unwrap();
         let Socket::Tcp(sockets) = &socket else { unreachable!() };

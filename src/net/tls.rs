@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Certificate and key, and their change while connections go on.
+//! Certificate and key, which can be replaced while connections are open.
 
 use super::certificate::Certificate;
 use arc_swap::ArcSwap;
@@ -16,16 +16,16 @@ use tokio_rustls::TlsAcceptor;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TlsFiles {
-    /// The certificate, with those between it and its authority.
+    /// The certificate, with the intermediate ones.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// Certificate or key cannot be used.
+/// Certificate or key is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The file is not there, or holds no such thing.
+    /// The file is missing, or has no certificate or key.
     #[error("cannot use {path}: {reason}")]
     File {
         /// The file.
@@ -33,7 +33,7 @@ pub enum TlsError {
         /// Why.
         reason: rustls::pki_types::pem::Error,
     },
-    /// They do not go together, or are of a kind that TLS does not know.
+    /// They do not match, or are of a kind that TLS does not know.
     #[error("{cert} and {key} cannot be used: {reason}")]
     Pair {
         /// The certificate.
@@ -51,7 +51,7 @@ pub struct TlsKeys {
     config: ArcSwap<InForce>,
 }
 
-/// What was read of the files.
+/// The content of the files.
 struct InForce {
     server: Arc<ServerConfig>,
     /// When the first certificate of the chain expires, in seconds since 1970.
@@ -80,14 +80,14 @@ fn read(files: &TlsFiles) -> Result<InForce, TlsError> {
     Ok(InForce { server: Arc::new(config), expiry })
 }
 
-/// When a certificate expires; none where it is of a kind that cannot be read.
+/// Returns when a certificate expires; none if it cannot be parsed.
 fn expiry(certificate: &CertificateDer<'_>) -> Option<u64> {
     let ends = Certificate::parse(certificate).ok()?.ends;
     ends.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 impl TlsKeys {
-    /// Reads them.
+    /// Reads the files.
     ///
     /// # Errors
     /// See [`TlsError`].
@@ -96,10 +96,10 @@ impl TlsKeys {
         Ok(Self { files, config })
     }
 
-    /// Reads them again, for the connections that come from now on.
+    /// Reads the files again, for new connections.
     ///
     /// # Errors
-    /// See [`TlsError`]; those before stay in force.
+    /// See [`TlsError`]; the old ones stay in force.
     pub fn reload(&self) -> Result<(), TlsError> {
         read(&self.files).map(|config| self.config.store(Arc::new(config)))
     }
@@ -108,7 +108,7 @@ impl TlsKeys {
         TlsAcceptor::from(Arc::clone(&self.config.load().server))
     }
 
-    /// When the first certificate of the chain in force expires, in seconds since 1970.
+    /// Returns when the first certificate of the chain in force expires, in seconds since 1970.
     #[must_use]
     pub fn expiry(&self) -> Option<u64> {
         self.config.load().expiry

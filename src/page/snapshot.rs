@@ -6,7 +6,7 @@ use crate::control::{Daemon, DaemonStatus};
 use crate::net::{Sender, own_name, streamed};
 use arc_swap::ArcSwap;
 use axum::body::Body;
-use bulkmark_counts::{Asked, SaidOf};
+use bulkmark_counts::{MailingSummary, OverviewFilter};
 use bulkmark_ledger::now;
 use bulkmark_policy::Verdict;
 use serde_json::{Value, json};
@@ -156,9 +156,9 @@ impl Snapshots {
             return value.clone();
         }
         let began = Instant::now();
-        let asked = Asked { since: now.saturating_sub(REPORTED_WITHIN), reporter: None, now };
+        let asked = OverviewFilter { since: now.saturating_sub(REPORTED_WITHIN), reporter: None, now };
         let mailings = ledger.overview(asked).await.map(|overview| overview.mailings).unwrap_or_default();
-        let shown: Vec<&SaidOf> = mailings.iter().rev().take(TOP).collect();
+        let shown: Vec<&MailingSummary> = mailings.iter().rev().take(TOP).collect();
         let value = json!(shown);
         *known = Some((began + STATUS_AGE.max(began.elapsed() * SHARE), value.clone()));
         value

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! For how long a stream goes on: while its token is valid, and the server serves.
+//! Access of a stream: it lasts while its token is valid and the server runs.
 
 use super::gate::Gate;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How soon a stream ends whose token expires.
+/// How soon a stream ends after its token expired.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// What a stream was let in by.
+/// The access of a stream.
 pub(super) struct Access {
     gate: Arc<Gate>,
-    /// The name of the client and its token; none of somebody without one, where everybody may read.
+    /// The name of the client and its token; none for an anonymous reader.
     client: Option<(String, Box<str>)>,
     changes: watch::Receiver<()>,
     ending: watch::Receiver<bool>,
 }
 
 impl Access {
-    /// Of a client, with the token that it showed.
+    /// Creates the access of a client with its token.
     pub(super) fn new(
         gate: &Arc<Gate>,
         client: Option<&str>,
@@ -30,7 +30,7 @@ impl Access {
         Self { gate: Arc::clone(gate), client, changes: gate.changes(), ending }
     }
 
-    /// Is done when the stream has to end.
+    /// Waits until the stream has to end.
     pub(super) async fn over(mut self) {
         loop {
             if let Some((name, token)) = &self.client
@@ -44,7 +44,7 @@ impl Access {
                 () = tokio::time::sleep(LOOK_AGAIN) => (),
                 changed = self.changes.changed() => if changed.is_err() { return },
                 ended = self.ending.wait_for(|&ending| ending) => {
-                    // Nobody can say any more that it ends.
+                    // The sender is gone, or the server is ending.
                     let _ = ended;
                     return;
                 }

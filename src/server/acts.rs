@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How clients came: acts of operators, and registrations.
+//! The history of clients: acts of operators, and registrations.
 
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 const DAY: u64 = 86_400;
 
-/// How long a token is valid that was never used.
+/// How long an unused token is valid.
 const UNUSED: u64 = DAY;
 
-/// How long an unapproved site may be silent.
+/// How long an unapproved site is kept after its last use.
 const SILENT: u64 = 30 * DAY;
 
 /// An act of an operator on the list of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Deed {
-    /// When, in seconds since 1970.
+    /// The time in seconds since 1970.
     pub at: u64,
     /// The user of the server's machine.
     pub by: String,
@@ -26,27 +26,27 @@ pub struct Deed {
     pub client: String,
 }
 
-/// How a client came that registered by itself. Times are in seconds since 1970.
+/// The registration of a site that registered by itself. Times are in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Registered {
-    /// When.
+    /// The time of the registration.
     pub at: u64,
-    /// From this address; none on a Unix socket.
+    /// The address that it came from; none on a Unix socket.
     pub from: Option<IpAddr>,
-    /// The address for questions that it gave.
+    /// The site's address for questions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub contact: String,
-    /// The day on which its token was used last, as the time at which that was noted.
+    /// The day on which its token was used last, as the time at which that was stored.
     pub used: Option<u64>,
     /// When it was approved.
     pub approved: Option<u64>,
-    /// By this user of the server's machine.
+    /// The user of the server's machine that approved it.
     pub approved_by: Option<String>,
 }
 
 impl Registered {
-    /// Whether the site is forgotten at `now`.
+    /// Whether the registration has lapsed at `now`.
     pub(super) fn is_over(&self, now: u64) -> bool {
         self.approved.is_none()
             && match self.used {

@@ -4,8 +4,8 @@
 use super::access::Access;
 use super::clients::{self, Client, ClientsError};
 use super::gate::{Gate, Refused};
-use super::limits::Who;
-use super::readers::{Alive, At, Gaps};
+use super::limits::Principal;
+use super::readers::{Alive, Gaps, Position};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
 use super::streaming::{Stream, Wanted, next_updates, send_snapshot, send_updates};
@@ -30,16 +30,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long the body of a request may take.
+/// Timeout of the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The longest time for which a stream of updates stays open, in seconds.
+/// The longest duration of a stream of updates, in seconds.
 pub(super) const MAX_WAIT: u64 = 3600;
 
 /// The threshold of the estimates of false bulk in the metrics of a server: the default of milters.
 pub const METRICS_THRESHOLD: u32 = 20;
 
-/// What all requests share.
+/// The state shared by all requests.
 pub struct Service {
     pub(super) ledger: Ledger,
     pub(super) gate: Arc<Gate>,
@@ -47,11 +47,11 @@ pub struct Service {
     snapshots: Arc<Snapshots>,
     streams: Arc<Streams>,
     daemon: Arc<Daemon>,
-    /// Whether streams are to end.
+    /// Whether streams must end.
     ending: watch::Sender<bool>,
 }
 
-/// The answer to a request that failed: why, for programs and for people.
+/// The answer to a failed request: the reason, for programs and for people.
 pub(super) struct Failure(pub(super) Code, pub(super) String);
 
 impl IntoResponse for Failure {
@@ -84,12 +84,12 @@ impl From<Refused> for Failure {
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        let told = match error {
-            // Path and remedy are for the log here.
+        let text = match error {
+            // Only the log has path and remedy.
             LedgerError::Unavailable(_) => "the server's ledger cannot be read or written now".to_owned(),
             other => other.to_string(),
         };
-        Self(Code::Unavailable, told)
+        Self(Code::Unavailable, text)
     }
 }
 
@@ -105,8 +105,8 @@ impl From<Behind> for Failure {
 }
 
 impl Service {
-    /// Of this ledger, for these clients. `links` lead to `peers`, or to the log of a `fleet`, whose aggregators take no reports; what is
-    /// done is told to `activity`.
+    /// Creates the service of a ledger. `links` lead to `peers`, or to the log of a `fleet`, whose aggregators take no reports; `activity`
+    /// counts the requests.
     ///
     /// # Errors
     /// When the clients cannot be read.
@@ -138,7 +138,7 @@ impl Service {
             fleet,
             asks: None,
             clients: Box::new(move || of_clients.status()),
-            refused: Box::new(move || Some(of_refused.strangers.status())),
+            refused: Box::new(move || Some(of_refused.refused_requests.status())),
             activity,
         });
         let streams = Streams::new(&settings.limits, Arc::clone(&daemon.activity.load));
@@ -147,24 +147,24 @@ impl Service {
         Ok(Arc::new(Self { ledger, gate, parameters, snapshots, streams, daemon, ending }))
     }
 
-    /// Ends all streams, so that their connections can be closed in good order.
+    /// Ends all streams, so that their connections can be closed.
     pub fn end(&self) {
         self.ending.send_replace(true);
     }
 
-    /// For how long a stream goes on that is let in now.
+    /// Returns the access of a stream that starts now.
     pub(super) fn access(&self, client: Option<&Client>, headers: &HeaderMap) -> Access {
         let name = client.map(|client| &*client.name);
         Access::new(&self.gate, name, token(headers), self.ending.subscribe())
     }
 
-    /// What the server can say of itself.
+    /// Returns the daemon behind status and metrics.
     #[must_use]
     pub fn daemon(&self) -> Arc<Daemon> {
         Arc::clone(&self.daemon)
     }
 
-    /// Has updates kept for other servers, once a client may be one.
+    /// Keeps updates for other servers, once a client has the role of a peer.
     ///
     /// # Errors
     /// When the ledger is not available.
@@ -172,7 +172,7 @@ impl Service {
         if self.gate.has_peers() { self.ledger.keep_for_peers().await } else { Ok(()) }
     }
 
-    /// Lets go of what nobody used for a while.
+    /// Releases snapshots and registrations that nobody used for a while.
     pub fn tidy(&self) {
         self.snapshots.tidy();
         if let Err(e) = self.gate.tidy_registrations(now()) {
@@ -180,10 +180,10 @@ impl Service {
         }
     }
 
-    /// Takes back what clients had reported who were removed together with their counts.
+    /// Withdraws the reports of clients that were removed together with their counts.
     ///
     /// # Errors
-    /// When that could not be written down; it is to be tried again.
+    /// When that could not be stored; it must be repeated.
     pub async fn withdraw(&self) -> Result<(), LedgerError> {
         for client in self.gate.withdrawn() {
             if self.ledger.withdraw(client.clone(), now()).await? {
@@ -193,7 +193,7 @@ impl Service {
         Ok(())
     }
 
-    /// Refuses a reader who counts otherwise, and notes it.
+    /// Refuses a reader with other parameters or another clock, and records it.
     pub(super) fn agree(&self, client: Option<&Client>, headers: &HeaderMap) -> Result<(), Failure> {
         let result = self.compare(headers);
         if let (Err(Failure(_, why)), Some(client)) = (&result, client) {
@@ -213,9 +213,9 @@ impl Service {
             .map_err(|what| Failure(Code::Clock, what))
     }
 
-    /// A place for one more stream.
+    /// Reserves a place for one more stream.
     pub(super) fn stream(&self, client: Option<&Client>, caller: &Caller) -> Result<Place, Failure> {
-        let place = self.streams.enter(who(client, caller));
+        let place = self.streams.enter(principal(client, caller));
         place.ok_or_else(|| self.gate.refuse_any(client, Refused::Streams).into())
     }
 
@@ -224,7 +224,7 @@ impl Service {
         if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
             response.headers_mut().insert(bulkmark_sync::PARAMETERS_HEADER, value);
         }
-        // hyper has a date of its own, which stands still for two days when a clock that was two days ahead is set right.
+        // hyper's own date stands still for two days when a clock that was two days ahead is corrected.
         if let Some(date) = clock::date() {
             response.headers_mut().insert(header::DATE, date);
         }
@@ -232,25 +232,25 @@ impl Service {
     }
 }
 
-/// Counts what was refused, by its code.
+/// Counts refused requests by their code.
 pub(super) async fn count_refusals(State(service): State<Arc<Service>>, response: Response) -> Response {
     let code = response.headers().get(ERROR_HEADER).and_then(|code| code.to_str().ok()?.parse().ok());
     if let Some(code) = code {
-        service.gate.strangers.count(code);
+        service.gate.refused_requests.count(code);
     }
     response
 }
 
-/// As whom somebody is counted who was let pass.
-fn who(client: Option<&Client>, caller: &Caller) -> Who {
+/// Returns the principal of an admitted request.
+fn principal(client: Option<&Client>, caller: &Caller) -> Principal {
     match (client, caller.ip) {
-        (Some(client), _) if client.is_approved() => Who::Client(client.name.as_str().into()),
-        (_, Some(ip)) => Who::Network(network_of(ip)),
-        (_, None) => Who::Here,
+        (Some(client), _) if client.is_approved() => Principal::Client(client.name.as_str().into()),
+        (_, Some(ip)) => Principal::Network(network_of(ip)),
+        (_, None) => Principal::Here,
     }
 }
 
-/// The token of a request.
+/// Returns the token of a request.
 pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
@@ -294,14 +294,14 @@ async fn take_reports(
     service.compare(headers)?;
     let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
     let large = || Failure(Code::BodyTooLong, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES));
-    // One that says how long it is need not come.
+    // A declared length is checked before the body arrives.
     if http_body::Body::size_hint(&body).lower() > wire::MAX_REPORTS_BYTES as u64 {
         return Err(large());
     }
     let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
     let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(|_| large())?;
     let batch = Reports::decode(&body).map_err(|e| {
-        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        let code = if e.is_other_version() { Code::BodyVersion } else { Code::Body };
         Failure(code, e.to_string())
     })?;
     service.gate.admit(&client, batch.reports.len())?;
@@ -355,11 +355,11 @@ pub(super) async fn updates(
     if let Some(client) = client.as_ref().filter(|client| client.role == clients::Role::Peer)
         && service.ledger.awaits_peers()
     {
-        // By what it lacks it tells what it knows.
+        // Its vector shows which updates it has.
         service.ledger.receive_vector(client.name.clone(), theirs.clone(), now()).await?;
     }
-    let theirs = At::of(theirs);
-    // What cannot be served is told before the stream begins.
+    let theirs = Position::of(theirs);
+    // Errors are returned before the stream starts.
     let first = next_updates(&place, &service.ledger, &theirs, gaps).await?;
     let (sink, body) = place.body();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
@@ -370,7 +370,7 @@ pub(super) async fn updates(
     Ok(service.with_parameters(body))
 }
 
-/// The vector in the body of a request, as text. A GET has none, and asks for everything.
+/// Reads the vector in the body of a request, as text. A GET has none, and requests everything.
 async fn since_of(body: Body) -> Result<String, Failure> {
     let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
     let long = |_| Failure(Code::BodyTooLong, format!("expected at most {MAX_VECTOR_BYTES} bytes"));
@@ -428,7 +428,7 @@ pub(super) async fn check(
     Query(CheckQuery { signature }): Query<CheckQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), &caller)?;
-    service.gate.admit_check(client.as_ref(), &who(client.as_ref(), &caller))?;
+    service.gate.admit_check(client.as_ref(), &principal(client.as_ref(), &caller))?;
     let bad = |e| Failure(Code::Request, format!("signature: {e}"));
     let signature: Signature = signature.parse().map_err(bad)?;
     let count = service.ledger.count(signature, now()).await?;
@@ -451,9 +451,9 @@ pub(super) async fn status(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), &caller)?;
-    let mut told = serde_json::to_value(service.daemon.public_status().await?).unwrap_or_default();
+    let mut status = serde_json::to_value(service.daemon.public_status().await?).unwrap_or_default();
     if let Some(expires) = client.and_then(|client| client.expires) {
-        told["token-expires"] = expires.into();
+        status["token-expires"] = expires.into();
     }
-    Ok(service.with_parameters(Json(told)))
+    Ok(service.with_parameters(Json(status)))
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What streams send, as long as several may want it: one copy for all of them, and no more than fits into a few megabytes.
+//! A cache of blocks that several streams send: one copy for all, within a few megabytes.
 
-use super::readers::{At, Gaps};
+use super::readers::{Gaps, Position};
 use bulkmark_counts::BulkMark;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Bytes and blocks that are kept at most. One block that is larger is kept alone.
+/// Maximum of bytes and blocks in the cache. A larger block is kept alone.
 const MAX_BYTES: usize = 16 << 20;
 const MAX_BLOCKS: usize = 512;
 
-/// Which block.
+/// The key of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// The updates that follow a vector of this name, for such readers.
+    /// The updates that follow the vector with this hash, for readers with this handling of gaps.
     Updates(Gaps, [u8; 32]),
     /// The notes that follow this list, number and hash.
     Notes(u64, u64, u64),
-    /// Rows of the snapshot with this number: those of so many blocks come before.
+    /// Rows of the snapshot with this id, and the number of blocks before them.
     Rows(u64, u64),
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     /// Where each frame begins.
     pub(super) begins: Vec<usize>,
-    /// Of updates: how far whoever has applied them is.
-    pub(super) after: Arc<At>,
-    /// Of notes: the mark of whoever has taken them.
+    /// Of updates: the position of a reader that applied them.
+    pub(super) after: Arc<Position>,
+    /// Of notes: the mark of a reader that applied them.
     pub(super) mark: BulkMark,
 }
 
@@ -38,11 +38,11 @@ pub(super) struct Block {
 struct Kept {
     blocks: HashMap<Key, (Arc<Block>, u64)>,
     bytes: usize,
-    /// Grows with each use.
+    /// Incremented by each use.
     clock: u64,
 }
 
-/// The blocks that were used last.
+/// The cache of blocks, which drops the least recently used ones first.
 #[derive(Default)]
 pub(super) struct Blocks(Mutex<Kept>);
 
@@ -79,7 +79,7 @@ impl Blocks {
         }
     }
 
-    /// Lets go of all.
+    /// Drops all blocks.
     pub(super) fn clear(&self) {
         *self.0.lock() = Kept::default();
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_is_kept_as_far_as_it_fits() {
+    fn the_last_used_blocks_are_kept_as_far_as_they_fit() {
         let (blocks, third) = (Blocks::default(), MAX_BYTES / 3);
         let put = |n, bytes| {
             blocks.put(&Key::Rows(1, n), Arc::new(Block { bytes: vec![0; bytes], ..Block::default() }))

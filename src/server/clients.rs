@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
+//! The clients of a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
 use super::acts::{Deed, Registered};
 use super::quota::Quota;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "clients.json";
 
-/// Acts of operators that are kept. Sites that register by themselves make none, so nobody else can push them out.
+/// Maximum of stored acts of operators. Sites that register by themselves add none, so they cannot push any out.
 const MOST_DEEDS: usize = 2000;
 
-/// What a client may do.
+/// The role of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -30,7 +30,7 @@ pub enum Role {
     Read,
     /// Read as another server of the federation does.
     Peer,
-    /// Read the metrics, which tell of all clients, and nothing else.
+    /// Read the metrics, which include all clients, and nothing else.
     Metrics,
 }
 
@@ -51,38 +51,38 @@ impl fmt::Display for Role {
 pub struct Client {
     /// Its name, for logs.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// What it can bring to any signature's count; none for a mail server of one's own, which brings what it sees.
+    /// The most that it can add to any signature's count; none for the operator's own mail servers.
     pub max_influence: Option<NonZeroU32>,
-    /// The different signatures that it can bring in a window, if it has a limit of influence; none for the usual share.
+    /// The different signatures that it can report in a window, if its influence is limited; none for the default share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
-    /// Reports a second; none for as many as the server's default says.
+    /// Reports a second; none for the server's default.
     pub rate: Option<NonZeroU32>,
-    /// When its tokens end, in seconds since 1970; none for never.
+    /// When its tokens expire, in seconds since 1970; none for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// How it came, if it registered by itself.
+    /// Its registration, if it registered by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<Registered>,
-    /// SHA-256 of its tokens in hexadecimal digits, the newest last; two while it is changing from one to the next.
+    /// SHA-256 of its tokens in hexadecimal digits, the newest last; two during a rotation.
     tokens: Vec<String>,
 }
 
 impl Client {
-    /// The same as if it had not registered by itself.
+    /// Returns the client without its registration.
     pub(super) fn grant(&self) -> Self {
         Self { registered: None, ..self.clone() }
     }
 
-    /// Whether its tokens are over.
+    /// Whether its tokens have expired.
     #[must_use]
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// The limits of its influence.
+    /// Returns the limits of its influence.
     #[must_use]
     pub fn limits(&self) -> Option<Limits> {
         let quota = self.quota.unwrap_or_default().millionths();
@@ -90,10 +90,10 @@ impl Client {
     }
 }
 
-/// What a client may do, as the administrator says it.
+/// The rights that the administrator grants a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// What it is for.
+    /// The role.
     pub role: Role,
     /// See [`Client::max_influence`].
     pub max_influence: Option<NonZeroU32>,
@@ -109,13 +109,13 @@ pub struct Grant {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
     pub(super) clients: Vec<Client>,
-    /// The names of those whose counts were to be taken back when they were removed.
+    /// The names of clients that were removed together with their counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) withdrawn: Vec<String>,
     /// The last acts of operators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     audit: Vec<Deed>,
-    /// Of the clients as they were read.
+    /// Index of the tokens as they were read.
     #[serde(skip)]
     tokens: Tokens,
 }
@@ -131,12 +131,12 @@ pub enum ClientsError {
         /// Why.
         reason: io::Error,
     },
-    /// It is not what this program wrote.
+    /// It is not in this program's format.
     #[error("{path} is not a list of clients: {reason}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The error of the parser.
         reason: serde_json::Error,
     },
     /// The name is taken.
@@ -148,13 +148,13 @@ pub enum ClientsError {
     /// It needs no approval.
     #[error("the client {0:?} needs no approval")]
     Approved(String),
-    /// Its counts are not kept apart from those of other unapproved sites.
+    /// Its counts are not separate from those of other unapproved sites.
     #[error(
         "the reports of {0:?} are kept with those of all unapproved sites: remove it without --with-counts, or all of them with \
          bulkmark client remove --unapproved"
     )]
     Together(String),
-    /// Its counts are not kept apart.
+    /// Its counts are not separate.
     #[error(
         "the client {0:?} has no limit of influence, so its counts were added to those of all others and cannot be told apart; \
          remove it without --with-counts, and they expire with their windows"
@@ -165,7 +165,7 @@ pub enum ClientsError {
     Name(String),
 }
 
-/// A new token: 256 bits, with a beginning by which people and scanners for secrets know it.
+/// Creates a token: 256 bits, with a prefix that people and scanners for secrets recognize.
 fn new_token() -> io::Result<String> {
     let bytes: [u8; 32] = random_bytes()?;
     Ok(bytes.iter().fold("bulkmark_".to_owned(), |text, byte| text + &format!("{byte:02x}")))
@@ -178,7 +178,7 @@ fn check_name(name: &str) -> Result<(), ClientsError> {
 }
 
 impl Clients {
-    /// Reads the clients of a state directory; none when there is no file.
+    /// Reads the clients of a state directory; none if there is no file.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -195,7 +195,7 @@ impl Clients {
         }
     }
 
-    /// Changes the clients of a state directory: reads, changes, writes, while no other process does the same.
+    /// Changes the clients of a state directory: reads, changes and writes them under a lock.
     ///
     /// # Errors
     /// When the file cannot be read or written, or `change` fails; nothing is changed then.
@@ -215,13 +215,13 @@ impl Clients {
         Ok(value)
     }
 
-    /// All of them, in the order in which they were added.
+    /// Returns all clients, in the order in which they were added.
     #[must_use]
     pub fn list(&self) -> &[Client] {
         &self.clients
     }
 
-    /// Adds a client and returns its token, which is kept nowhere.
+    /// Adds a client and returns its token, which is not stored.
     ///
     /// # Errors
     /// When there is one of this name, or the name is invalid.
@@ -239,15 +239,15 @@ impl Clients {
         Ok(token)
     }
 
-    /// The clients that other servers of the federation may take over: all but peers and sites that are not approved.
+    /// Returns the clients that other servers of the federation may take over: all but peers and unapproved sites.
     #[must_use]
     pub fn export(&self) -> Vec<Client> {
         let is_shared = |client: &&Client| client.role != Role::Peer && client.is_approved();
         self.clients.iter().filter(is_shared).cloned().collect()
     }
 
-    /// Takes over clients of another server with their tokens: those of the same name are replaced, all others stay. Returns the
-    /// number of those that are new or changed.
+    /// Takes over clients of another server with their tokens: clients of the same name are replaced, all others stay. Returns the number
+    /// of new or changed ones.
     ///
     /// # Errors
     /// When a name is invalid, or that of a peer or unapproved site here.
@@ -275,7 +275,7 @@ impl Clients {
         Ok(changed)
     }
 
-    /// Changes what a client may do.
+    /// Changes the rights of a client.
     ///
     /// # Errors
     /// When there is no such client.
@@ -283,7 +283,7 @@ impl Clients {
         self.find(name).map(change)
     }
 
-    /// Gives a client a new token; the one before stays valid until the next time.
+    /// Gives a client a new token; the old one stays valid until the next rotation.
     ///
     /// # Errors
     /// When there is no such client.
@@ -306,10 +306,10 @@ impl Clients {
         Ok(())
     }
 
-    /// Removes a limited client; the server takes back, everywhere, what it had reported.
+    /// Removes a limited client; the server withdraws all its reports, everywhere.
     ///
     /// # Errors
-    /// When there is no such client, or its counts are not kept apart.
+    /// When there is no such client, or its counts are not separate.
     pub fn remove_with_counts(&mut self, name: &str) -> Result<(), ClientsError> {
         let client = self.find(name)?;
         if !client.is_approved() {
@@ -323,20 +323,20 @@ impl Clients {
         Ok(())
     }
 
-    /// Notes an act of an operator.
+    /// Stores an act of an operator.
     pub fn note(&mut self, deed: Deed) {
         self.audit.push(deed);
         let over = self.audit.len().saturating_sub(MOST_DEEDS);
         self.audit.drain(..over);
     }
 
-    /// The acts that are kept, the last one last.
+    /// Returns the stored acts, the last one last.
     #[must_use]
     pub fn audit(&self) -> &[Deed] {
         &self.audit
     }
 
-    /// Who was removed together with all counts.
+    /// Returns the clients that were removed together with their counts.
     #[must_use]
     pub fn withdrawn(&self) -> &[String] {
         &self.withdrawn
@@ -354,7 +354,7 @@ impl Clients {
         self
     }
 
-    /// Whose token this was when the clients were read.
+    /// Returns the client with this token, as of the last reading.
     #[must_use]
     pub fn authenticate(&self, token: &str) -> Option<&Client> {
         self.clients.get(self.tokens.find(token)?)
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What root changes belongs to the server, whose directory it is.
+    /// Files that root changes belong to the owner of the directory, the server.
     #[test]
     fn the_list_belongs_to_the_owner_of_its_directory() {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may pass, and how fast.
+//! Admission of requests: authentication and rates.
 
 use super::clients::{Client, Clients, ClientsError, Role};
-use super::limits::{Checks, Who};
+use super::limits::{Checks, Principal};
 use super::made_up::{MadeUp, Verdict};
 use super::refusals::Refusals;
-use super::registration::{NotRegistered, Registration, UNAPPROVED, Wish};
+use super::refused_requests::RefusedRequests;
+use super::registration::{NotRegistered, Registration, RegistrationRequest, UNAPPROVED};
 use super::settings::Settings;
-use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
@@ -26,13 +26,13 @@ use tokio::sync::watch;
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
 const _: () = assert!(WHOLE_BATCH.get() as usize == bulkmark_sync::wire::MAX_REPORTS);
 
-/// For how long something may come of a client that was removed.
+/// How long reports of a removed client may still be on their way.
 const UNDER_WAY: Duration = Duration::from_secs(120);
 
-/// How long a use of a token is noticed, which is longer than the time from one look to the next.
+/// How long a use of a token counts as recent; longer than the interval of checks.
 const LATELY: Duration = Duration::from_secs(180);
 
-/// Why somebody may not pass.
+/// Reasons for refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("a token is needed: Authorization: Bearer TOKEN")]
@@ -73,7 +73,7 @@ pub(super) enum Refused {
     Streams,
 }
 
-/// By which a file is known to be another: it is never changed in its place.
+/// Identifies a version of the file, which is always replaced and never changed in place.
 type Stamp = (u64, u64, i64, i64);
 
 fn stamp_of(directory: &Path) -> Option<Stamp> {
@@ -82,7 +82,7 @@ fn stamp_of(directory: &Path) -> Option<Stamp> {
     Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
 }
 
-/// What a client did since the server was started.
+/// The activity of a client since the server was started.
 #[derive(Debug, Default)]
 struct Activity {
     batches: u64,
@@ -90,7 +90,7 @@ struct Activity {
     refused: u64,
     last_refusal: Option<String>,
     refusals: Refusals,
-    heard: Option<Instant>,
+    last_seen: Option<Instant>,
 }
 
 /// Holds a client to its rate.
@@ -102,26 +102,26 @@ struct Meter {
 
 pub(super) struct Gate {
     clients: ArcSwap<Clients>,
-    /// Where they are written, and the state of that file when it was read.
+    /// The directory of their file, and the version that was read.
     directory: PathBuf,
     stamp: Mutex<Option<Stamp>>,
     anonymous_reading: bool,
     pub(super) registration: Registration,
-    /// Reports a second of a client that has no rate of its own.
+    /// Reports a second of a client without its own rate.
     rate: NonZeroU32,
     made_up: MadeUp,
-    pub(super) strangers: Strangers,
+    pub(super) refused_requests: RefusedRequests,
     checks: Checks,
-    /// Of each client.
+    /// The meters by client.
     meters: Mutex<HashMap<String, Meter>>,
     activity: Mutex<HashMap<String, Activity>>,
-    /// Clients that were removed together with their counts, and when that was seen.
+    /// Clients that were removed together with their counts, and when that was noticed.
     withdrawn: Mutex<HashMap<String, Instant>>,
-    /// Told when other clients or tokens are in force.
+    /// Notified when clients or tokens change.
     changed: watch::Sender<()>,
 }
 
-/// Those of these names of whom something may still come, by when each was seen first. Of others nothing is remembered.
+/// Returns the names whose reports may still be on their way; `since` stores when each was noticed.
 fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instant) -> Vec<String> {
     let known: HashSet<&String> = names.iter().collect();
     since.retain(|name, _| known.contains(name));
@@ -129,8 +129,8 @@ fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instan
     names.iter().filter(is_new).cloned().collect()
 }
 
-/// All unapproved sites in one line; none where there are none.
-fn together(sites: impl Iterator<Item = ClientStatus>) -> Option<ClientStatus> {
+/// Adds up all unapproved sites; none if there are none.
+fn sum_of_unapproved(sites: impl Iterator<Item = ClientStatus>) -> Option<ClientStatus> {
     let mut count = 0_u64;
     let add = |mut sum: ClientStatus, site: ClientStatus| {
         sum.batches += site.batches;
@@ -160,7 +160,7 @@ impl Gate {
             registration,
             rate: limits.rate,
             made_up: MadeUp::default(),
-            strangers: Strangers::new(limits.failed_attempts),
+            refused_requests: RefusedRequests::new(limits.failed_attempts),
             checks: Checks::new(limits.checks_per_minute),
             meters: Mutex::default(),
             activity: Mutex::default(),
@@ -169,7 +169,7 @@ impl Gate {
         })
     }
 
-    /// Reads the clients again when their file changed: whoever was added, given a new token or removed is so at once.
+    /// Reads the clients again when their file changed, so that additions, new tokens and removals apply at once.
     fn refresh(&self) {
         let stamp = stamp_of(&self.directory);
         let mut known = self.stamp.lock();
@@ -184,7 +184,7 @@ impl Gate {
                 self.meters.lock().retain(|name, _| name == UNAPPROVED || known.contains(&**name));
                 self.activity.lock().retain(|name, _| known.contains(&**name));
                 let before = self.clients.load();
-                // That a token was used makes no other client.
+                // The use of a token does not change a client.
                 let all = |clients: &Clients| -> HashMap<String, Client> {
                     clients.list().iter().map(|client| (client.name.clone(), client.grant())).collect()
                 };
@@ -198,12 +198,12 @@ impl Gate {
         }
     }
 
-    /// Tells when other clients or tokens are in force.
+    /// Subscribes to changes of clients and tokens.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Whether the token with which a client was let in still lets it read.
+    /// Whether a client's token still allows reading.
     pub(super) fn may_still_read(&self, name: &str, token: &str) -> bool {
         let clients = self.clients.load();
         clients.authenticate(token).is_some_and(|client| {
@@ -211,20 +211,21 @@ impl Gate {
         })
     }
 
-    /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
+    /// Returns the clients that were removed together with their counts. They are returned for some time, since reports may still be on
+    /// their way.
     pub(super) fn withdrawn(&self) -> Vec<String> {
         self.refresh();
         let clients = self.clients.load();
         under_way(clients.withdrawn(), &mut self.withdrawn.lock(), Instant::now())
     }
 
-    /// Whether any client is a server.
+    /// Whether any client is a peer.
     pub(super) fn has_peers(&self) -> bool {
         self.refresh();
         self.clients.load().list().iter().any(|client| client.role == Role::Peer)
     }
 
-    /// All clients, and what they did.
+    /// Returns all clients with their activity.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
         let activity = self.activity.lock();
@@ -242,14 +243,14 @@ impl Gate {
                 refused: activity.refused,
                 last_refusal: activity.last_refusal.clone(),
                 made_up: self.made_up.refused(&client.name),
-                heard_seconds_ago: activity.heard.map(|heard| heard.elapsed().as_secs()),
+                heard_seconds_ago: activity.last_seen.map(|at| at.elapsed().as_secs()),
             }
         };
         let clients = self.clients.load();
         let (approved, others): (Vec<_>, Vec<_>) =
             clients.list().iter().partition(|client| client.is_approved());
         let mut all: Vec<_> = approved.into_iter().map(status).collect();
-        all.extend(together(others.into_iter().map(status)));
+        all.extend(sum_of_unapproved(others.into_iter().map(status)));
         all
     }
 
@@ -261,7 +262,7 @@ impl Gate {
         }
     }
 
-    /// Notes a batch of a client that is counted.
+    /// Records a counted batch.
     pub(super) fn counted(&self, client: &str, signatures: usize) {
         self.note(client, |activity| {
             activity.batches += 1;
@@ -269,9 +270,9 @@ impl Gate {
         });
     }
 
-    /// Notes that a client was refused, and says so once in a while for each reason.
+    /// Records a refusal, and logs each reason once in a while.
     pub(super) fn refused(&self, client: &str, why: &str) {
-        // It may repeat what the client sent.
+        // It may quote the client.
         let why = told(why);
         self.note(client, |activity| {
             activity.refused += 1;
@@ -282,7 +283,7 @@ impl Gate {
         });
     }
 
-    /// Lets a reader pass: none for somebody without a token where everybody may read.
+    /// Admits a reader; none for an anonymous one, if everybody may read.
     pub(super) fn reader(&self, token: Option<&str>, caller: &Caller) -> Result<Option<Client>, Refused> {
         if token.is_none() && self.anonymous_reading {
             return Ok(None);
@@ -294,36 +295,36 @@ impl Gate {
         Ok(Some(client))
     }
 
-    /// Lets somebody pass who may read the metrics.
+    /// Admits a reader of the metrics.
     pub(super) fn scraper(&self, token: Option<&str>, caller: &Caller) -> Result<(), Refused> {
         let client = self.client(token, caller)?;
         if client.role == Role::Metrics { Ok(()) } else { Err(self.refuse(&client, Refused::NoMetrics)) }
     }
 
-    /// Registers a site, and writes it down. Returns its name and token. Costs a write of the file of clients, which has a bounded number
-    /// of such sites; a refused site costs a look at each client.
+    /// Registers and stores a site. Returns its name and token. Costs one write of the file of clients, which has a bounded number of such
+    /// sites; a refused site costs one pass over the clients.
     pub(super) fn register(
         &self,
-        wish: &Wish,
+        request: &RegistrationRequest,
         from: Option<IpAddr>,
         now: u64,
     ) -> Result<Result<(String, String), NotRegistered>, ClientsError> {
         self.refresh();
-        if let Err(why) = self.clients.load().may_register(wish, from, now) {
+        if let Err(why) = self.clients.load().may_register(request, from, now) {
             return Ok(Err(why));
         }
-        let done = Clients::edit(&self.directory, |clients| clients.register(wish, from, now))?;
+        let done = Clients::edit(&self.directory, |clients| clients.register(request, from, now))?;
         self.refresh();
         Ok(done)
     }
 
-    /// Writes down which unapproved sites used their tokens, and forgets those whose time is over.
+    /// Stores the use of tokens by unapproved sites, and removes lapsed sites.
     pub(super) fn tidy_registrations(&self, now: u64) -> Result<(), ClientsError> {
         self.refresh();
         let used: Vec<String> = {
             let (clients, activity) = (self.clients.load(), self.activity.lock());
-            let heard = |name: &str| activity.get(name)?.heard;
-            let is_used = |name: &str| heard(name).is_some_and(|heard| heard.elapsed() < LATELY);
+            let last_seen = |name: &str| activity.get(name)?.last_seen;
+            let is_used = |name: &str| last_seen(name).is_some_and(|at| at.elapsed() < LATELY);
             clients.unapproved().map(|(client, _)| client.name.clone()).filter(|name| is_used(name)).collect()
         };
         if !self.clients.load().is_due(&used, now) {
@@ -340,7 +341,7 @@ impl Gate {
         why
     }
 
-    /// Lets somebody pass who may report.
+    /// Admits a client that may report.
     pub(super) fn reporter(&self, token: Option<&str>, caller: &Caller) -> Result<Client, Refused> {
         let client = self.client(token, caller)?;
         if client.role != Role::Report {
@@ -356,31 +357,31 @@ impl Gate {
         let token = token.ok_or(Refused::NoToken)?;
         self.refresh();
         let clients = self.clients.load();
-        // A valid token passes, whatever others from its address try.
+        // A valid token is accepted regardless of other attempts from its address.
         let Some(client) = clients.authenticate(token).cloned() else {
-            let too_many = self.strangers.try_token(caller.ip);
+            let too_many = self.refused_requests.try_token(caller.ip);
             return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
-        self.note(&client.name, |activity| activity.heard = Some(Instant::now()));
+        self.note(&client.name, |activity| activity.last_seen = Some(Instant::now()));
         if client.is_expired(now()) {
             return Err(self.refuse(&client, Refused::Expired));
         }
-        // Any number of sites may register, so these count by their addresses, as strangers do.
+        // Any number of sites may register, so they count by their addresses, as strangers do.
         if client.is_approved() && caller.connection.is_known_as(&client.name).is_err() {
             return Err(self.refuse(&client, Refused::Connections));
         }
         Ok(client)
     }
 
-    /// Whether one more single question may be answered.
-    pub(super) fn admit_check(&self, client: Option<&Client>, who: &Who) -> Result<(), Refused> {
-        if self.checks.admit(who) {
+    /// Checks the rate of single questions.
+    pub(super) fn admit_check(&self, client: Option<&Client>, principal: &Principal) -> Result<(), Refused> {
+        if self.checks.admit(principal) {
             return Ok(());
         }
         Err(self.refuse_any(client, Refused::Checks))
     }
 
-    /// Refuses somebody, and notes it where it is a client.
+    /// Refuses a request, and records it if it is a client's.
     pub(super) fn refuse_any(&self, client: Option<&Client>, why: Refused) -> Refused {
         match client {
             Some(client) => self.refuse(client, why),
@@ -388,7 +389,7 @@ impl Gate {
         }
     }
 
-    /// Whether the signatures of a batch are such as messages have. `chance` says which of many are looked at.
+    /// Checks whether the signatures of a batch look like hashes of messages. `chance` selects the sample.
     pub(super) fn admit_signatures(
         &self,
         client: &Client,
@@ -410,7 +411,7 @@ impl Gate {
         }
     }
 
-    /// Whether a client may send so many reports now.
+    /// Checks a client's rate of reports.
     pub(super) fn admit(&self, client: &Client, reports: usize) -> Result<(), Refused> {
         let Ok(reports) = u32::try_from(reports) else { return Ok(()) };
         let rate = client.rate.unwrap_or(self.rate);
@@ -433,9 +434,10 @@ impl Gate {
 mod tests {
     use super::*;
 
-    /// For two minutes after it was removed something may come of a client, and it is said so; one that is removed again has them again.
+    /// For two minutes after its removal, a client's reports may still arrive, and it is returned; if it is removed again, for two minutes
+    /// more.
     #[test]
-    fn what_was_under_way_may_come_for_two_minutes() {
+    fn reports_on_their_way_may_arrive_for_two_minutes() {
         let (mut since, begin) = (HashMap::new(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much one who asks may do.
+//! Limits of requests by principal.
 
 use crate::net::{Paid, Rate};
 use parking_lot::Mutex;
@@ -10,24 +10,24 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Those who are remembered at most.
+/// Maximum of remembered addresses.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// For how long failed attempts are counted together.
+/// The time for which failed attempts are added up.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// As whom somebody is counted.
+/// The principal of a request, by which limits count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Who {
-    /// A client, wherever it asks from.
+pub(super) enum Principal {
+    /// A client, from any address.
     Client(Arc<str>),
-    /// Whoever asks without a token, by the network of the address.
+    /// Anonymous requests, by the network of the address.
     Network(IpAddr),
-    /// Whoever asks without a token on a Unix socket, and so from this machine.
+    /// Anonymous requests on a Unix socket, and so from this machine.
     Here,
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Client(name) => write!(f, "client {name}"),
@@ -37,19 +37,19 @@ impl fmt::Display for Who {
     }
 }
 
-impl Who {
-    /// Whether anybody may be it.
-    pub(super) const fn is_stranger(&self) -> bool {
+impl Principal {
+    /// Whether it has no token.
+    pub(super) const fn is_anonymous(&self) -> bool {
         !matches!(self, Self::Client(_))
     }
 }
 
-/// Tokens that were not valid, by the network that they came from.
+/// Invalid tokens, by the network that they came from.
 #[derive(Default)]
 pub(super) struct Failures(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl Failures {
-    /// Notes one. How many there were within a minute, as far as they are remembered.
+    /// Adds one, and returns their number within a minute, as far as they are remembered.
     pub(super) fn add(&self, from: IpAddr) -> u32 {
         let mut counts = self.0.lock();
         if counts.len() >= MAX_REMEMBERED && !counts.contains_key(&from) {
@@ -67,41 +67,41 @@ impl Failures {
     }
 }
 
-/// Single questions a minute.
+/// The rate of single questions.
 pub(super) struct Checks {
     rate: Rate,
     paid: Mutex<Askers>,
 }
 
 struct Askers {
-    /// There are no more of them than clients.
-    clients: HashMap<Who, Paid>,
-    strangers: HashMap<Who, Paid>,
-    /// When those strangers were forgotten last who may ask as many as ever.
+    /// Bounded by the number of clients.
+    clients: HashMap<Principal, Paid>,
+    anonymous: HashMap<Principal, Paid>,
+    /// When idle addresses were last removed.
     tidied: Instant,
 }
 
 impl Checks {
     pub(super) fn new(a_minute: NonZeroU32) -> Self {
-        let askers = Askers { clients: HashMap::new(), strangers: HashMap::new(), tidied: Instant::now() };
+        let askers = Askers { clients: HashMap::new(), anonymous: HashMap::new(), tidied: Instant::now() };
         Self { rate: Rate::new(a_minute, MINUTE, a_minute), paid: Mutex::new(askers) }
     }
 
-    /// Whether one more may be answered now.
-    pub(super) fn admit(&self, who: &Who) -> bool {
+    /// Whether one more may be answered now; if so, records it.
+    pub(super) fn admit(&self, principal: &Principal) -> bool {
         let (mut askers, now) = (self.paid.lock(), Instant::now());
-        let Askers { clients, strangers, tidied } = &mut *askers;
-        if !who.is_stranger() {
-            return self.rate.admits(clients.entry(who.clone()).or_default(), 1, now);
+        let Askers { clients, anonymous, tidied } = &mut *askers;
+        if !principal.is_anonymous() {
+            return self.rate.admits(clients.entry(principal.clone()).or_default(), 1, now);
         }
-        if strangers.len() >= MAX_REMEMBERED && now.duration_since(*tidied) >= Duration::from_secs(1) {
+        if anonymous.len() >= MAX_REMEMBERED && now.duration_since(*tidied) >= Duration::from_secs(1) {
             *tidied = now;
-            strangers.retain(|_, paid| !self.rate.is_over(*paid, now));
-            strangers.shrink_to_fit();
+            anonymous.retain(|_, paid| !self.rate.is_over(*paid, now));
+            anonymous.shrink_to_fit();
         }
-        // With more addresses than that within a minute somebody is up to something, and none is answered.
-        strangers.len() < 2 * MAX_REMEMBERED
-            && self.rate.admits(strangers.entry(who.clone()).or_default(), 1, now)
+        // More addresses than that within a minute are an attack, and none is answered.
+        anonymous.len() < 2 * MAX_REMEMBERED
+            && self.rate.admits(anonymous.entry(principal.clone()).or_default(), 1, now)
     }
 }
 
@@ -128,14 +128,19 @@ mod tests {
     #[test]
     fn checks_are_counted_by_client_or_address() {
         let checks = Checks::new(NonZeroU32::new(3).unwrap());
-        let client = Who::Client("mx".into());
-        for who in [client, Who::Network(address(1)), Who::Network(address(2)), Who::Here] {
-            assert_eq!([0; 4].map(|_| checks.admit(&who)), [true, true, true, false], "{who:?}");
+        let client = Principal::Client("mx".into());
+        for principal in
+            [client, Principal::Network(address(1)), Principal::Network(address(2)), Principal::Here]
+        {
+            assert_eq!([0; 4].map(|_| checks.admit(&principal)), [true, true, true, false], "{principal:?}");
         }
         for n in 0..3 * u32::try_from(MAX_REMEMBERED).unwrap() {
-            checks.admit(&Who::Network(address(n)));
+            checks.admit(&Principal::Network(address(n)));
         }
-        assert!(checks.paid.lock().strangers.len() <= 2 * MAX_REMEMBERED);
-        assert!(checks.admit(&Who::Client("another".into())), "a client does not suffer from strangers");
+        assert!(checks.paid.lock().anonymous.len() <= 2 * MAX_REMEMBERED);
+        assert!(
+            checks.admit(&Principal::Client("another".into())),
+            "a client does not suffer from strangers"
+        );
     }
 }

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clients whose signatures are no hashes of messages. Signatures that somebody aims at few cells cost a server more than others, and
-//! raise the counts of what nobody sent; so their sender is slowed, and then refused.
+//! Detection of clients whose signatures are not hashes of messages. Signatures aimed at few cells cost a server more than others, and
+//! raise the counts of messages that nobody sent; so their sender is slowed down, and then refused.
 
-use bulkmark_counts::state::oddity::{Oddity, oddity};
+use bulkmark_counts::state::anomaly::{Anomaly, anomaly};
 use bulkmark_filter::{CELLS_PER_BLOCK, Sparse};
 use bulkmark_types::Signature;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Different signatures of one client that are looked at together. Of a larger batch these are chosen by chance.
+/// The size of a sample of different signatures. Of a larger batch, a random part is taken.
 const SAMPLE: usize = 1024;
 
-/// Blocks of the filter by which samples are looked at. A signature's place is a share of all blocks, however many there are; so what
-/// is aimed at few of others is aimed at few of these.
+/// Blocks of the filter by which samples are checked. A signature's block is proportional to the number of blocks; so signatures aimed at
+/// few blocks of a larger filter are aimed at few of these.
 const BLOCKS: usize = 1 << 16;
 
-/// Samples in a row, but for one that is as it should be for each that is not, after which nothing is taken any more.
+/// Strikes after which a client is refused. Each anomalous sample adds one, each normal sample removes one.
 const STRIKES: u32 = 3;
 
-/// The time between two batches of a client that is slowed.
+/// The time between two batches of a slowed client.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What is to be done with a batch.
+/// The verdict on a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is taken.
     Good,
-    /// It is taken, but its sample was strange, for the first time or again.
-    Strange(Oddity, u32),
+    /// It is taken, but its sample was anomalous; with the number of strikes.
+    Strange(Anomaly, u32),
     /// It comes too soon after another.
     Slowed,
-    /// Nothing is taken of this client.
+    /// The client is refused.
     Refused,
 }
 
@@ -39,13 +39,13 @@ pub(super) enum Verdict {
 struct Suspect {
     sample: Vec<u128>,
     strikes: u32,
-    /// When a batch was taken last.
+    /// When a batch was last taken.
     taken: Option<Instant>,
 }
 
-/// What is known of the clients that report. It takes 16 kB for each.
+/// The samples of all reporting clients, 16 kB for each.
 pub(super) struct MadeUp {
-    /// Nothing is ever in it. None if there were no filters of so many blocks; then nothing is strange.
+    /// Always empty. None if a filter of so many blocks were impossible; then nothing is anomalous.
     filter: Option<Sparse>,
     clients: Mutex<HashMap<String, Suspect>>,
 }
@@ -57,8 +57,8 @@ impl Default for MadeUp {
 }
 
 impl MadeUp {
-    /// Looks at a batch of a client. `chance` says where its sample begins. It costs a look at each of 1,024 signatures, whatever the
-    /// batch has, and each second at most one batch of a client that was strange is looked at.
+    /// Judges a batch of a client. `chance` selects the start of its sample. Costs one check of 1,024 signatures, whatever the batch has;
+    /// of a suspect client, a batch is judged once in ten seconds at most.
     pub(super) fn judge(
         &self,
         client: &str,
@@ -99,24 +99,24 @@ impl MadeUp {
         Verdict::Strange(odd, suspect.strikes)
     }
 
-    /// Those of whom nothing is taken.
+    /// Whether a client is refused.
     pub(super) fn refused(&self, client: &str) -> bool {
         self.clients.lock().get(client).is_some_and(|suspect| suspect.strikes >= STRIKES)
     }
 
-    /// Forgets all of whom `is_same` does not hold: they are gone, or the administrator said something else of them.
+    /// Forgets all clients that fail `is_same`: they were removed, or the administrator changed them.
     pub(super) fn keep(&self, is_same: impl Fn(&str) -> bool) {
         self.clients.lock().retain(|name, _| is_same(name));
     }
 }
 
-/// What is strange about the cells of these signatures.
-fn look(filter: &Sparse, sample: &[u128]) -> Option<Oddity> {
+/// Returns the anomaly of the cells of these signatures, if there is one.
+fn look(filter: &Sparse, sample: &[u128]) -> Option<Anomaly> {
     let mut cells: Vec<usize> = sample.iter().flat_map(|&element| filter.cells_of(element)).collect();
     cells.sort_unstable();
     cells.dedup();
     let blocks = cells.chunk_by(|a, b| a / CELLS_PER_BLOCK == b / CELLS_PER_BLOCK).count();
-    oddity(sample.len() as u64, filter.blocks(), cells.len(), blocks)
+    anomaly(sample.len() as u64, filter.blocks(), cells.len(), blocks)
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         hashes(0, 8192).into_iter().map(|(signature, times)| (aim(signature), times)).collect()
     }
 
-    /// Hashes are taken for as long as they come, in batches of any size.
+    /// Hashes are always taken, in batches of any size.
     #[test]
     fn honest_clients_are_never_slowed() {
         let made_up = MadeUp::default();
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A client whose signatures are aimed is slowed, refused, and taken again once the administrator said so. Others do not notice.
+    /// A client with aimed signatures is slowed down, refused, and taken again once the administrator changed it. Others are not affected.
     #[test]
     fn aimed_signatures_are_slowed_and_then_refused() {
         let made_up = MadeUp::default();

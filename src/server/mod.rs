@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The signature server: takes reports, counts each once, and hands out what the federation counted.
+//! The signature server: takes reports, counts each once, and sends out the federation's counts.
 //!
-//! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
-//! `strangers` are those whom it refuses, and `made_up` finds clients whose signatures are none.
-//! `registration` bounds the sites that `register` by themselves, and `acts` are how clients came.
-//! `bulk` is for milters with a partial copy; `streaming` sends updates and snapshots to `readers`: `streams` bounds what all readers take together, and `blocks` are what several
-//! want. The counts are in the ledger, and what travels is described in `sync::wire`.
+//! `api` answers requests; `clients` has the clients with their `tokens`, and `gate` admits requests within `limits`; `refused_requests`
+//! counts refusals, and `made_up` finds clients whose signatures are not hashes. `registration` bounds the sites that `register` by
+//! themselves, and `acts` is the history of clients. `partial` is for milters with a partial copy; `streaming` sends updates and snapshots
+//! to `readers`: `streams` bounds the resources of all readers, and `blocks` caches data that several read. The counts are in the ledger,
+//! and `bulkmark_sync::wire` has the formats.
 
 mod access;
 mod acts;
@@ -19,12 +19,12 @@ mod partial;
 mod quota;
 mod readers;
 mod refusals;
+mod refused_requests;
 mod register;
 mod registration;
 mod routes;
 mod settings;
 mod snapshots;
-mod strangers;
 mod streaming;
 mod streams;
 mod tokens;

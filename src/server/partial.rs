@@ -16,20 +16,20 @@ use axum::response::Response;
 use bulkmark_counts::BulkMark;
 use bulkmark_ledger::{Behind, BulkRows, Ledger, now};
 use bulkmark_sync::Code;
+use bulkmark_sync::bulk_frame::{self, ListHead};
 use bulkmark_sync::clock::ClockGuard;
-use bulkmark_sync::told::{self, Beginning};
 use bulkmark_sync::wire::{self, frame};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of notes that are read from disk together.
+/// Bytes of notes that are read from disk at a time.
 const NOTES_AT_ONCE: usize = 256 << 10;
 
-/// Rows of a list that are read from disk together.
+/// Rows of a list that are read from disk at a time.
 const ROWS_AT_ONCE: usize = 16;
 
-/// How long a question may take to come.
+/// Timeout of the body of a question.
 const QUESTION_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub(super) struct BulkQuery {
     wait: u64,
 }
 
-/// Reads `list:number:hash`; the empty text is that of whoever has no list.
+/// Parses `list:number:hash`; a reader without a list sends the empty text.
 fn mark_of(text: &str) -> Option<BulkMark> {
     if text.is_empty() {
         return Some(BulkMark::default());
@@ -53,7 +53,7 @@ fn mark_of(text: &str) -> Option<BulkMark> {
     parts.next().is_none().then_some(BulkMark { list, number, hash, bound: 0 })
 }
 
-/// Who asks must show a token: what is told for it takes memory here.
+/// Refuses anonymous requests: their answers take memory here.
 fn known(client: Option<Client>) -> Result<Client, Failure> {
     client.ok_or_else(|| Refused::NoToken.into())
 }
@@ -67,17 +67,17 @@ pub(super) async fn bulk(
     let client = known(service.gate.reader(token(&headers), &caller)?)?;
     service.agree(Some(&client), &headers)?;
     if service.daemon().fleet.is_some() {
-        let why = "this is an aggregator of a fleet, whose log alone tells bulk: the milter needs [fleet] in the place of upstream, or \
+        let why = "this is an aggregator of a fleet, whose bulk comes by its log: the milter needs [fleet] in the place of upstream, or \
                    copy = \"full\"";
         return Err(Failure(Code::Fleet, why.to_owned()));
     }
     let bad = || Failure(Code::Request, "since: expected list:number:hash".to_owned());
     let since = mark_of(&since).ok_or_else(bad)?;
-    // A partner hears what is told for others, and has nothing told for itself: it would take memory of all.
+    // A partner receives bulk if an own client has asked for it, but cannot request the separation, which takes memory for all counts.
     if client.limits().is_none() {
         service.ledger.list_bulk(bound).await?;
     } else if !service.ledger.bulk().is_begun() {
-        let text = "bulk is told apart here once a client without limits asked for it".to_owned();
+        let text = "this server separates bulk once a client without limits has asked for it".to_owned();
         return Err(Failure(Code::Role, text));
     }
     let place = service.stream(Some(&client), &caller)?;
@@ -95,7 +95,7 @@ async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMa
 
 async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {
     let (mut theirs, mut moves, clock) = (since, ledger.bulk_changes(), ClockGuard::begin());
-    let alive = || frame(&told::alive(ledger.bulk()));
+    let alive = || frame(&bulk_frame::alive(ledger.bulk()));
     stream.send(&[&wire::BULK[..], &alive()].concat()).await?;
     while clock.is_steady() {
         moves.mark_unchanged();
@@ -105,7 +105,7 @@ async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: In
             continue;
         }
         let (key, read) = (Key::Notes(from.list, from.number, from.hash), move || notes(&of, ours, from));
-        // Streams that are equally far read them once.
+        // Streams at the same position share one reading.
         theirs = match stream.place.block(key.clone(), read.clone()).await? {
             None => send_list(stream, ledger).await?,
             Some(block) => {
@@ -119,20 +119,20 @@ async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: In
     Ok(())
 }
 
-/// The notes that a holder of `from` lacks of `ours`, or the first of them, as a block; none where it needs the whole list.
+/// Reads the notes from `from` to `ours`, or the first of them, as a block; none if the whole list is needed.
 fn notes(ledger: &Ledger, ours: BulkMark, from: BulkMark) -> Result<Option<Block>, Behind> {
     let notes = ledger.reader()?.notes(ours, from, NOTES_AT_ONCE)?;
     let Some(notes) = notes.filter(|notes| !notes.is_empty()) else { return Ok(None) };
     let mut block = Block { mark: from, ..Block::default() };
     for (number, bytes) in notes {
         block.begins.push(block.bytes.len());
-        block.bytes.extend_from_slice(&frame(&told::note(&bytes)));
+        block.bytes.extend_from_slice(&frame(&bulk_frame::note(&bytes)));
         block.mark = block.mark.after(number, &bytes);
     }
     Ok(Some(block))
 }
 
-/// Sends the whole list, and returns where it stood.
+/// Sends the whole list, and returns its position.
 async fn send_list(stream: &Stream, ledger: &Ledger) -> Result<BulkMark, Ended> {
     let of = ledger.clone();
     let open = move || -> Result<_, Behind> {
@@ -142,14 +142,14 @@ async fn send_list(stream: &Stream, ledger: &Ledger) -> Result<BulkMark, Ended> 
     let Some((number, rows)) = stream.place.read(open).await? else { return Err(Ended) };
     let BulkRows { mark, versions, .. } = &*rows;
     let mark = *mark;
-    let beginning = Beginning { mark, rows: number, versions: versions.clone() };
-    stream.send(&frame(&told::begins(&beginning))).await?;
+    let list_head = ListHead { mark, rows: number, versions: versions.clone() };
+    stream.send(&frame(&bulk_frame::head(&list_head))).await?;
     let mut last = None;
     loop {
         let (of, after) = (Arc::clone(&rows), last);
         let (some, next) = stream.place.read(move || Ok(of.rows(after, ROWS_AT_ONCE)?)).await?;
         for section in &some {
-            stream.send(&frame(&told::row(section))).await?;
+            stream.send(&frame(&bulk_frame::row(section))).await?;
         }
         if some.len() < ROWS_AT_ONCE {
             return Ok(mark);
@@ -158,7 +158,7 @@ async fn send_list(stream: &Stream, ledger: &Ledger) -> Result<BulkMark, Ended> 
     }
 }
 
-/// How often these signatures were counted.
+/// Returns the counts of the requested signatures.
 pub(super) async fn counts(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
@@ -172,10 +172,10 @@ pub(super) async fn counts(
     let body = axum::body::to_bytes(body, wire::MAX_QUESTION_BYTES);
     let body = tokio::time::timeout(QUESTION_TIME, body).await.map_err(late)?.map_err(long)?;
     let signatures = wire::decode_question(&body).map_err(|e| {
-        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        let code = if e.is_other_version() { Code::BodyVersion } else { Code::Body };
         Failure(code, e.to_string())
     })?;
-    // As many as it may report.
+    // Questions share the rate of reports.
     service.gate.admit(&client, signatures.len())?;
     let counts = service.ledger.counts(signatures, now()).await?;
     Ok(service.with_parameters(wire::encode_counts(&counts)))
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_place_in_a_list_is_refused() {
+    fn invalid_positions_are_refused() {
         assert_eq!(mark_of(""), Some(BulkMark::default()));
         let known = BulkMark { list: 10, number: 7, hash: 255, bound: 0 };
         assert_eq!(mark_of("000000000000000a:7:00000000000000ff"), Some(known));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much one client may do: what is given to a partner unless the administrator says otherwise, and shares as people write them.
+//! Limits of partners: defaults, and the notation of shares.
 
 use bulkmark_types::PRESENT;
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,26 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// What a partner may bring to any signature's count: a quarter of the usual threshold, so that it takes four who conspire.
+/// The most that a partner may add to any signature's count: a quarter of the usual threshold, so that four must conspire.
 pub const PARTNER_INFLUENCE: NonZeroU32 = const { NonZeroU32::new(5).unwrap() };
 
-/// By itself none of them can pretend that a text came from a network that never sent it.
+/// A single partner must not be able to pretend that a text came from a network that never sent it.
 const _: () = assert!(PARTNER_INFLUENCE.get() < PRESENT);
 
-/// Reports a second of a partner: of 100 messages with near signatures.
+/// Reports a second of a partner: those of 100 messages with near signatures.
 pub const PARTNER_RATE: NonZeroU32 = const { NonZeroU32::new(1000).unwrap() };
 
-/// The different signatures that a limited client may bring in a window, as a share of the capacity: more than nothing, and at
-/// most all of it. In millionths.
+/// The different signatures that a limited client may report in a window, as a share of the capacity: more than nothing, and at most all of
+/// it. In millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Quota(u32);
 
-/// All of it.
+/// The whole capacity.
 const WHOLE: u32 = 1_000_000;
 
 impl Quota {
-    /// Of so many millionths of the capacity; of one at least, and at most of all of it.
+    /// Creates a quota of so many millionths of the capacity; at least one, and at most all of it.
     #[must_use]
     pub const fn of_millionths(millionths: u32) -> Self {
         Self(if millionths == 0 {
@@ -38,7 +38,7 @@ impl Quota {
         })
     }
 
-    /// In millionths of the capacity.
+    /// Returns the millionths of the capacity.
     #[must_use]
     pub const fn millionths(self) -> u32 {
         self.0

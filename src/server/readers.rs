@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What readers of updates ask for: from where on, and how.
+//! Requests of readers of updates: their position, and options.
 
 use bulkmark_counts::{Mark, Origin, Vector};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// How far a reader is, for all who are there. Blocks are kept under the name, so that a stream moves on by two pointers, however
-/// many origins there are.
+/// The position of a reader, shared by all readers at the same one. Blocks are cached under the hash, so that a stream advances by two
+/// pointers, however many origins there are.
 #[derive(Debug, Default)]
-pub(super) struct At {
+pub(super) struct Position {
     pub(super) vector: Vector,
     pub(super) name: [u8; 32],
 }
 
-impl At {
+impl Position {
     pub(super) fn of(vector: Vector) -> Arc<Self> {
         let mut hash = Sha256::new();
         for (Origin(origin), Mark { version, chain }) in vector.iter() {
@@ -26,26 +26,26 @@ impl At {
     }
 }
 
-/// How a stream says how far the server is.
+/// The form of a stream's signs of life with the server's position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Alive {
-    /// As a whole each time, for readers that know nothing else.
+    /// The whole vector each time, for readers that know nothing else.
     #[default]
     Whole,
-    /// What moved since the last time.
+    /// The part that changed since the last time.
     Moved,
 }
 
-/// Who reads updates.
+/// The reader's handling of gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Gaps {
-    /// One who takes a snapshot when updates are gone.
+    /// The reader takes a snapshot if updates are gone.
     #[default]
     Refuse,
-    /// A server, which passes over updates that count nowhere any more.
+    /// The reader is a server, which skips updates that no longer count.
     Over,
-    /// A server which does without origins of which others are gone.
+    /// The reader is a server, which also skips origins of which other updates are gone.
     Leave,
 }

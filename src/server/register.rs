@@ -2,7 +2,7 @@
 //! The request by which a site registers.
 
 use super::api::{Failure, Service};
-use super::registration::{NotRegistered, Registration, Wish};
+use super::registration::{NotRegistered, Registration, RegistrationRequest};
 use crate::net::Caller;
 use axum::Extension;
 use axum::body::Body;
@@ -15,10 +15,10 @@ use bulkmark_types::told;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a request.
+/// Maximum size of a request.
 const MOST: usize = 1024;
 
-/// How long it may take to come.
+/// Timeout of its body.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
 impl From<NotRegistered> for Failure {
@@ -47,12 +47,12 @@ pub(super) async fn register(
     let large = |_| Failure(Code::BodyTooLong, format!("expected at most {MOST} bytes"));
     let body = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MOST)).await;
     let body = body.map_err(late)?.map_err(large)?;
-    let wish: Wish = serde_json::from_slice(&body)
+    let request: RegistrationRequest = serde_json::from_slice(&body)
         .map_err(|e| Failure(Code::Request, format!("expected {{\"name\":...,\"contact\":...}}: {e}")))?;
     let (gate, from) = (Arc::clone(&service.gate), caller.ip.map(|ip| ip.to_canonical()));
     let shown = from.map_or_else(|| "unix".to_owned(), |ip| ip.to_string());
-    let contact = told(&wish.contact);
-    let registering = tokio::task::spawn_blocking(move || gate.register(&wish, from, now()));
+    let contact = told(&request.contact);
+    let registering = tokio::task::spawn_blocking(move || gate.register(&request, from, now()));
     let done = registering.await.map_err(|_| Failure(Code::Unavailable, "try again later".to_owned()))?;
     let done = done.map_err(|e| {
         log::error!("a site cannot register: {e}");

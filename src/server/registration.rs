@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Sites that register by themselves: how many there may be, and for how long.
 //!
-//! Until the operator approves a site, its reports count together with those of all such sites, in one layer with the limits of one
-//! partner. So any number of made-up sites weighs no more than one.
+//! Until the operator approves a site, its reports count together with those of all unapproved sites, in one layer with the limits of one
+//! partner. So any number of fake sites weighs no more than one.
 
 use super::acts::Registered;
 use super::clients::{Client, Clients, ClientsError, Role};
@@ -15,18 +15,18 @@ use std::net::IpAddr;
 /// The client under which all unapproved sites report. No client has this name, since parentheses are not allowed in one.
 pub const UNAPPROVED: &str = "(unapproved)";
 
-/// Unapproved sites at a time.
+/// Maximum of unapproved sites.
 pub(super) const MOST_UNAPPROVED: usize = 1000;
 
-/// Unapproved sites of one network: leading bits of an IPv4 address, those of an IPv6 address, and sites.
+/// Maximum of unapproved sites of one network: leading bits of an IPv4 address, those of an IPv6 address, and sites.
 const OF_A_NETWORK: [(u32, u32, usize); 2] = [(24, 48, 4), (16, 32, 32)];
 
 const DAY: u64 = 86_400;
 
-/// Bytes of a site's own name; the server adds a hyphen and four digits, and a client's name has at most 64.
+/// Maximum length of a site's own name; the server adds a hyphen and four digits, and a client's name has at most 64 bytes.
 const MOST_NAME: usize = 59;
 
-/// Bytes of an address for questions.
+/// Maximum length of an address for questions.
 const MOST_CONTACT: usize = 200;
 
 /// `registration`: the sites that may register.
@@ -36,15 +36,15 @@ pub enum Registration {
     /// None.
     #[default]
     Closed,
-    /// All; they read at once, and report once they are approved.
+    /// All; they read at once, and report after approval.
     Approve,
     /// All; they read and report at once, in the layer of all unapproved sites.
     Open,
 }
 
-/// The wish of a site, as its request has it.
+/// The request of a site.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Wish {
+pub(super) struct RegistrationRequest {
     pub(super) name: String,
     #[serde(default)]
     pub(super) contact: String,
@@ -59,12 +59,12 @@ pub(super) enum NotRegistered {
     /// The contact is too long.
     #[error("found a contact of {0} bytes, expected at most {MOST_CONTACT} printable characters")]
     Contact(usize),
-    /// Enough of them wait.
+    /// The maximum of sites waits for approval.
     #[error(
         "{MOST_UNAPPROVED} sites wait for approval already; ask the server's operator for a token (bulkmark client add)"
     )]
     Full,
-    /// Enough of this network wait.
+    /// The maximum of sites of this network waits for approval.
     #[error(
         "{0} sites of this network wait for approval already; ask the server's operator to approve them, or for a token (bulkmark client \
          add)"
@@ -72,7 +72,7 @@ pub(super) enum NotRegistered {
     Network(usize),
 }
 
-/// The first bits of an address.
+/// Returns the first bits of an address.
 fn network(ip: IpAddr, v4: u32, v6: u32) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(ip) => IpAddr::V4((ip.to_bits() & u32::MAX << (32 - v4)).into()),
@@ -87,7 +87,7 @@ impl Client {
         self.registered.as_ref().is_none_or(|registered| registered.approved.is_some())
     }
 
-    /// The client under which its reports count.
+    /// Returns the client under which its reports count.
     #[must_use]
     pub fn counts_as(&self) -> &str {
         if self.is_approved() { &self.name } else { UNAPPROVED }
@@ -95,25 +95,25 @@ impl Client {
 }
 
 impl Clients {
-    /// The sites that wait for approval.
+    /// Returns the sites that wait for approval.
     pub fn unapproved(&self) -> impl Iterator<Item = (&Client, &Registered)> {
         let waiting = self.clients.iter().filter(|client| !client.is_approved());
         waiting.filter_map(|client| Some((client, client.registered.as_ref()?)))
     }
 
-    /// Whether one more site may register from this address. Looks at each client once.
+    /// Checks whether one more site may register from this address. Costs one pass over the clients.
     pub(super) fn may_register(
         &self,
-        wish: &Wish,
+        request: &RegistrationRequest,
         from: Option<IpAddr>,
         now: u64,
     ) -> Result<(), NotRegistered> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if wish.name.is_empty() || wish.name.len() > MOST_NAME || !wish.name.chars().all(allowed) {
-            return Err(NotRegistered::Name(wish.name.chars().take(MOST_NAME).collect()));
+        if request.name.is_empty() || request.name.len() > MOST_NAME || !request.name.chars().all(allowed) {
+            return Err(NotRegistered::Name(request.name.chars().take(MOST_NAME).collect()));
         }
-        if wish.contact.len() > MOST_CONTACT || told(&wish.contact) != wish.contact {
-            return Err(NotRegistered::Contact(wish.contact.len()));
+        if request.contact.len() > MOST_CONTACT || told(&request.contact) != request.contact {
+            return Err(NotRegistered::Contact(request.contact.len()));
         }
         let waiting = || self.unapproved().map(|(_, site)| site).filter(|site| !site.is_over(now));
         for (v4, v6, most) in OF_A_NETWORK {
@@ -125,22 +125,22 @@ impl Clients {
         if waiting().count() >= MOST_UNAPPROVED { Err(NotRegistered::Full) } else { Ok(()) }
     }
 
-    /// Registers a site, and forgets those whose time is over. Returns its name, to which random digits were added so that nobody can
-    /// take the name of another site, and its token.
+    /// Registers a site, and removes lapsed ones. Returns its name, with random digits so that nobody can take another site's name, and its
+    /// token.
     pub(super) fn register(
         &mut self,
-        wish: &Wish,
+        request: &RegistrationRequest,
         from: Option<IpAddr>,
         now: u64,
     ) -> Result<Result<(String, String), NotRegistered>, ClientsError> {
         self.forget(now);
-        if let Err(why) = self.may_register(wish, from, now) {
+        if let Err(why) = self.may_register(request, from, now) {
             return Ok(Err(why));
         }
         let random = |reason| ClientsError::Io { path: "the system's random numbers".into(), reason };
         let name = loop {
             let digits = u16::from_le_bytes(random_bytes().map_err(random)?);
-            let name = format!("{}-{digits:04x}", wish.name);
+            let name = format!("{}-{digits:04x}", request.name);
             if !self.clients.iter().any(|client| client.name == name) {
                 break name;
             }
@@ -154,7 +154,7 @@ impl Clients {
         };
         let token = self.add(&name, grant)?;
         self.withdrawn.retain(|withdrawn| withdrawn != UNAPPROVED);
-        let contact = wish.contact.clone();
+        let contact = request.contact.clone();
         let registered = Registered { at: now, from, contact, used: None, approved: None, approved_by: None };
         self.change(&name, |client| client.registered = Some(registered))?;
         Ok(Ok((name, token)))
@@ -175,7 +175,7 @@ impl Clients {
         }
     }
 
-    /// Removes all unapproved sites, and has their reports withdrawn. Returns their number.
+    /// Removes all unapproved sites, and withdraws their reports. Returns their number.
     pub fn remove_unapproved(&mut self) -> usize {
         let before = self.clients.len();
         self.clients.retain(Client::is_approved);
@@ -184,7 +184,7 @@ impl Clients {
         before - self.clients.len()
     }
 
-    /// Whether anything is to be written: a site is over, or one of these used its token on another day than it says.
+    /// Whether the file must be written: a site has lapsed, or one of these used its token on another day than the stored one.
     pub(super) fn is_due(&self, used: &[String], now: u64) -> bool {
         let another_day =
             |site: &Registered| site.used.is_none_or(|used| used / DAY < now / DAY || used > now);
@@ -192,7 +192,7 @@ impl Clients {
             .any(|(client, site)| site.is_over(now) || (another_day(site) && used.contains(&client.name)))
     }
 
-    /// Notes that these sites used their tokens, and forgets those whose time is over.
+    /// Stores that these sites used their tokens, and removes lapsed ones.
     pub(super) fn note_used(&mut self, used: &[String], now: u64) {
         for client in self.clients.iter_mut().filter(|client| used.contains(&client.name)) {
             if let Some(registered) = &mut client.registered {
@@ -214,12 +214,12 @@ mod tests {
     const NOW: u64 = 20_000 * DAY;
     const SILENT: u64 = 30 * DAY;
 
-    fn wish(name: &str) -> Wish {
-        Wish { name: name.to_owned(), contact: String::new() }
+    fn request(name: &str) -> RegistrationRequest {
+        RegistrationRequest { name: name.to_owned(), contact: String::new() }
     }
 
     fn register(clients: &mut Clients, n: u32, now: u64) -> Result<(String, String), NotRegistered> {
-        clients.register(&wish("mx.example.org"), Some(IpAddr::V4(n.into())), now).unwrap()
+        clients.register(&request("mx.example.org"), Some(IpAddr::V4(n.into())), now).unwrap()
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_nobody_uses_ends_and_an_approved_one_does_not() {
+    fn unused_tokens_lapse_and_approved_ones_do_not() {
         let mut clients = Clients::default();
         let names: Vec<_> = (0..3).map(|n| register(&mut clients, n << 16, NOW).unwrap().0).collect();
         let left = |clients: &Clients| clients.list().iter().map(|c| c.name.clone()).collect::<Vec<_>>();
@@ -271,11 +271,11 @@ mod tests {
         assert!(name.len() == "mx.example.org-".len() + 4 && token.starts_with("bulkmark_"), "{name}");
         assert_eq!(clients.list()[0].counts_as(), UNAPPROVED);
         for name in ["", "a b", UNAPPROVED, &"x".repeat(60)] {
-            let refused = clients.may_register(&wish(name), None, NOW);
+            let refused = clients.may_register(&request(name), None, NOW);
             assert!(matches!(refused, Err(NotRegistered::Name(_))), "{name}");
         }
         let contact = "a\u{1b}[31m".to_owned();
-        let refused = clients.may_register(&Wish { name: "a".to_owned(), contact }, None, NOW);
+        let refused = clients.may_register(&RegistrationRequest { name: "a".to_owned(), contact }, None, NOW);
         assert!(matches!(refused, Err(NotRegistered::Contact(_))));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which request goes where.
+//! The routes of requests.
 
 use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
 use super::partial::{bulk, counts};
@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use std::sync::Arc;
 
 impl Service {
-    /// The routes.
+    /// Builds the router.
     pub fn router(self: Arc<Self>) -> Router {
         Router::new()
             .route("/v1/reports", post(reports))

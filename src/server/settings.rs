@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of the server itself.
+//! The server's own part of the configuration.
 
 use super::registration::Registration;
 use crate::net::Bounds;
@@ -11,31 +11,31 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Limits {
-    /// Connections at a time; more wait.
+    /// Maximum of connections; more wait.
     pub max_connections: NonZeroUsize,
-    /// Of these, from one address, of those who did not show a valid token.
+    /// Maximum from one address without a valid token.
     #[serde(skip)]
     pub connections_per_address: NonZeroUsize,
-    /// Of one client.
+    /// Maximum of one client.
     #[serde(skip)]
     pub connections_per_client: NonZeroUsize,
-    /// Streams of updates and snapshots at a time: of one client, or of one address without a token.
+    /// Maximum of streams of updates and snapshots: of one client, or of one address without a token.
     #[serde(skip)]
     pub streams_per_client: NonZeroUsize,
-    /// Megabytes that wait for the readers of all streams at most.
+    /// Maximum of megabytes that wait for the readers of all streams.
     #[serde(skip)]
     pub stream_megabytes: NonZeroUsize,
-    /// Reports a second of a client that has no rate of its own.
+    /// Reports a second of a client without its own rate.
     pub rate: NonZeroU32,
     /// Single questions a minute: of one client, or of one address without a token.
     pub checks_per_minute: NonZeroU32,
-    /// Invalid tokens a minute from one address; those after them have to wait. Valid ones do not.
+    /// Invalid tokens a minute from one address; further ones have to wait. Valid ones do not.
     #[serde(skip)]
     pub failed_attempts: NonZeroU32,
 }
 
 impl Limits {
-    /// Those of connections. However few there are in all, no client takes more than a quarter of them, and no address more than half.
+    /// Returns the limits of connections. However low the maximum is, no client takes more than a quarter, and no address more than half.
     #[must_use]
     pub fn connections(&self) -> Bounds {
         let all = self.max_connections.get();
@@ -62,17 +62,17 @@ impl Default for Limits {
     }
 }
 
-/// What the server's own part of the configuration says.
+/// The server's own settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Where it listens, as the system has it.
+    /// The address that it listens on, from the system.
     pub address: String,
-    /// Whether counts, updates and snapshots are for everybody.
+    /// Whether everybody may read counts, updates and snapshots.
     pub anonymous_reading: bool,
     /// Sites that may register by themselves.
     pub registration: Registration,
     /// Bounds on what clients may do.
     pub limits: Limits,
-    /// Where clients and counts are.
+    /// The directory of clients and counts.
     pub state_dir: PathBuf,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Snapshots that are being fetched: each stays as it was, so that a reader who was cut off can go on.
+//! Snapshots that are being fetched: each stays unchanged, so that a reader can continue after an interruption.
 
 use bulkmark_ledger::{Ledger, LedgerError, Snapshot, random_bytes};
 use parking_lot::Mutex;
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For how long after its last use a snapshot is kept. As long as it is, the file cannot use the space that it needs.
+/// How long a snapshot is kept after its last use. Until then, the file cannot reuse its space.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// Snapshots that are kept at most; readers of the same state share one.
+/// Maximum of snapshots; readers of the same state share one.
 const MAX: usize = 4;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    /// The snapshot of this number, while it is kept.
+    /// Returns the snapshot with this id, if it is kept.
     pub(super) fn get(&self, id: u64) -> Option<Arc<Snapshot>> {
         let mut kept = self.kept.lock();
         let (snapshot, used) = kept.get_mut(&id).filter(|(snapshot, _)| snapshot.is_open())?;
@@ -27,7 +27,7 @@ impl Snapshots {
         Some(Arc::clone(snapshot))
     }
 
-    /// The newest state, under its number.
+    /// Returns a snapshot of the newest state, with its id.
     pub(super) fn newest(&self, ledger: &Ledger) -> Result<(u64, Arc<Snapshot>), LedgerError> {
         let snapshot = ledger.reader()?.snapshot()?;
         if let Some(same) = self.same(&snapshot) {
@@ -45,7 +45,7 @@ impl Snapshots {
         Ok((id, snapshot))
     }
 
-    /// One that is kept of the same state.
+    /// Returns the kept snapshot of the same state, if there is one.
     fn same(&self, snapshot: &Snapshot) -> Option<(u64, Arc<Snapshot>)> {
         self.tidy();
         let mut kept = self.kept.lock();
@@ -55,7 +55,7 @@ impl Snapshots {
         Some((id, Arc::clone(same)))
     }
 
-    /// Lets go of those that nobody used for a while, and of those whose file was closed, since its disk failed.
+    /// Drops snapshots that nobody used for a while, and those whose file was closed after a failure of its disk.
     pub(super) fn tidy(&self) {
         self.kept.lock().retain(|_, (snapshot, used)| used.elapsed() < KEPT_FOR && snapshot.is_open());
     }
@@ -68,7 +68,7 @@ mod tests {
     use bulkmark_ledger::now;
     use bulkmark_types::{FederationKey, Signature};
 
-    /// A ledger whose disk failed is closed and opened again; what was kept of it before is not handed out any more.
+    /// A ledger whose disk failed is closed and opened again; snapshots of the closed file are no longer handed out.
     #[tokio::test]
     async fn a_snapshot_of_a_closed_file_is_not_the_newest() {
         let directory = tempfile::tempdir().unwrap();

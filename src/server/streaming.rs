@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sends updates and snapshots, as fast as each reader takes them. A stream holds next to nothing between two pieces: where it is,
-//! and what waits for its reader within the budgets.
+//! Sends updates and snapshots, as fast as each reader takes them. Between two pieces a stream only holds its position, and the bytes that
+//! wait for its reader within the budgets.
 
 use super::access::Access;
 use super::blocks::{Block, Key};
-use super::readers::{Alive, At, Gaps};
+use super::readers::{Alive, Gaps, Position};
 use super::streams::Place;
 use crate::net::{Gone, Member, Sender};
 use bulkmark_counts::{Vector, mark_of};
@@ -15,24 +15,24 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After so long without an update a stream says how far the server is.
+/// After so long without an update, a stream sends the server's position.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// Bytes of updates that are read from disk together.
+/// Bytes of updates that are read from disk at a time.
 const UPDATES_AT_ONCE: usize = 256 << 10;
 
-/// Rows of a snapshot that are read from disk together.
+/// Rows of a snapshot that are read from disk at a time.
 const ROWS_AT_ONCE: usize = 8;
 
 /// One reader's stream.
 pub(super) struct Stream {
     pub(super) place: Place,
     pub(super) sink: Sender,
-    /// That by which it is sent.
+    /// Its connection.
     pub(super) connection: Member,
 }
 
-/// Sends a stream while its reader may have it. Whoever reads asks again, and is told then what was wrong.
+/// Sends a stream while its reader has access. Afterwards the reader repeats its request, and receives the reason.
 pub(super) async fn while_allowed(access: Access, send: impl Future<Output = Result<(), Ended>>) {
     tokio::select! {
         _ = send => (),
@@ -40,7 +40,7 @@ pub(super) async fn while_allowed(access: Access, send: impl Future<Output = Res
     }
 }
 
-/// A stream ends. Its reader asks again, and receives the reason then, if there is one.
+/// A stream ended. Its reader repeats the request, and receives the reason, if there is one.
 pub(super) struct Ended;
 
 impl From<Behind> for Ended {
@@ -50,7 +50,7 @@ impl From<Behind> for Ended {
 }
 
 impl Stream {
-    /// Notes that the reader is gone. One that is there and does not read still holds its connection, with all that waits in it.
+    /// Handles a reader that is gone. A stalled one still holds its connection and all bytes in it, so this is closed.
     fn gone(&self, gone: Gone) -> Ended {
         if gone == Gone::Stalled {
             self.place.stalled();
@@ -63,7 +63,7 @@ impl Stream {
         self.sink.send(bytes).await.map_err(|gone| self.gone(gone))
     }
 
-    /// Waits until there may be more to send, and says from time to time that this server is `alive`.
+    /// Waits until there may be more to send, with signs of life from `alive` meanwhile.
     ///
     /// # Errors
     /// When the stream's time is over, its reader is gone, or the ledger is closed.
@@ -84,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// Sends a block from byte `at` to byte `end`; `read` reads it again where it is not at hand any more.
+    /// Sends a block from byte `at` to byte `end`; `read` reads it again if it is no longer cached.
     pub(super) async fn send_block(
         &self,
         key: &Key,
@@ -100,18 +100,18 @@ impl Stream {
     }
 }
 
-/// The updates that a holder of `theirs` lacks, or the first of them; none when it lacks none.
+/// Reads the updates that a holder of `theirs` lacks, or the first of them; none if it lacks none.
 pub(super) async fn next_updates(
     place: &Place,
     ledger: &Ledger,
-    theirs: &Arc<At>,
+    theirs: &Arc<Position>,
     gaps: Gaps,
 ) -> Result<Option<Arc<Block>>, Behind> {
     let (of, ledger, from) = (Key::Updates(gaps, theirs.name), ledger.clone(), Arc::clone(theirs));
     place.block(of, move || updates(&ledger, &ledger.vector(), &from.vector, gaps)).await
 }
 
-/// What a holder of `theirs` lacks of `ours`, as a block.
+/// Reads the updates from `theirs` to `ours`, as a block.
 fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector, gaps: Gaps) -> Result<Option<Block>, Behind> {
     let reader = ledger.reader()?;
     let Missing { past, updates } = match gaps {
@@ -137,21 +137,21 @@ fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector, gaps: Gaps) -> Resul
         block.begins.push(block.bytes.len());
         block.bytes.extend_from_slice(&frame(update));
     }
-    block.after = At::of(after);
+    block.after = Position::of(after);
     Ok(Some(block).filter(|block| !block.bytes.is_empty()))
 }
 
-/// What is asked of a stream of updates.
+/// The request for a stream of updates.
 pub(super) struct Wanted {
-    /// How far its reader is.
-    pub(super) theirs: Arc<At>,
+    /// The position of its reader.
+    pub(super) theirs: Arc<Position>,
     pub(super) gaps: Gaps,
     pub(super) alive: Alive,
-    /// When it ends.
+    /// The end of the stream.
     pub(super) until: Instant,
 }
 
-/// Sends updates, with `first`, until the time is over, nobody reads, or something is wrong.
+/// Sends updates, starting with `first`, until the time is over, the reader is gone, or an error occurs.
 pub(super) async fn send_updates(
     stream: Stream,
     access: Access,
@@ -171,10 +171,10 @@ async fn updates_until(
     let mut moved = ledger.vector_changes();
     let clock = ClockGuard::begin();
     let mut next = first;
-    let told = Mutex::new(Arc::<Vector>::default());
+    let sent = Mutex::new(Arc::<Vector>::default());
     let alive = || {
         let ours = ledger.vector();
-        let before = std::mem::replace(&mut *told.lock(), Arc::clone(&ours));
+        let before = std::mem::replace(&mut *sent.lock(), Arc::clone(&ours));
         frame(&match alive {
             Alive::Whole => wire::encode_alive(&ours),
             Alive::Moved if Arc::ptr_eq(&before, &ours) => wire::encode_alive(&Vector::new()),
@@ -188,7 +188,7 @@ async fn updates_until(
             drop(block);
             let (key, of) = (Key::Updates(gaps, theirs.name), ledger.clone());
             let (from, to) = (Arc::clone(&theirs), Arc::clone(&after));
-            // The same updates again, though there may be more by now.
+            // Read the same updates again, though there may be more by now.
             let read = move || updates(&of, &to.vector, &from.vector, gaps);
             stream.send_block(&key, (0, end), read).await?;
             theirs = after;
@@ -222,7 +222,7 @@ async fn rows_from(
 ) -> Result<(), Ended> {
     let at_once = ROWS_AT_ONCE as u64;
     stream.send(&[&wire::SNAPSHOT[..], &frame(&head.encode())].concat()).await?;
-    // Everybody reads the same blocks; who goes on amid one skips its beginning.
+    // All readers use the same blocks; one that continues inside a block skips its beginning.
     let mut skip = usize::try_from(from % at_once).unwrap_or(0);
     for number in from / at_once..head.rows.div_ceil(at_once) {
         let (key, of) = (Key::Rows(head.id, number), Arc::clone(snapshot));
@@ -236,7 +236,7 @@ async fn rows_from(
     Ok(())
 }
 
-/// The rows from number `from` on, as a block.
+/// Reads the rows from number `from` on, as a block.
 fn rows(snapshot: &Snapshot, from: u64) -> Result<Option<Block>, Behind> {
     let mut block = Block::default();
     for row in snapshot.rows(from, ROWS_AT_ONCE)? {

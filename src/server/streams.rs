@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The streams that are open: how many each reader may have, how much may wait for all of them, and whose turn it is to read
-//! the disk.
+//! The open streams: the number for each reader, the bytes that wait for all of them, and turns for reading the disk.
 
 use super::blocks::{Block, Blocks, Key};
-use super::limits::Who;
+use super::limits::Principal;
 use super::settings::Limits;
 use crate::activity::Load;
 use crate::net::{Budget, Sender, streamed};
@@ -14,26 +13,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Readings of the disk for streams at a time: with more of them, what answers reports and questions would come to nothing on a
-/// small machine.
+/// Concurrent disk reads for streams: more would starve the answers to reports and questions on a small machine.
 const READS: usize = 2;
 
-/// Of these, for one reader, however many streams it has.
+/// Concurrent disk reads for one reader, however many streams it has.
 const READS_OF_ONE: usize = 1;
 
 /// All streams of a server.
 pub(super) struct Streams {
     most: usize,
-    places: Mutex<HashMap<Who, Account>>,
-    /// Bytes that wait for all readers, and for those without a token.
+    places: Mutex<HashMap<Principal, Account>>,
+    /// Budgets of bytes for all readers, and for anonymous ones.
     all: Budget,
-    strangers: Budget,
+    anonymous: Budget,
     reads: Arc<Semaphore>,
     blocks: Blocks,
     load: Arc<Load>,
 }
 
-/// What is open for one reader.
+/// The streams of one reader.
 struct Account {
     open: usize,
     turn: Arc<Semaphore>,
@@ -42,8 +40,8 @@ struct Account {
 /// A stream's place, until dropped.
 pub(super) struct Place {
     streams: Arc<Streams>,
-    who: Who,
-    /// By which the reader's streams take turns.
+    principal: Principal,
+    /// The turns of the reader's streams.
     turn: Arc<Semaphore>,
 }
 
@@ -54,25 +52,25 @@ impl Streams {
             most: limits.streams_per_client.get(),
             places: Mutex::default(),
             all: Budget::new(bytes),
-            // So that whoever has a token finds room, however many there are without one.
-            strangers: Budget::new(bytes / 2),
+            // Readers with a token find room, however many anonymous ones there are.
+            anonymous: Budget::new(bytes / 2),
             reads: Arc::new(Semaphore::new(READS)),
             blocks: Blocks::default(),
             load,
         })
     }
 
-    /// A place for one more; none when this reader has as many as it may have.
-    pub(super) fn enter(self: &Arc<Self>, who: Who) -> Option<Place> {
+    /// Reserves a place for one more; none if this reader has reached its maximum.
+    pub(super) fn enter(self: &Arc<Self>, principal: Principal) -> Option<Place> {
         let mut places = self.places.lock();
         let new = || Account { open: 0, turn: Arc::new(Semaphore::new(READS_OF_ONE)) };
-        let account = places.entry(who.clone()).or_insert_with(new);
+        let account = places.entry(principal.clone()).or_insert_with(new);
         if account.open >= self.most {
             return None;
         }
         account.open += 1;
         self.load.stream_begins();
-        Some(Place { streams: Arc::clone(self), who, turn: Arc::clone(&account.turn) })
+        Some(Place { streams: Arc::clone(self), principal, turn: Arc::clone(&account.turn) })
     }
 }
 
@@ -80,10 +78,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.streams.load.stream_ends();
         let mut places = self.streams.places.lock();
-        if let Some(account) = places.get_mut(&self.who) {
+        if let Some(account) = places.get_mut(&self.principal) {
             account.open -= 1;
             if account.open == 0 {
-                places.remove(&self.who);
+                places.remove(&self.principal);
             }
         }
         if places.is_empty() {
@@ -94,22 +92,22 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// A body for this stream, and the end by which it is filled.
+    /// Creates the body of this stream, and its sender.
     pub(super) fn body(&self) -> (Sender, Body) {
         let mut budgets = vec![self.streams.all.clone()];
-        if self.who.is_stranger() {
-            budgets.insert(0, self.streams.strangers.clone());
+        if self.principal.is_anonymous() {
+            budgets.insert(0, self.streams.anonymous.clone());
         }
         streamed(budgets)
     }
 
-    /// Notes a stream that was given up, since its reader does not read.
+    /// Records a stream that ended because its reader does not read.
     pub(super) fn stalled(&self) {
-        log::info!("a stream of {} is closed: its reader takes nothing", self.who);
+        log::info!("a stream of {} is closed: its reader does not read", self.principal);
         self.streams.load.stream_stalled();
     }
 
-    /// Reads from disk beside the threads that answer, when it is this reader's turn.
+    /// Reads from disk on a separate thread, when it is this reader's turn.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Behind> + Send + 'static,
@@ -117,7 +115,7 @@ impl Place {
         let internal = || LedgerError::Unavailable("internal error".to_owned());
         let turn = self.turn.acquire().await.map_err(|_| internal())?;
         let read = Arc::clone(&self.streams.reads).acquire_owned().await.map_err(|_| internal())?;
-        // A reading that was begun goes on when nobody waits for it any more, and counts for as long as it does.
+        // A read that started continues without its caller, and counts as long as it runs.
         let result = tokio::task::spawn_blocking(move || {
             let result = work();
             drop(read);
@@ -128,7 +126,7 @@ impl Place {
         result
     }
 
-    /// A block that others may want, too; `make` reads it where it is not at hand, and makes none where there is none yet.
+    /// Returns a block from the cache; `make` reads it if it is not there, and returns none if it does not exist yet.
     pub(super) async fn block(
         &self,
         key: Key,
@@ -139,7 +137,7 @@ impl Place {
         }
         let streams = Arc::clone(&self.streams);
         self.read(move || {
-            // Somebody else may have read it meanwhile.
+            // Another stream may have read it meanwhile.
             if let Some(block) = streams.blocks.get(&key) {
                 return Ok(Some(block));
             }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whose token is this? Found by a hash table, so that many clients, and many wrong tokens, cost no more than few.
+//! The owners of tokens, in a hash table, so that many clients, and many wrong tokens, cost no more than few.
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use subtle::ConstantTimeEq;
 
-/// Bytes of a token at most; those that this program makes have 73.
+/// Maximum length of a token; those from this program have 73 bytes.
 const MAX_TOKEN: usize = 256;
 
 /// SHA-256 of a token.
 type Hash = [u8; 32];
 
-/// Hashes of tokens, by their first eight bytes. What the time of a search tells of these is of no use: nobody can choose a token
-/// by its hash.
+/// Hashes of tokens, by their first eight bytes. The time of a search reveals only these, which is of no use: nobody can choose a token by
+/// its hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tokens(HashMap<[u8; 8], Vec<(Hash, usize)>>);
 
-/// The hash of a token, as it is kept.
+/// Returns the hash of a token, as it is stored.
 pub(super) fn hash(token: &str) -> String {
     Sha256::digest(token.as_bytes()).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// Reads what [`hash`] made; none for anything else.
+/// Parses the text of [`hash`]; none for anything else.
 fn read(text: &str) -> Option<Hash> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -33,7 +33,7 @@ fn beginning(hash: &Hash) -> [u8; 8] {
 }
 
 impl Tokens {
-    /// Of these hashes, each with the number of its owner.
+    /// Indexes these hashes, each with the number of its owner.
     pub(super) fn new<'a>(hashes: impl Iterator<Item = (&'a str, usize)>) -> Self {
         let mut tokens = Self::default();
         for (text, owner) in hashes {
@@ -44,7 +44,7 @@ impl Tokens {
         tokens
     }
 
-    /// The owner of this token. Hashes are compared in constant time.
+    /// Returns the owner of this token. Hashes are compared in constant time.
     pub(super) fn find(&self, token: &str) -> Option<usize> {
         if token.len() > MAX_TOKEN {
             return None;

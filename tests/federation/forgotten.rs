@@ -2,7 +2,7 @@
 //! Reports that a server acknowledged and forgot, since it was restored from an old copy.
 
 use bulkmark_counts::{BulkMark, Mark, Origin, Receipt, Vector};
-use bulkmark_sync::told::{self, Beginning};
+use bulkmark_sync::bulk_frame::{self, ListHead};
 use bulkmark_sync::wire::{self, SnapshotHead, frame};
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::mta::free_port;
@@ -19,10 +19,10 @@ fn server(port: u16) -> StandIn {
     let (mut vector, mark) = (Vector::new(), BulkMark { list: 7, number: 1, hash: 3, bound: 2 });
     vector.set(ORIGIN, Mark { version: 2, ..Mark::default() });
     let nothing = SnapshotHead { id: 1, rows: 0, vector: Vector::new() };
-    let list = told::begins(&Beginning { mark, rows: 0, versions: vec![(ORIGIN, 2)] });
+    let list = bulk_frame::head(&ListHead { mark, rows: 0, versions: vec![(ORIGIN, 2)] });
     let snapshot = [&wire::SNAPSHOT[..], &frame(&nothing.encode())].concat();
     let updates = [&wire::UPDATES[..], &frame(&wire::encode_alive(&vector))].concat();
-    let bulk = [&wire::BULK[..], &frame(&told::alive(mark)), &frame(&list)].concat();
+    let bulk = [&wire::BULK[..], &frame(&bulk_frame::alive(mark)), &frame(&list)].concat();
     let receipt = wire::encode_receipt(Receipt { origin: ORIGIN, version: 4 });
     StandIn::new(port, move |head| {
         let is = |way: &str| head.contains(&format!(" /v1/{way}"));

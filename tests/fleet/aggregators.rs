@@ -2,11 +2,11 @@
 //! An aggregator that is cut off or killed at the worst moment, on both engines: when the log took its step and could not say so, and in
 //! the midst of a snapshot.
 
-use bulkmark_counts::Carried;
+use bulkmark_counts::SpoolBatch;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::nats::Nats;
 use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Appending, Log, LogError};
+use bulkmark_sync::log::{BatchId, Log, LogError};
 use bulkmark_testing::fleet::{Engine, Fleet};
 use bulkmark_testing::gate::Gate;
 use bulkmark_testing::holders::{body_of, counts};
@@ -89,7 +89,7 @@ async fn report(log: &impl Log) {
         };
         let reports =
             (0..8000).map(|n| (signature(n), 1)).chain([(body_of(1), 3)].into_iter().filter(|_| number == 1));
-        let carried = Carried {
+        let carried = SpoolBatch {
             key_id: FederationKey::public().id(),
             spool: 7,
             number,
@@ -97,7 +97,7 @@ async fn report(log: &impl Log) {
             bulk_from: 0,
             reports: reports.collect(),
         };
-        let id = Appending { spool: 7, number, attempt: 0 };
+        let id = BatchId { spool: 7, number, attempt: 0 };
         while let Err(e) = log.append(id, carried.encode()).await {
             println!("{e}");
         }

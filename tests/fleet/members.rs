@@ -40,8 +40,8 @@ fn impossible_times(fleet: &Fleet) {
         speak(
             fleet,
             member,
-            async |log| log.tell(told.clone()).await.unwrap(),
-            async |log| log.tell(told.clone()).await.unwrap(),
+            async |log| log.publish_state(told.clone()).await.unwrap(),
+            async |log| log.publish_state(told.clone()).await.unwrap(),
         );
         for arguments in [
             &["fleet", "status", "--server"][..],

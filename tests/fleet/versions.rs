@@ -6,7 +6,7 @@ use crate::conformance::insist;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::nats::Nats;
 use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Appending, Log, Place, Reader as _};
+use bulkmark_sync::log::{BatchId, Log, Place, Reader as _};
 use bulkmark_testing::fleet::{Engine, Fleet};
 use bulkmark_testing::letters::{letter, wait_for};
 use bulkmark_testing::members::Members;
@@ -34,7 +34,7 @@ async fn append_step<L: Log>(log: &L, bytes: &[u8]) {
 }
 
 async fn append<L: Log>(log: &L, number: u64, bytes: &[u8]) {
-    let id = Appending { spool: 7, number, attempt: 0 };
+    let id = BatchId { spool: 7, number, attempt: 0 };
     insist(|| log.append(id, bytes.to_vec())).await;
 }
 

@@ -2,7 +2,7 @@
 //! A fleet's ledgers, over kills and checkpoints: what the log delivers is counted once at every holder, and kept.
 
 use bulkmark_counts::{
-    Applied, Batched, Chain, Drafted, Federation, FleetAssembly, Limits, MAX_STEP, Role, Settings, Step,
+    Applied, Chain, Drafted, Federation, FleetAssembly, Limits, LoggedBatch, MAX_STEP, Role, Settings, Step,
     StepRefusal, Terms, Update,
 };
 use bulkmark_ledger::{FILE_NAME, Ledger};
@@ -53,11 +53,11 @@ impl Member {
     }
 
     /// What it has for the log.
-    async fn batches(&self, first_place: u64, client: &str, limits: Option<Limits>) -> Vec<Batched> {
+    async fn batches(&self, first_place: u64, client: &str, limits: Option<Limits>) -> Vec<LoggedBatch> {
         let batches = self.ledger.outgoing(0, 64, true, 0).await.unwrap();
         (first_place..)
             .zip(batches)
-            .map(|(place, batch)| Batched {
+            .map(|(place, batch)| LoggedBatch {
                 place,
                 at: NOW,
                 client: client.to_owned(),
@@ -68,7 +68,7 @@ impl Member {
             .collect()
     }
 
-    async fn draft(&self, batches: Vec<Batched>) -> Drafted {
+    async fn draft(&self, batches: Vec<LoggedBatch>) -> Drafted {
         self.ledger.draft_step(batches, terms()).await.unwrap().unwrap()
     }
 }
@@ -257,7 +257,7 @@ async fn whatever_else_is_in_the_stream_changes_nothing() {
     let member = aggregator.kill();
     assert_eq!((member.count(1).await, member.ledger.fleet().version), (2, 1));
     // Batches that cannot be read are passed over, and nobody waits for them.
-    let junk = Batched { bytes: vec![1; 50], place: 2, ..batches[0].clone() };
+    let junk = LoggedBatch { bytes: vec![1; 50], place: 2, ..batches[0].clone() };
     let drafted = member.draft(vec![junk]).await;
     assert_eq!((drafted.batches, drafted.junk, drafted.signatures), (1, 1, 0));
     member.apply(&drafted.bytes, 5).await.unwrap();
@@ -283,7 +283,7 @@ async fn an_old_copy_hears_that_it_is_one() {
     assert_eq!(counts, [Ok(1), Ok(1)]);
     let sent = copy.outgoing(0, 64, true, 0).await.unwrap();
     assert_eq!(sent.len(), 1);
-    let batch = Batched {
+    let batch = LoggedBatch {
         place: 2,
         at: NOW,
         client: "mx1".to_owned(),
@@ -417,7 +417,7 @@ async fn what_a_fleet_of_0_1_0_wrote_is_read() {
     let counts = async |member: &Member| (member.count(1).await, member.count(2).await);
 
     let aggregator = Member::new(None);
-    let batch = Batched {
+    let batch = LoggedBatch {
         place: 1,
         at: NOW,
         client: "mx1".to_owned(),

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a thousand partners cost: a look at a signature, and a batch, at a server with and without them.
+//! The cost of a thousand partners: looking up a signature and taking a batch, on a server with and without them.
 //!
 //!     cargo bench -p bulkmark-counts --bench partners
 //!
-//! Seven windows, made for 250,000 signatures, have 32,768 of an own client each, and 250 of each partner. Looks are at signatures that nobody
-//! reported, and batches have 8,192 new ones, at a server that tells bulk. Both servers take turns; the shortest of 40 rounds are shown.
+//! Seven windows, made for 250,000 signatures, have 32,768 of an own client each, and 250 of each partner. Lookups are of unreported
+//! signatures, and batches have 8,192 new ones, on a server with a list of bulk. Both servers take turns; the shortest of 40 rounds is
+//! shown.
 
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::generations::Generations;
 use bulkmark_counts::state::limited::{Limited, Limits};
 use bulkmark_counts::state::local::Local;
 use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::note_queue::NoteQueue;
+use bulkmark_counts::state::peer_check::PeerCheck;
 use bulkmark_counts::state::receipts::{Receipts, Reporter};
 use bulkmark_counts::state::server::Server;
-use bulkmark_counts::state::teller::Teller;
-use bulkmark_counts::state::unheard::Unheard;
 use bulkmark_counts::{Mark, Origin, Settings};
 use bulkmark_types::Signature;
 use std::hint::black_box;
@@ -60,12 +61,12 @@ impl Bench {
             cut_at: 0,
             receipts: Receipts::default(),
             limited: Limited::new(&settings),
-            teller: Teller::default(),
-            unheard: Unheard::default(),
+            note_queue: NoteQueue::default(),
+            peer_check: PeerCheck::default(),
             renewed: false,
         };
         let mut bench = Self { server, number: 0 };
-        bench.server.tell_bulk(10, 7);
+        bench.server.list_bulk(10, 7);
         let limits = Limits { influence: 5, quota: 62_500 };
         for now in (0..7).map(|day| NOW - day * DAY) {
             for partner in 0..partners {
@@ -101,7 +102,7 @@ impl Bench {
         assert!(taken.is_ok(), "{taken:?}");
     }
 
-    /// Makes updates, and lets go of the rows for the disk.
+    /// Cuts updates, and drops the rows for the disk.
     fn settle(&mut self, now: u64) {
         self.server.cut(now);
         drop(std::mem::take(&mut self.server.counts.changes));
@@ -122,7 +123,7 @@ impl Bench {
     }
 }
 
-/// The shortest: of others' work on the machine it has least.
+/// The shortest time, with the least interference by other processes.
 fn least(times: Vec<Duration>) -> f64 {
     times.into_iter().min().unwrap_or_default().as_secs_f64()
 }

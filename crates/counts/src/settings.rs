@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of the ledger.
+//! The ledger's settings.
 
 use serde::Deserialize;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Seconds of a window in which user reports is counted. No other window has this length: by it they are told apart.
+/// The length of a window of user reports, in seconds. No other window has this length, which identifies them.
 pub const USER_REPORT_WINDOW: u64 = 5 * 86_400;
 
-/// When a report is answered.
+/// The time at which a report is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// When it is on disk: what was answered survives a crash and a power loss.
+    /// When it is on disk: answered reports survive a crash and a power loss.
     #[default]
     Strict,
     /// At once; it is on disk within `commit_interval`.
@@ -30,59 +30,59 @@ pub struct Settings {
     /// The length of a generation's window.
     #[serde(with = "humantime_serde")]
     pub window: Duration,
-    /// How long a report counts, from the beginning of its window; in whole windows.
+    /// The time for which a report counts, from the beginning of its window; in whole windows.
     #[serde(with = "humantime_serde")]
     pub retention: Duration,
-    /// How long counts user reports of a message, from the beginning of its window of five days.
+    /// The time for which a user report counts, from the beginning of its window of five days.
     #[serde(skip)]
     pub user_report_retention: Duration,
-    /// When a report is answered.
+    /// The time at which a report is answered.
     pub durability: Durability,
-    /// The longest time that a relaxed report is not yet on disk.
+    /// The longest time until a relaxed report is on disk.
     #[serde(skip)]
     pub commit_interval: Duration,
-    /// The file of the federation's key; none for a site of its own.
+    /// The file of the federation's key; `None` for a single site.
     pub federation_key_file: Option<PathBuf>,
-    /// What other tables of the configuration say.
+    /// Settings from other tables of the configuration.
     #[serde(skip)]
     pub federation: Federation,
 }
 
-/// How a ledger that shares its counts does so.
+/// The settings of a ledger that shares its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Federation {
     /// The time between two updates of a server.
     pub sync_interval: Duration,
-    /// How long a server keeps updates for holders that were away.
+    /// The time for which a server keeps updates for holders that were away.
     pub keep_updates: Duration,
-    /// The age at which a report that no server acknowledged is dropped.
+    /// The age at which an unacknowledged report is dropped.
     pub spool_age: Duration,
-    /// Reports that wait for a server at most; then the oldest are dropped.
+    /// The most reports that wait for a server; beyond it the oldest are dropped.
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
-    /// The number of the federation's key; `Ledger::open` sets it.
+    /// The federation's key id; `Ledger::open` sets it.
     pub key_id: u64,
-    /// In a fleet, the client under which this milter's reports go to the log.
+    /// The client of this milter's reports in a fleet's log.
     pub fleet_client: Option<String>,
-    /// Whether, in a fleet, updates are kept for holders that follow this one by HTTPS.
+    /// Whether updates are kept, in a fleet, for holders that follow this one by HTTPS.
     pub serves: bool,
-    /// Of a server, those that it hears of after a start what they know of its counts: the URLs of its peers.
+    /// The URLs of a server's peers, from which it learns after a start which of its counts they have.
     pub peers: Vec<String>,
-    /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
+    /// Whether a server keeps its updates for other servers too, until their reports expire.
     pub for_peers: bool,
-    /// What a milter holds of the federation's counts.
+    /// The part of the federation's counts that a milter holds.
     pub copy: LocalCopy,
 }
 
-/// What a milter holds of the federation's counts.
+/// The part of the federation's counts that a milter holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalCopy {
     /// All of them.
     #[default]
     Full,
-    /// Those of bulk: of signatures from half of the lowest threshold on.
+    /// Bulk: the counts of signatures from half of the lowest threshold on.
     Partial,
 }
 
@@ -104,7 +104,7 @@ impl Default for Federation {
     }
 }
 
-/// What a ledger is for; it stays what it was made for.
+/// The purpose of a ledger, which never changes between milter and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A milter that counts for itself.
@@ -116,13 +116,13 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether updates are made of what is counted here.
+    /// Whether updates are made of the local counts.
     pub fn is_server(self) -> bool {
         self == Self::Server
     }
 }
 
-/// As the ledger's file has it: a milter may change from one side to the other.
+/// As in the ledger's file, where both kinds of milters are the same.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_server() { "server" } else { "milter" })
@@ -147,7 +147,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The first key whose value cannot work, and what was expected of it.
+    /// Returns the first key with an invalid value, and the expected values.
     ///
     /// # Errors
     /// The key's name and the sentence for the administrator.
@@ -169,7 +169,7 @@ impl Settings {
         }
         let of_user_reports = Duration::from_secs(USER_REPORT_WINDOW);
         if self.window == of_user_reports {
-            let why = "is the length of the windows in which user reports is counted; expected another one";
+            let why = "is the length of the windows in which user reports are counted; expected another one";
             return Err(("window", format!("found {}, which {why}", shown(self.window))));
         }
         Ok(())

@@ -96,7 +96,8 @@ impl Shared {
         let bulk = state.counts().bulk;
         self.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
         *self.fleet.lock() = state.counts().fleet.mark;
-        let awaits_peers = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
+        let awaits_peers =
+            matches!(state, State::Server(server) if server.peer_check.peers().next().is_some());
         self.awaits_peers.store(awaits_peers, Ordering::Relaxed);
         self.has_user_reports.store(state.counts().has_user_reports(), Ordering::Relaxed);
         if self.db.load().is_none() {

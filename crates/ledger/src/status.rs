@@ -191,7 +191,7 @@ impl Status {
         slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
         slices.sort_by_key(|slice| (slice.user_reports, slice.window, slice.slice));
         let unheard = match state {
-            State::Server(server) => Some(&server.unheard),
+            State::Server(server) => Some(&server.peer_check),
             _ => None,
         };
         let vector = state.vector();
@@ -205,7 +205,7 @@ impl Status {
             bulk: BulkStatus::of(state.counts()),
             spool: state.spool().map_or(0, Spool::held),
             spool_oldest: state.spool().and_then(Spool::oldest),
-            user_reports: state.counts().voices.taken(),
+            user_reports: state.counts().user_reports.taken(),
             next_capacity: next_capacity(state),
             unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
             held: held.filter(|&reports| reports > 0),
@@ -297,6 +297,6 @@ fn of_client((name, member): (&str, &Member)) -> LimitedStatus {
         origin: member.origin.to_string(),
         signatures: newest.map_or(0, |(_, held)| held.distinct),
         memory: member.layer.memory(),
-        odd: member.odd().map(|odd| odd.to_string()),
+        odd: member.anomaly().map(|anomaly| anomaly.to_string()),
     }
 }

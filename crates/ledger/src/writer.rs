@@ -294,7 +294,7 @@ impl Writer {
 
     fn fail(&mut self, reason: &str) {
         if let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
-            && matches!(&loaded.state, State::Server(server) if server.unheard.knows_all())
+            && matches!(&loaded.state, State::Server(server) if server.peer_check.is_complete())
         {
             // Peers that reported their vectors before need not do so again because of a disk failure.
             self.opening.settings.federation.peers.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! When somebody is asked again after a failure: later each time, and not by all at once.
+//! Pauses after failures: longer each time, and with a random part, so that not all clients return at once.
 
 use bulkmark_ledger::random_bytes;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_millis(250);
 const LAST: Duration = Duration::from_secs(30);
 
-/// The next time to wait.
+/// The next pause.
 pub(super) struct Backoff {
     next: Duration,
     longest: Duration,
@@ -20,14 +20,14 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// One whose times get no longer than this.
+    /// Creates one with pauses up to this.
     pub(super) const fn up_to(longest: Duration) -> Self {
         Self { next: FIRST, longest }
     }
 
-    /// Waits for half of the time and a random part of the other half; the next time is twice as long.
+    /// Waits half of the pause and a random part of the other half; the next pause is twice as long.
     pub(super) async fn wait(&mut self) {
-        // Without a random number all wait for the same time, which is no worse than an error here.
+        // Without a random number, all clients wait equally long, which is no worse than an error here.
         let [byte] = random_bytes().unwrap_or([0]);
         let half = self.next / 2;
         tokio::time::sleep(half + half * u32::from(byte) / 255).await;
@@ -35,37 +35,37 @@ impl Backoff {
     }
 }
 
-/// This time, and a random part of a third of it: so those whom the same server served do not all turn to the next one at once.
-pub(super) fn apart(time: Duration) -> Duration {
+/// Adds a random part of up to a third, so that the clients of one server do not all move to the next one at once.
+pub(super) fn jittered(time: Duration) -> Duration {
     let [byte] = random_bytes().unwrap_or([0]);
     time + time / 3 * u32::from(byte) / 255
 }
 
-/// For how long a server is left alone that is alive and brings nothing of use, while another serves; twice as long after each time.
-const FIRST_ALONE: Duration = Duration::from_secs(60);
-const LAST_ALONE: Duration = Duration::from_secs(1800);
+/// How long a server is skipped that is alive and sends nothing of use, while another one serves. Doubled after each time.
+const FIRST_COOLDOWN: Duration = Duration::from_secs(60);
+const LAST_COOLDOWN: Duration = Duration::from_secs(1800);
 
-/// For how long one server is left alone.
+/// The cooldown of one server.
 #[derive(Default)]
-pub(super) struct Left {
+pub(super) struct Cooldown {
     pause: Duration,
     until: Option<Instant>,
 }
 
-impl Left {
-    /// Notes how it went with this server: whether it was `stuck`, after so long.
-    pub(super) fn tried(&mut self, stuck: bool, lasted: Duration) {
-        if lasted > LAST_ALONE {
+impl Cooldown {
+    /// Records an attempt with this server: whether it got `stuck`, and how long it lasted.
+    pub(super) fn note(&mut self, stuck: bool, lasted: Duration) {
+        if lasted > LAST_COOLDOWN {
             self.pause = Duration::ZERO;
         }
         if stuck {
-            self.pause = (2 * self.pause).clamp(FIRST_ALONE, LAST_ALONE);
+            self.pause = (2 * self.pause).clamp(FIRST_COOLDOWN, LAST_COOLDOWN);
             self.until = Some(Instant::now() + self.pause);
         }
     }
 
-    /// Whether it is to be left alone.
-    pub(super) fn is_alone(&self) -> bool {
+    /// Whether the server is skipped for now.
+    pub(super) fn is_active(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
     }
 }
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn not_all_turn_away_at_once() {
+    fn clients_do_not_all_leave_at_once() {
         let time = Duration::from_secs(30);
-        let mut all: Vec<_> = (0..100).map(|_| apart(time)).collect();
+        let mut all: Vec<_> = (0..100).map(|_| jittered(time)).collect();
         assert!(all.iter().all(|one| (time..=time / 3 * 4).contains(one)), "{all:?}");
         all.sort_unstable();
         all.dedup();
@@ -85,16 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn it_is_left_for_longer_each_time_until_it_served_for_long() {
-        let (mut left, short) = (Left::default(), Duration::from_secs(40));
-        left.tried(false, short);
-        assert!(!left.is_alone());
+    fn cooldowns_get_longer_until_a_server_served_for_long() {
+        let (mut cooldown, short) = (Cooldown::default(), Duration::from_secs(40));
+        cooldown.note(false, short);
+        assert!(!cooldown.is_active());
         for minutes in [1, 2, 4, 8, 16, 30, 30] {
-            left.tried(true, short);
-            assert!(left.is_alone() && left.pause == Duration::from_secs(60 * minutes));
+            cooldown.note(true, short);
+            assert!(cooldown.is_active() && cooldown.pause == Duration::from_secs(60 * minutes));
         }
-        left.tried(false, 2 * LAST_ALONE);
-        left.tried(true, short);
-        assert_eq!(left.pause, FIRST_ALONE);
+        cooldown.note(false, 2 * LAST_COOLDOWN);
+        cooldown.note(true, short);
+        assert_eq!(cooldown.pause, FIRST_COOLDOWN);
     }
 }

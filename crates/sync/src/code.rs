@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why a server refuses, for programs: a code in a header of the answer. The text of the body is for people only.
+//! Machine-readable reasons for refusals: a code in a header of the answer. The text in the body is for people only.
 
 use reqwest::StatusCode;
 use std::fmt;
 use std::str::FromStr;
 
-/// The header that carries it.
+/// The header with the code.
 pub const HEADER: &str = "bulkmark-error";
 
-/// Why a server refuses; docs/protocol.md says what a client does then.
+/// Reasons for refusals; docs/protocol.md says how a client reacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// The request has no token, and needs one.
+    /// The request needs a token and has none.
     TokenMissing,
     /// Its token is not valid.
     TokenInvalid,
-    /// Too many tokens from its address were not.
+    /// Too many tokens from its address were invalid.
     TokenBlocked,
     /// The client has another role.
     Role,
-    /// The client sends or asks too much.
+    /// The client sends too many reports or questions.
     Rate,
-    /// The client brought as many different signatures as it may in this window.
+    /// The client reached its quota of different signatures in this window.
     Quota,
-    /// The client's signatures are made up, and nothing is taken of it until the administrator says otherwise.
+    /// The client's signatures are made up. Its reports are refused until the administrator gives it another token.
     MadeUp,
     /// The client has too many connections or streams at a time.
     TooMany,
-    /// The client counts otherwise.
+    /// The client has other parameters.
     Parameters,
-    /// Both clocks do not agree.
+    /// The clocks do not agree.
     Clock,
-    /// What stands in the address cannot be read.
+    /// The query in the address cannot be parsed.
     Request,
-    /// The body is not what was expected.
+    /// The body cannot be parsed.
     Body,
-    /// The body has a form of another version.
+    /// The body's format has another version.
     BodyVersion,
-    /// It is too long.
+    /// The body is too long.
     BodyTooLong,
-    /// It did not come in time.
+    /// The body did not arrive in time.
     BodyTooSlow,
     /// A batch with a higher number was counted already.
     BatchNumber,
-    /// Updates that the client lacks are not kept any more.
+    /// Updates that the client lacks are no longer kept.
     UpdatesGone,
     /// The client knows another history of an origin.
     OtherHistory,
-    /// The snapshot is not kept any more.
+    /// The snapshot is no longer kept.
     SnapshotGone,
-    /// The server's disk takes or tells nothing.
+    /// The server's disk cannot be read or written.
     Unavailable,
-    /// The server is an aggregator of a fleet, and takes reports from its log only.
+    /// The server is an aggregator of a fleet, which takes reports from its log only.
     Fleet,
     /// The server's operator has not approved the client yet.
     Unapproved,
-    /// No site may register by itself.
+    /// Sites cannot register by themselves.
     RegistrationClosed,
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 23] = [
         Self::TokenMissing,
         Self::TokenInvalid,
@@ -87,7 +87,7 @@ impl Code {
         Self::RegistrationClosed,
     ];
 
-    /// As the header has it.
+    /// Returns the code as it is in the header.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl Code {
         }
     }
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
@@ -135,8 +135,8 @@ impl Code {
         }
     }
 
-    /// What an answer without a code means, which a proxy may have given: nothing for which counts would be dropped or taken
-    /// again, unless it cannot be otherwise.
+    /// Returns the code for an answer without one, which may be a proxy's. Codes that make a client drop counts or fetch them again are
+    /// returned only for an unmistakable status.
     #[must_use]
     pub fn of_status(status: StatusCode) -> Option<Self> {
         match status {
@@ -157,7 +157,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A code that is not known here: of a newer server.
+/// An unknown code, from a newer server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownCode;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which engine a log has: the one place that knows all of them.
+//! Selects the engine of a log; the only place that knows all engines.
 
 #[cfg(feature = "nats")]
 use crate::log::nats;
@@ -7,9 +7,8 @@ use crate::log::nats;
 use crate::log::postgres;
 use crate::log::{LogError, Member, SetUp, Settings};
 
-/// Opens the log of these settings and does something with it, whichever its engine is:
-/// `with_log!(settings, link, |log| ask(&log).await)`, where [`LogError`](crate::log::LogError) is returned by `?`. The crate that calls
-/// it has the features `nats` and `postgres`, too.
+/// Opens the log of these settings and runs an expression with it, for any engine: `with_log!(settings, link, |log| ask(&log).await)`,
+/// where [`LogError`](crate::log::LogError) is returned by `?`. The calling crate also needs the features `nats` and `postgres`.
 #[macro_export]
 macro_rules! with_log {
     ($settings:expr, $link:expr, |$log:ident| $then:expr) => {
@@ -30,13 +29,13 @@ macro_rules! with_log {
     };
 }
 
-/// Makes the log of these settings ready for a fleet of these members. It may be called again at any time. Members who are in the log and
-/// not in the list lose their access.
+/// Sets up the log of these settings for a fleet of these members. It may be repeated at any time. Members in the log that are not in the
+/// list lose their access.
 ///
-/// Returns a line for each thing that it did, or with `dry_run` would do; none when all is as it should be.
+/// Returns a line for each change that it made or, with `dry_run`, would make; none if nothing differs.
 ///
 /// # Errors
-/// When the log cannot be reached, or does not let this user do so.
+/// If the log cannot be reached, or this user lacks the rights.
 pub async fn set_up(settings: &Settings, members: &[Member], how: &SetUp) -> Result<Vec<String>, LogError> {
     match settings.address()?.engine {
         #[cfg(feature = "nats")]

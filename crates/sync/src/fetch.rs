@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Fetches what a server holds.
+//! Fetches all counts of a server.
 
 use super::backoff::Backoff;
 use super::parameters::Parameters;
@@ -12,46 +12,46 @@ use bulkmark_types::told;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Updates above this size are decoded on a thread of their own.
+/// Updates above this size are decoded on a separate thread.
 const LARGE: usize = 64 << 10;
 
-/// How often a snapshot is asked for again before a row of it came.
+/// How often a snapshot is requested again without receiving a row.
 const TRIES: u32 = 5;
 
-/// How long a snapshot may take, however many rows it has: what follows an older one is soon kept by nobody.
+/// How long a snapshot may take, however many rows it has: the updates that follow an older one are soon no longer kept.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// Why following or fetching from one server came to an end.
+/// Why following or fetching from a server ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
-    /// It does not answer, or refuses.
+    /// The server does not answer, or refuses.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// The own ledger does not take it.
+    /// The local ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// What came does not follow what is here.
+    /// The received data does not follow the local state.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What came is not what was asked for.
+    /// The received data is not what was asked for.
     #[error("it sent {0}")]
-    Nonsense(String),
+    Invalid(String),
 }
 
-/// All that a server counts, of whatever parameters.
+/// Fetches all counts of a server, whatever its parameters.
 ///
 /// # Errors
 /// See [`Stopped`].
 pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
     let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Nonsense(told(&what)))?;
+    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Invalid(told(&what)))?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
     catch_up(&mut assembly, remote).await?;
     Ok(Image::of_server(assembly, key_id))
 }
 
-/// Applies to a snapshot what the server counted since.
+/// Applies the updates since a snapshot to it.
 pub(super) async fn catch_up(assembly: &mut Assembly, remote: &Remote) -> Result<(), Stopped> {
     let mut stream = remote.updates(assembly.vector(), Duration::ZERO).await?;
     while let Some(bytes) = stream.next().await? {
@@ -70,15 +70,15 @@ pub(super) async fn catch_up(assembly: &mut Assembly, remote: &Remote) -> Result
 
 pub(super) async fn decode(bytes: Arc<[u8]>) -> Result<Update, Stopped> {
     let large = bytes.len() > LARGE;
-    let work = move || Update::decode(&bytes).map_err(|e| Stopped::Nonsense(e.to_string()));
+    let work = move || Update::decode(&bytes).map_err(|e| Stopped::Invalid(e.to_string()));
     if large {
-        let failed = |_| Stopped::Nonsense("something that cannot be read".to_owned());
+        let failed = |_| Stopped::Invalid("something that cannot be read".to_owned());
         return tokio::task::spawn_blocking(work).await.map_err(failed)?;
     }
     work()
 }
 
-/// The newest snapshot, and how many rows it has; goes on where it was cut off.
+/// Fetches the newest snapshot, and returns it with its number of rows. Continues after an interruption.
 pub(super) async fn fetch_rows(
     settings: &bulkmark_counts::Settings,
     remote: &Remote,
@@ -93,7 +93,7 @@ pub(super) async fn fetch_rows(
     let (mut backoff, mut tries) = (Backoff::default(), TRIES);
     while rows < head.rows {
         if began.elapsed() > LONGEST {
-            return Err(Stopped::Nonsense(format!(
+            return Err(Stopped::Invalid(format!(
                 "a snapshot that was not over after {} hours",
                 LONGEST.as_secs() / 3600
             )));
@@ -107,12 +107,12 @@ pub(super) async fn fetch_rows(
                 (backoff, tries) = (Backoff::default(), TRIES);
             }
             Ok(None) if tries == 0 => {
-                return Err(Stopped::Nonsense(format!("a snapshot with {rows} of its {} rows", head.rows)));
+                return Err(Stopped::Invalid(format!("a snapshot with {rows} of its {} rows", head.rows)));
             }
             Err(e) if tries == 0 || matches!(e, RemoteError::Stuck) => return Err(e.into()),
             cut => {
                 if let Err(e) = cut {
-                    remote.link.fails(Flow::Updates, e.to_string());
+                    remote.link.set_failing(Flow::Updates, e.to_string());
                 }
                 tries -= 1;
                 backoff.wait().await;
@@ -125,21 +125,21 @@ pub(super) async fn fetch_rows(
 }
 
 pub(super) async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped> {
-    let cut = || Stopped::Nonsense("a snapshot without its first frame".to_owned());
+    let cut = || Stopped::Invalid("a snapshot without its first frame".to_owned());
     let bytes = stream.next().await?.ok_or_else(cut)?;
     SnapshotHead::decode(&bytes).ok_or_else(cut)
 }
 
-/// Adds a row on a thread of its own: it may hold 2^23 cells. Whoever stops waits for one row at most.
+/// Adds a row on a separate thread: it may have 2^23 cells. A task that stops waits for one row at most.
 async fn add_row(mut assembly: Assembly, bytes: Vec<u8>) -> Result<Assembly, Stopped> {
-    let nonsense = || Stopped::Nonsense("a snapshot row that does not fit".to_owned());
+    let unfit = || Stopped::Invalid("a snapshot row that does not fit".to_owned());
     let work = move || {
-        let row = Row::decode(&bytes).ok_or_else(nonsense)?;
+        let row = Row::decode(&bytes).ok_or_else(unfit)?;
         match assembly.add(&row) {
             Ok(true) => Ok(assembly),
-            Ok(false) => Err(nonsense()),
-            Err(e) => Err(Stopped::Nonsense(format!("a snapshot row that is impossible: {e}"))),
+            Ok(false) => Err(unfit()),
+            Err(e) => Err(Stopped::Invalid(format!("a snapshot row that is impossible: {e}"))),
         }
     };
-    tokio::task::spawn_blocking(work).await.map_err(|_| nonsense())?
+    tokio::task::spawn_blocking(work).await.map_err(|_| unfit())?
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Keeps a ledger in step with a server.
 
-use super::backoff::{Backoff, Left, apart};
+use super::backoff::{Backoff, Cooldown, jittered};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
@@ -18,56 +18,56 @@ use std::time::{Duration, Instant};
 /// How long one stream is followed.
 const WAIT: Duration = Duration::from_secs(600);
 
-/// How often it is seen whether a server that comes before the one that is followed answers again.
+/// How often servers that precede the followed one in the list are tried.
 const LOOK_BACK: Duration = Duration::from_secs(30);
 
 /// A stream that ends sooner is no better than none.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What is taken of a server.
+/// The part of a server's counts that is followed.
 #[derive(Clone)]
-pub enum Way {
-    /// All counts. With `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts
-    /// are all from there.
+pub enum FollowMode {
+    /// All counts. With `snapshot_on_fork`, a snapshot is taken from a server that was restored from an old copy: for a milter, all of
+    /// whose counts come from there.
     All {
-        /// Whether that is done.
+        /// Whether a snapshot is taken then.
         snapshot_on_fork: bool,
     },
-    /// Bulk, from this count on.
+    /// Only bulk, from this count on.
     Bulk(BulkBound),
 }
 
-/// Follows the first of `remotes` that answers, for ever: another when it fails, and the first again when that is back.
+/// Follows the first of `remotes` that answers, forever: another one when it fails, and the first one again when it is back.
 pub async fn follow(
     ledger: Ledger,
     settings: bulkmark_counts::Settings,
     remotes: Vec<Arc<Remote>>,
     links: Arc<Links>,
-    way: Way,
+    mode: FollowMode,
 ) {
     let mut backoff = Backoff::default();
-    let mut left: Vec<_> = remotes.iter().map(|_| Left::default()).collect();
+    let mut cooldowns: Vec<_> = remotes.iter().map(|_| Cooldown::default()).collect();
     loop {
         let mut any = false;
         for (i, remote) in remotes.iter().enumerate() {
-            if left[i].is_alone() && left.iter().any(|other| !other.is_alone()) {
+            if cooldowns[i].is_active() && cooldowns.iter().any(|other| !other.is_active()) {
                 continue;
             }
             let began = Instant::now();
             let active = || links.set_active(Some(i));
             let following = async {
-                match way {
-                    Way::All { snapshot_on_fork: false } => {
+                match mode {
+                    FollowMode::All { snapshot_on_fork: false } => {
                         peer::follow_once(&ledger, &settings, remote, WAIT, active).await
                     }
-                    _ => follow_once(&ledger, &settings, (remote, &links), &way, active).await,
+                    _ => follow_once(&ledger, &settings, (remote, &links), &mode, active).await,
                 }
             };
             let result = tokio::select! {
                 result = following => result,
-                () = better_one_answers(&ledger, &remotes, &left, i, &way) => Ok(()),
+                () = better_one_answers(&ledger, &remotes, &cooldowns, i, &mode) => Ok(()),
             };
-            left[i].tried(matches!(result, Err(Stopped::Remote(RemoteError::Stuck))), began.elapsed());
+            cooldowns[i].note(matches!(result, Err(Stopped::Remote(RemoteError::Stuck))), began.elapsed());
             let problem = match result {
                 Ok(()) if began.elapsed() >= SHORT => {
                     any = true;
@@ -77,7 +77,7 @@ pub async fn follow(
                 Err(e) => e.to_string(),
             };
             links.set_active(None);
-            remote.link.fails(Flow::Updates, problem);
+            remote.link.set_failing(Flow::Updates, problem);
         }
         if any {
             backoff = Backoff::default();
@@ -87,35 +87,37 @@ pub async fn follow(
     }
 }
 
-/// Is done when one of the servers before number `followed` answers as it should. Of those behind it that did not, it sees
-/// whether they do.
+/// Returns when one of the servers before number `followed` serves again. Also checks servers behind it that failed.
 async fn better_one_answers(
     ledger: &Ledger,
     remotes: &[Arc<Remote>],
-    left: &[Left],
+    cooldowns: &[Cooldown],
     followed: usize,
-    way: &Way,
+    mode: &FollowMode,
 ) {
     loop {
-        tokio::time::sleep(apart(LOOK_BACK)).await;
+        tokio::time::sleep(jittered(LOOK_BACK)).await;
         for (i, remote) in remotes.iter().enumerate() {
-            if i == followed || left[i].is_alone() || i > followed && !remote.link.is_failing(Flow::Updates) {
+            if i == followed
+                || cooldowns[i].is_active()
+                || i > followed && !remote.link.is_failing(Flow::Updates)
+            {
                 continue;
             }
-            match serves(ledger, remote, way).await {
+            match serves(ledger, remote, mode).await {
                 Ok(()) if i < followed => return,
-                Ok(()) => remote.link.works(Flow::Updates),
-                Err(e) => remote.link.fails(Flow::Updates, e.to_string()),
+                Ok(()) => remote.link.set_working(Flow::Updates),
+                Err(e) => remote.link.set_failing(Flow::Updates, e.to_string()),
             }
         }
     }
 }
 
-/// Whether a server has updates for us, or the same counts as we, or a snapshot.
-async fn serves(ledger: &Ledger, remote: &Remote, way: &Way) -> Result<(), Stopped> {
-    let on_fork = match way {
-        Way::All { snapshot_on_fork } => *snapshot_on_fork,
-        Way::Bulk(bound) => return follow_bulk::serves(ledger, remote, bound()).await,
+/// Whether a server has updates for this ledger, or the same counts, or a snapshot.
+async fn serves(ledger: &Ledger, remote: &Remote, mode: &FollowMode) -> Result<(), Stopped> {
+    let on_fork = match mode {
+        FollowMode::All { snapshot_on_fork } => *snapshot_on_fork,
+        FollowMode::Bulk(bound) => return follow_bulk::serves(ledger, remote, bound()).await,
     };
     let ours = ledger.vector();
     let mut stream = match remote.updates(&ours, Duration::ZERO).await {
@@ -128,30 +130,30 @@ async fn serves(ledger: &Ledger, remote: &Remote, way: &Way) -> Result<(), Stopp
             return Ok(());
         }
     }
-    Err(Stopped::Nonsense("neither updates nor how far it is".to_owned()))
+    Err(Stopped::Invalid("neither updates nor its position".to_owned()))
 }
 
 async fn follow_once(
     ledger: &Ledger,
     settings: &bulkmark_counts::Settings,
     (remote, links): (&Remote, &Links),
-    way: &Way,
+    mode: &FollowMode,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     let answers = || {
         answered();
-        remote.link.works(Flow::Updates);
+        remote.link.set_working(Flow::Updates);
     };
-    let snapshot_on_fork = match way {
-        Way::All { snapshot_on_fork } => *snapshot_on_fork,
-        Way::Bulk(bound) => {
+    let snapshot_on_fork = match mode {
+        FollowMode::All { snapshot_on_fork } => *snapshot_on_fork,
+        FollowMode::Bulk(bound) => {
             return follow_bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await;
         }
     };
-    // Before anything is asked: what a server says now of how far it is comes after these receipts.
+    // Before any request: the position that the server sends now is newer than these receipts.
     let expected = ledger.expected(remote.url().to_owned()).await?;
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
-        // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
+        // An empty ledger is up to date sooner by a snapshot than by each update.
         take_snapshot(ledger, settings, (remote, links), false).await?;
     }
     let vector = ledger.vector();
@@ -166,7 +168,7 @@ async fn follow_once(
     apply_all(ledger, (&remote.link, links), stream, expected, answers).await
 }
 
-/// Whether a server has no updates for us, and a snapshot instead.
+/// Whether a server has no updates for this ledger, and a snapshot instead.
 fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
     match error.code() {
         Some(Code::UpdatesGone) => true,
@@ -175,8 +177,8 @@ fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
     }
 }
 
-/// Applies what comes; `answers` is told that something of use did: that is so at once, since a stream begins with how far the server is.
-/// By that it is seen which of the `expected` batches it forgot.
+/// Applies the stream. Calls `answers` at the first useful frame, which comes at once, since a stream begins with the server's position.
+/// That position shows which of the `expected` batches the server forgot.
 async fn apply_all(
     ledger: &Ledger,
     (link, links): (&Link, &Links),
@@ -199,7 +201,7 @@ async fn apply_all(
             answers();
         }
         let news = match theirs {
-            // Whoever is behind it gets what is missing now.
+            // A ledger that is behind it receives the missing updates now.
             Some(moved) => {
                 known.follow(&moved);
                 let covered = ledger.vector().covers(&known);
@@ -216,15 +218,15 @@ async fn apply_all(
             }
         };
         if news {
-            link.is_fresh();
+            link.set_fresh();
             stream.progressed();
         }
     }
     Ok(())
 }
 
-/// Fetches a snapshot and takes it for the counts of others: as it is when the server's history forked from the one that is
-/// known here, and else only if it is no step back.
+/// Fetches a snapshot and replaces the others' counts with it: in any case if the server's history forked from the one known here,
+/// otherwise only if it is not older.
 async fn take_snapshot(
     ledger: &Ledger,
     settings: &bulkmark_counts::Settings,
@@ -237,7 +239,7 @@ async fn take_snapshot(
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {
-        // A snapshot is as old as the server's last checkpoint; what came since may be known here.
+        // A snapshot is as old as the server's last checkpoint; later updates may be known here.
         catch_up(&mut assembly, remote).await?;
     }
     let _after_answers = links.answers().write().await;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How counts travel: reports up, updates and snapshots down, by the HTTP API that docs/protocol.md describes.
+//! Transport of counts: reports up, updates and snapshots down, by the HTTP API in docs/protocol.md.
 //!
-//! `wire` has the bytes, for both sides, and `clock` compares their clocks. `remote` asks one server; `fetch` takes all that it
-//! holds; `follow` keeps a ledger in step with the first of several servers that answers, and a server's ledger with its peers; `push`
-//! sends a milter's own reports. `log` is what a fleet has in the place of servers, `engines` opens the one that a configuration names,
-//! and `fleet` is what its machines do with it.
+//! `wire` encodes and decodes for both sides, `bulk_frame` the frames of bulk, and `clock` compares the clocks. `remote` asks one server;
+//! `fetch` copies all its counts; `follow` keeps a ledger in step with the first of several servers that answers, and a server's ledger
+//! with its peers; `push` sends a milter's own reports. `log` takes the place of servers in a fleet, `engines` opens the configured one,
+//! and `fleet` has the tasks of a fleet's machines.
 //!
-//! It knows ledgers and their counts, and nothing of mail. The features `nats` and `postgres` are the engines of a fleet's log.
+//! The crate knows ledgers and their counts, and nothing of mail. The features `nats` and `postgres` are the engines of a fleet's log.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -18,9 +18,8 @@
     allow(dead_code, unused_variables, reason = "some of it is for the engines alone")
 )]
 
-mod asks;
 mod backoff;
-mod broken;
+pub mod bulk_frame;
 pub mod clock;
 mod code;
 pub mod engines;
@@ -33,18 +32,19 @@ mod parameters;
 mod peer;
 mod push;
 mod remote;
+mod remote_counts;
 mod settings;
 mod state;
-pub mod told;
+mod transport_error;
 pub mod wire;
 
-pub use asks::{Asks, shares};
 pub use code::{Code, HEADER as ERROR_HEADER};
 pub use fetch::{Stopped, fetch};
-pub use follow::{Way, follow};
-pub use follow_bulk::{BulkBound, hear};
+pub use follow::{FollowMode, follow};
+pub use follow_bulk::{BulkBound, follow_peer_bulk};
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};
 pub use remote::{Registration, Remote, RemoteError, Stream};
+pub use remote_counts::{RemoteCounts, shares};
 pub use settings::{Settings, Share, Upstream};
 pub use state::{Link, LinkStatus, Links};

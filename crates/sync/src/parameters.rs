@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What two machines must agree in before they can share counts.
+//! Parameters in which two machines must agree before they can share counts.
 
 use bulkmark_filter::Refined;
 use bulkmark_types::FederationKey;
 use std::fmt;
 use std::time::Duration;
 
-/// The version of the protocol; another one is another path of the API and another number here.
+/// The version of the protocol; a new one gets another path of the API and another number here.
 const PROTOCOL: u32 = 1;
 
-/// The layout's name, without what separates fields.
+/// The layout's name, without the separators of fields.
 fn layout() -> String {
     Refined::layout().replace([',', ' '], "-")
 }
 
-/// The one that may differ. Programs before 0.1.0 compare it, so it is told.
+/// The parameter that may differ. It is sent because programs before 0.1.0 compare it.
 const CAPACITY: &str = "capacity";
 
-/// The number of the key.
+/// The key id.
 const KEY: &str = "federation-key-id";
 
-/// Both sides send these with every request and answer.
+/// Parameters that both sides send with every request and answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
     fields: Vec<(&'static str, String)>,
 }
 
-/// The header that carries them.
+/// The header with the parameters.
 pub const HEADER: &str = "bulkmark-parameters";
 
 impl Parameters {
-    /// Of a ledger with these settings and this key.
+    /// Returns those of a ledger with these settings and this key.
     #[must_use]
     pub fn new(settings: &bulkmark_counts::Settings, key: &FederationKey) -> Self {
         Self {
@@ -44,10 +44,10 @@ impl Parameters {
         }
     }
 
-    /// The settings that another side's text tells, and the number of its key. The layout must be ours.
+    /// Parses the other side's text into settings and key id. The layout must be the local one.
     ///
     /// # Errors
-    /// What is missing or not ours.
+    /// The parameter that is missing or differs.
     pub fn read(theirs: &str) -> Result<(bulkmark_counts::Settings, u64), String> {
         let fields: Vec<(&str, &str)> =
             theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
@@ -73,8 +73,8 @@ impl Parameters {
         ))
     }
 
-    /// What the other side's text differs in. Capacities may: each filter that travels tells its own, and those of several sizes stand
-    /// beside one another. `sides` say where ours are and where theirs, as "here" and "at the server".
+    /// Compares the other side's text. Capacities may differ: each filter is sent with its own, and filters of several sizes can coexist.
+    /// `sides` name the places of the local and of the other text, as "here" and "at the server".
     ///
     /// # Errors
     /// A sentence that names the first parameter that differs, and both values.
@@ -82,7 +82,7 @@ impl Parameters {
         self.compare(theirs, sides, |name| name != CAPACITY)
     }
 
-    /// The same, of those of a running daemon and of its configuration: no field may differ.
+    /// Compares the parameters of a running daemon with those of its configuration: no field may differ.
     ///
     /// # Errors
     /// As [`check`](Self::check).

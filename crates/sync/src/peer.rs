@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Keeps a server in step with another one.
+//! Keeps a server in step with a peer.
 //!
-//! It differs from a milter that follows: what a server counted itself is in no snapshot that it could take, so it lives by updates.
-//! Those that count nowhere any more are passed over. And it hears, before it counts anything, whether others know more of its own
-//! counts than its file does.
+//! It differs from a milter that follows: no snapshot has the counts that this server made itself, so it lives by updates. Updates that no
+//! longer count are skipped. And before it counts anything, it learns whether peers know more of its own counts than its file has.
 
 use super::clock::ClockGuard;
 use super::code::Code;
@@ -16,7 +15,7 @@ use bulkmark_ledger::{Ledger, now};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Follows a peer until its stream ends; `answered` is told when it begins.
+/// Follows a peer until its stream ends; calls `answered` when it begins.
 pub(super) async fn follow_once(
     ledger: &Ledger,
     settings: &bulkmark_counts::Settings,
@@ -40,11 +39,11 @@ pub(super) async fn follow_once(
         other => other,
     }?;
     answered();
-    remote.link.works(Flow::Updates);
+    remote.link.set_working(Flow::Updates);
     apply_all(ledger, remote, stream).await
 }
 
-/// Applies what comes.
+/// Applies the frames of a stream.
 async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Result<(), Stopped> {
     let (clock, mut known) = (ClockGuard::begin(), Vector::new());
     while let Some(first) = stream.next().await? {
@@ -52,7 +51,7 @@ async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Resu
             let set = "the clock of this machine was set; asking again".to_owned();
             return Err(RemoteError::Clock(set).into());
         }
-        // What came together goes to disk together.
+        // Updates that came together are written together.
         let (mut updates, mut next) = (Vec::new(), Some(first));
         while let Some(bytes) = next {
             if let Some(moved) = decode_alive(&bytes) {
@@ -62,7 +61,7 @@ async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Resu
                     ledger.receive_vector(remote.url().to_owned(), known.clone(), now()).await?;
                 }
                 if ledger.vector().covers(&known) {
-                    remote.link.is_fresh();
+                    remote.link.set_fresh();
                 }
             } else if let Some(past) = decode_past(&bytes) {
                 apply(ledger, remote, &mut updates).await?;
@@ -74,7 +73,7 @@ async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Resu
             next = stream.at_hand()?;
         }
         apply(ledger, remote, &mut updates).await?;
-        // A peer that has nothing else to say says how far it is, and may know what cannot be told.
+        // A peer without news sends its position, and may know updates that cannot be sent.
         stream.progressed();
     }
     Ok(())
@@ -89,12 +88,12 @@ async fn apply(
         return Ok(());
     }
     if ledger.apply_all(std::mem::take(updates), now()).await?? {
-        remote.link.is_fresh();
+        remote.link.set_fresh();
     }
     Ok(())
 }
 
-/// Fetches a snapshot, if it has nothing that was counted here, and takes it if it is no step back.
+/// Fetches a snapshot if it has no counts of this server, and takes it over if it is not older.
 async fn take_snapshot(
     ledger: &Ledger,
     settings: &bulkmark_counts::Settings,
@@ -107,7 +106,7 @@ async fn take_snapshot(
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {
-        // A snapshot is as old as the server's last checkpoint; what came since may be known here.
+        // A snapshot is as old as the server's last checkpoint; later updates may be known here.
         catch_up(&mut assembly, remote).await?;
     }
     ledger.adopt(assembly).await??;

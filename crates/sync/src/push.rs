@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sends own reports to the server that is followed, and open batches to the server that they belong to; and drops what no
-//! server takes.
+//! Sends the milter's own reports to the followed server, and open batches to the server that they were first sent to. Drops reports that
+//! no server takes.
 
 use super::backoff::Backoff;
 use super::code::Code;
@@ -13,13 +13,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often it is seen whether reports waited for too long or are too many.
+/// How often reports are checked for age and number.
 const TRIM: Duration = Duration::from_secs(10);
 
-/// How long updates wait for the answer to a report: one that does not come keeps nobody's counts back.
+/// How long updates wait for the answer to a report, so that a missing answer holds no counts back.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// Drops own reports that waited for too long or are too many, for as long as the ledger is open.
+/// Drops reports that waited too long or are too many, as long as the ledger is open.
 pub async fn trim(ledger: Ledger, links: Arc<Links>) {
     let mut doubted = false;
     loop {
@@ -43,7 +43,7 @@ pub async fn trim(ledger: Ledger, links: Arc<Links>) {
 }
 
 async fn trim_once(ledger: &Ledger, links: &Links) -> Result<(), LedgerError> {
-    // By a clock that may be wrong nothing is too old.
+    // By a doubtful clock, nothing is too old.
     let now = if links.clock_is_doubtful() { 0 } else { now() };
     let lost = ledger.trim_spool(now).await?;
     if lost > 0 {
@@ -53,24 +53,24 @@ async fn trim_once(ledger: &Ledger, links: &Links) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Sends own reports to `remote`, in batches, for as long as the ledger is open: new ones while it is number `i` of `links`
-/// that is followed, else those that were sent to it before and have no answer.
+/// Sends reports to `remote` in batches, as long as the ledger is open: new ones while link number `i` is followed, otherwise only those
+/// that were sent to it before and have no answer.
 pub async fn push(ledger: Ledger, settings: Settings, i: usize, remote: Arc<Remote>, links: Arc<Links>) {
     let mut backoff = Backoff::default();
     loop {
         let new = links.active() == Some(i);
         match send_one(&ledger, &remote, &links, new).await {
             Ok(sent) => {
-                remote.link.works(Flow::Reports);
+                remote.link.set_working(Flow::Reports);
                 if sent {
                     backoff = Backoff::default();
                 }
-                // What came meanwhile waits for company.
+                // Later reports wait for more, so that they share a batch.
                 tokio::time::sleep(settings.interval).await;
             }
             Err(Unsent::Closed) => return,
             Err(Unsent::Later(e)) => {
-                remote.link.fails(Flow::Reports, e);
+                remote.link.set_failing(Flow::Reports, e);
                 backoff.wait().await;
             }
         }
@@ -88,7 +88,7 @@ impl From<LedgerError> for Unsent {
     }
 }
 
-/// True when a batch was sent and acknowledged.
+/// Sends a batch. True if it was acknowledged.
 async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) -> Result<bool, Unsent> {
     let Some((spool, batch)) = ledger.next_batch(remote.url().to_owned(), new).await? else {
         return Ok(false);
@@ -99,7 +99,7 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     match refused.code() {
         Some(Code::BatchNumber) => {
             let Some(lost) = ledger.renew_spool(remote.url().to_owned(), spool).await? else {
-                log::info!("{}: {refused}; the fleet of before had counted it", remote.url());
+                log::info!("{}: {refused}; the earlier fleet had counted it", remote.url());
                 return Ok(true);
             };
             log::error!(
@@ -120,7 +120,7 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     }
 }
 
-/// Sends a batch and notes its receipt. No counts are taken over meanwhile, as they may include it already. Returns why it was not taken.
+/// Sends a batch and stores its receipt. No counts are taken over meanwhile, as they may include it already. Returns the refusal, if any.
 async fn report(
     ledger: &Ledger,
     remote: &Remote,
@@ -153,7 +153,7 @@ mod tests {
     use bulkmark_counts::{Report, Role};
     use bulkmark_types::{FederationKey, Signature};
 
-    /// Reports of two days ago are too old, unless the clock that says so is doubtful.
+    /// Reports of two days ago are too old, unless the clock is doubtful.
     #[tokio::test]
     async fn by_a_doubtful_clock_nothing_is_too_old() {
         let directory = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ mod tests {
         ledger.close().await.unwrap();
     }
 
-    /// An update may be here sooner than the answer to a report that is in it. Nothing is taken over before that answer.
+    /// An update can arrive sooner than the answer to a report in it. Nothing is taken over before that answer.
     #[tokio::test]
     async fn counts_wait_for_the_answer() {
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks one server.
+//! Requests to one server.
 
-use super::backoff::apart;
+use super::backoff::jittered;
 use super::clock;
 use super::code::{self, Code};
 use super::parameters::{self, Parameters};
@@ -17,45 +17,45 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// How long a server may say nothing at all; it says every five seconds that it is alive.
+/// How long a server may be silent; it sends a sign of life every five seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// How long a stream may bring nothing that is of use: signs of life and parts of frames are none. For each of so many bytes of a
-/// frame that came, it has a second more.
+/// How long a stream may bring nothing of use; signs of life and parts of frames do not count. A frame that is on its way gets a second
+/// more for each of so many received bytes.
 const PROGRESS: Duration = Duration::from_secs(30);
 const BYTES_A_SECOND: usize = 4096;
 
-/// Bytes of a vector that stands in an address at most: proxies allow 8 kB, and often less.
+/// Maximum size of a vector in an address: proxies allow 8 kB, often less.
 const MAX_SINCE: usize = 4096;
 
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;
 
-/// Bytes of a receipt at most, and of what a server tells of itself.
+/// Maximum size of a receipt, and of a server's status.
 const MAX_RECEIPT: usize = 100;
 const MAX_STATUS: usize = 16 << 20;
 
-/// Bytes of an answer to a registration.
+/// Maximum size of the answer to a registration.
 const MAX_REGISTRATION: usize = 4096;
 
-/// What a server says to a site that registered.
+/// A server's answer to a site that registered.
 #[derive(Debug, Clone, serde::Deserialize)]
 pub struct Registration {
     /// The client's name at the server.
     pub name: String,
     /// Its token.
     pub token: String,
-    /// Whether its reports count before the operator approved it.
+    /// Whether its reports count before the operator approves it.
     pub counts: bool,
 }
 
-/// A server cannot be asked, or has no answer.
+/// A request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// A file that the configuration names.
+    /// A configured file cannot be used.
     #[error("cannot use {path}: {reason}")]
     File {
         /// The file.
@@ -66,7 +66,7 @@ pub enum RemoteError {
     /// The address or certificate authority is invalid.
     #[error("{0}")]
     Setup(String),
-    /// It could not be reached, or the connection broke.
+    /// The server could not be reached, or the connection broke.
     #[error("{0}")]
     Transport(String),
     /// Its name has no address.
@@ -75,35 +75,35 @@ pub enum RemoteError {
     /// Its certificate is not accepted.
     #[error("its certificate is not accepted: {0}")]
     Certificate(String),
-    /// It refused.
+    /// The server refused.
     #[error("{status}: {reason}")]
     Refused {
         /// The status.
         status: StatusCode,
-        /// Why, for programs: by its code, or by its status where it has none. None when neither says anything.
+        /// The machine-readable reason: the code or, without one, what the status means. None if neither is known.
         code: Option<Code>,
-        /// What it said, for people.
+        /// The server's text, for people.
         reason: String,
     },
-    /// It answered something else than was asked for.
+    /// The answer is not what was asked for.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// It counts otherwise.
+    /// The server has other parameters.
     #[error("other parameters: {0}")]
     Parameters(String),
-    /// Its clock is another.
+    /// The clocks differ.
     #[error("{0}")]
     Clock(String),
-    /// It says that it is alive, and no more.
+    /// The server only sends signs of life.
     #[error("it sent nothing but signs of life for {} s", PROGRESS.as_secs())]
     Stuck,
-    /// It answered more than is taken.
+    /// The answer is too long.
     #[error("an answer of more than {0} bytes")]
     Long(usize),
 }
 
 impl RemoteError {
-    /// Why the server refused; none when it did not, or that is not known.
+    /// Returns the reason of a refusal; none for other errors, or if it is not known.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
@@ -112,28 +112,28 @@ impl RemoteError {
         }
     }
 
-    /// Whether both clocks do not agree.
+    /// Whether the clocks differ.
     #[must_use]
-    pub fn is_of_clocks(&self) -> bool {
+    pub fn is_clock_error(&self) -> bool {
         matches!(self, Self::Clock(_)) || self.code() == Some(Code::Clock)
     }
 }
 
-/// One server, and how it is reached.
+/// A server and the way to it.
 pub struct Remote {
     http: reqwest::Client,
-    /// As the configuration has it, and where requests go.
+    /// As configured, and as requests use it.
     url: String,
     base: String,
     token: Option<header::HeaderValue>,
-    /// None where the server is only examined.
+    /// None if the server is only examined.
     parameters: Option<Parameters>,
-    /// What is known of the connection.
+    /// The state of the connection.
     pub link: Arc<Link>,
 }
 
 impl Remote {
-    /// Reads the files that the configuration names. Without `parameters` it takes those that the server has.
+    /// Reads the configured files. Without `parameters`, any server's are accepted.
     ///
     /// # Errors
     /// When they cannot be read, or the address is invalid.
@@ -150,7 +150,7 @@ impl Remote {
             .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME)
             .read_timeout(SILENCE)
-            // Counts come from the address in the configuration, and the token goes to no other.
+            // Counts come from the configured address, and the token is sent to no other.
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         if let Some(path) = &upstream.ca_file {
@@ -170,7 +170,7 @@ impl Remote {
         };
         let url = upstream.url.trim_end_matches('/').to_owned();
         let (base, http) = match url.strip_prefix("unix:") {
-            // Neither a name is looked up nor a proxy asked: all goes to the socket.
+            // No name is looked up and no proxy asked: everything goes to the socket.
             Some(path) => ("http://localhost".to_owned(), http.unix_socket(path)),
             None => (url.clone(), http),
         };
@@ -188,7 +188,7 @@ impl Remote {
         let result = self.exchange(request).await;
         match &result {
             Ok(_) => self.link.set_clocks_agree(true),
-            Err(e) if e.is_of_clocks() => self.link.set_clocks_agree(false),
+            Err(e) if e.is_clock_error() => self.link.set_clocks_agree(false),
             Err(_) => (),
         }
         result
@@ -229,17 +229,17 @@ impl Remote {
                 reason.extend_from_slice(&piece);
             }
         };
-        // What came until then will do.
+        // The part received so far is enough.
         let _ = tokio::time::timeout(SILENCE, reading).await;
         reason.truncate(MAX_REASON);
         let reason = told(&String::from_utf8_lossy(&reason));
         Err(RemoteError::Refused { status, code, reason })
     }
 
-    /// Reports a batch.
+    /// Sends a batch of reports.
     ///
     /// # Errors
-    /// When it was not acknowledged; it may have been counted all the same.
+    /// When it was not acknowledged; it may be counted all the same.
     pub async fn report(&self, reports: &Reports) -> Result<Receipt, RemoteError> {
         let body = reports.encode();
         self.link.sent(body.len());
@@ -249,10 +249,10 @@ impl Remote {
         Ok(wire::decode_receipt(&answer)?)
     }
 
-    /// Registers this site under a name; `contact` is an address for questions, and may be empty. Nothing waits for longer than 15 s.
+    /// Registers this site under a name; `contact` is an address for questions, and may be empty. Takes 15 s at most.
     ///
     /// # Errors
-    /// When the server does not answer, or takes no such site.
+    /// When the server does not answer, or refuses the site.
     pub async fn register(&self, name: &str, contact: &str) -> Result<Registration, RemoteError> {
         let body = serde_json::json!({ "name": name, "contact": contact }).to_string();
         let request = self.http.post(format!("{}/v1/register", self.base)).timeout(SILENCE).body(body);
@@ -260,7 +260,7 @@ impl Remote {
         serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
     }
 
-    /// What the server tells of itself.
+    /// Returns the server's status.
     ///
     /// # Errors
     /// When it does not answer, or with something else.
@@ -270,7 +270,7 @@ impl Remote {
         serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
     }
 
-    /// All updates that `since` lacks, and those that come within `wait`.
+    /// Streams all updates that `since` lacks, and later ones for the time `wait`.
     ///
     /// # Errors
     /// When there is no stream; [`Code::UpdatesGone`] when a snapshot must be taken first.
@@ -278,8 +278,8 @@ impl Remote {
         self.updates_since(&format!("wait={}", wait.as_secs()), since).await
     }
 
-    /// Asks for updates. A vector of few origins stands in the address; others, for which servers and proxies between have no room
-    /// there, in the body. A server that does not read one yet is asked as before.
+    /// Requests updates. A short vector is in the address; a long one, for which servers and proxies have no room there, in the body. A
+    /// server that does not read a body yet gets it in the address.
     async fn updates_since(&self, query: &str, since: &Vector) -> Result<Stream, RemoteError> {
         let (url, since) = (format!("{}/v1/updates?alive=moved&{query}", self.base), since.to_string());
         let in_address = || self.http.get(format!("{url}&since={since}"));
@@ -296,7 +296,7 @@ impl Remote {
         Ok(Stream::new(response?, wire::UPDATES, &self.link))
     }
 
-    /// What the server tells of bulk from the count `bound` on: what a holder of `since` lacks, and what comes within `wait`.
+    /// Streams bulk from the count `bound` on: the notes that a holder of `since` lacks, and later ones for the time `wait`.
     ///
     /// # Errors
     /// When there is no stream.
@@ -309,10 +309,10 @@ impl Remote {
         Ok(Stream::new(response, wire::BULK, &self.link))
     }
 
-    /// How often the server counted these signatures, 1,024 at most.
+    /// Returns the server's counts of these signatures, 1,024 at most.
     ///
     /// # Errors
-    /// When it does not say so within `patience`.
+    /// When no answer comes within `patience`.
     pub async fn counts(
         &self,
         signatures: &[Signature],
@@ -328,8 +328,8 @@ impl Remote {
         Ok(wire::decode_counts(&answer, signatures.len())?)
     }
 
-    /// The same for a server, which passes over what counts nowhere any more, and leaves out what it knows another history of. With
-    /// `leave`, it also leaves out such origins of which updates are gone that still count.
+    /// Streams updates for a server, which skips those that no longer count, and origins of which it knows another history. With `leave`,
+    /// it also skips origins of which updates are gone that still count.
     ///
     /// # Errors
     /// When there is no stream; [`Code::UpdatesGone`] without `leave`, when such updates are gone.
@@ -343,7 +343,7 @@ impl Remote {
         self.updates_since(&format!("gaps={gaps}&wait={}", wait.as_secs()), since).await
     }
 
-    /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
+    /// Streams the rows of a snapshot from `from` on: of the newest, or of the one with this id.
     ///
     /// # Errors
     /// When there is no stream; [`Code::SnapshotGone`] when that one is no longer kept.
@@ -354,7 +354,7 @@ impl Remote {
     }
 }
 
-/// All of an answer, unless it is longer than `most`.
+/// Reads an answer, unless it is longer than `most`.
 async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, RemoteError> {
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await? {
@@ -371,23 +371,22 @@ pub struct Stream {
     response: Response,
     frames: Frames,
     link: Arc<Link>,
-    /// When it brought something of use last.
+    /// The time of the last useful frame.
     progress: Instant,
-    /// How long it may bring nothing of use; another time for each stream.
+    /// How long it may bring nothing of use; different for each stream.
     patience: Duration,
 }
 
 impl Stream {
     fn new(response: Response, magic: &'static [u8; 5], link: &Arc<Link>) -> Self {
-        let (link, patience) = (Arc::clone(link), apart(PROGRESS));
+        let (link, patience) = (Arc::clone(link), jittered(PROGRESS));
         Self { response, frames: Frames::new(magic), link, progress: Instant::now(), patience }
     }
 
-    /// The content of the next frame; none at the end.
+    /// Returns the content of the next frame; none at the end.
     ///
     /// # Errors
-    /// When the connection breaks, what comes is no frame, or nothing came of which [`progressed`](Self::progressed) was told
-    /// for too long.
+    /// When the connection breaks, the data is no frame, or [`progressed`](Self::progressed) was not called for too long.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         loop {
             let seconds = (self.frames.waiting() / BYTES_A_SECOND) as u64;
@@ -396,7 +395,7 @@ impl Stream {
                 return Err(RemoteError::Stuck);
             }
             if let Some(content) = self.frames.take()? {
-                self.link.heard();
+                self.link.touch();
                 return Ok(Some(content));
             }
             let piece = tokio::time::timeout_at(deadline.into(), self.response.chunk());
@@ -406,15 +405,15 @@ impl Stream {
         }
     }
 
-    /// The content of the next frame, if it came already.
+    /// Returns the content of the next frame if it has arrived.
     ///
     /// # Errors
-    /// When what came is no frame.
+    /// When the data is no frame.
     pub fn at_hand(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         Ok(self.frames.take()?)
     }
 
-    /// Notes that the last frame was of use.
+    /// Records that the last frame was of use.
     pub fn progressed(&mut self) {
         self.progress = Instant::now();
     }

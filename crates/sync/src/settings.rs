@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of other servers.
+//! The configuration of other servers.
 
 use bulkmark_counts::LocalCopy;
 use serde::Deserialize;
@@ -12,16 +12,16 @@ use std::time::Duration;
 pub struct Upstream {
     /// `https://HOST:PORT`; on this machine `http://HOST:PORT` or `unix:/PATH`.
     pub url: String,
-    /// The file with the token that the server's administrator gave out.
+    /// The file with the token from the server's administrator.
     pub token_file: Option<PathBuf>,
     /// The authority that signed the server's certificate, if the system does not trust it.
     pub ca_file: Option<PathBuf>,
-    /// Whether `http://` may go to another machine, where something else encrypts the way.
+    /// Whether `http://` may lead to another machine, because something else encrypts the connection.
     #[serde(default)]
     pub plain_http_anywhere: bool,
 }
 
-/// Whether an address is of this machine.
+/// Whether an address is on this machine.
 fn is_here(url: &reqwest::Url) -> bool {
     match url.host_str() {
         Some("localhost") => true,
@@ -34,10 +34,10 @@ fn is_here(url: &reqwest::Url) -> bool {
 }
 
 impl Upstream {
-    /// Whether the address is one.
+    /// Checks the address.
     ///
     /// # Errors
-    /// What was found and what is expected. A password is not repeated.
+    /// The address that was found and the expected form, without passwords.
     pub fn check(&self) -> Result<(), String> {
         const EXPECTED: &str =
             "expected \"https://HOST:PORT\", or on this machine \"http://HOST:PORT\" or \"unix:/PATH\"";
@@ -79,33 +79,33 @@ impl Upstream {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// The longest time that a report waits for others to travel with.
+    /// The longest time that a report waits for others to share a batch with.
     #[serde(with = "humantime_serde")]
     pub interval: Duration,
-    /// The age of the upstream's counts from which on the header tells it.
+    /// The age of the upstream's counts from which the header shows it.
     #[serde(with = "humantime_serde")]
     pub max_staleness: Duration,
-    /// Reports that wait for a server at most.
+    /// Maximum of reports that wait for a server.
     pub max_spool: usize,
     /// The age at which a report that no server took is dropped.
     #[serde(with = "humantime_serde")]
     pub max_spool_age: Duration,
-    /// Files in the form of white lists: mail that they name is counted here alone.
+    /// Files in the form of white lists: mail that matches is counted locally only.
     pub private: Vec<PathBuf>,
-    /// What of all other mail others are told.
+    /// The signatures of all other mail that are shared.
     pub share: Share,
-    /// What is held of the federation's counts.
+    /// The part of the federation's counts that is held locally.
     pub copy: LocalCopy,
 }
 
-/// What others are told of mail.
+/// The signatures that are shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Share {
     /// All signatures.
     #[default]
     All,
-    /// Near signatures only, by which nobody can test what exactly a message says.
+    /// Near signatures only, by which nobody can test the exact text of a message.
     Near,
 }
 
@@ -143,8 +143,8 @@ mod tests {
             "http://localhost.example.org",
             "http://[2001:db8::1]",
         ] {
-            let told = check(elsewhere).unwrap_err();
-            assert!(told.contains("plain-http-anywhere = true"), "{elsewhere}: {told}");
+            let error = check(elsewhere).unwrap_err();
+            assert!(error.contains("plain-http-anywhere = true"), "{elsewhere}: {error}");
             assert_eq!(new(elsewhere, true), Ok(()), "{elsewhere}");
         }
         for good in
@@ -159,8 +159,8 @@ mod tests {
             "me:secret@a:1",
             "http://a b:secret@c",
         ] {
-            let told = check(secret).unwrap_err();
-            assert!(told.contains("token-file") && !told.contains("secret"), "{secret}: {told}");
+            let error = check(secret).unwrap_err();
+            assert!(error.contains("token-file") && !error.contains("secret"), "{secret}: {error}");
         }
         for bad in ["", "counts.example.org:8721", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
             assert!(check(bad).unwrap_err().contains("https://HOST:PORT"), "{bad}");

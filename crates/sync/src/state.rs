@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of the connections to other servers, for people.
+//! The state of the connections to other servers, for people.
 
 use super::clock;
 use parking_lot::Mutex;
@@ -9,68 +9,68 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::{Notify, RwLock};
 
-/// What a server is needed for. Each can fail while the other goes on.
+/// The purposes of a connection. Each can fail while the others work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     /// Its updates and snapshots.
     Updates,
-    /// Reports to it.
+    /// Reports to the server.
     Reports,
-    /// That its clock goes as ours does, where that is no condition of the others.
+    /// The comparison of clocks, if the other flows do not depend on it.
     Clock,
 }
 
-/// One server that this machine talks to.
+/// The connection to one server.
 #[derive(Debug, Default)]
 pub struct Link {
     url: String,
     received: AtomicU64,
     sent: AtomicU64,
-    /// When something came from it last, by a clock that nobody sets.
-    heard: Mutex<Option<Instant>>,
-    /// When an update of it was applied last, or it was seen to know nothing that is not known here.
+    /// When something was received last, by a monotonic clock.
+    last_received: Mutex<Option<Instant>>,
+    /// When an update of it was applied last, or it confirmed that there is none.
     fresh: Mutex<Option<Instant>>,
-    /// Whether its clock and ours agreed when they were compared last.
+    /// Whether the clocks agreed when they were compared last.
     clocks_agree: Mutex<Option<bool>>,
-    /// Told when they agree that did not, or the other way round.
+    /// Notified when the result of the comparison changes.
     clocks_compared: Arc<Notify>,
-    /// What is wrong with each flow, as long as it is.
+    /// The problem of each flow, as long as it lasts.
     problems: Mutex<[Option<Problem>; 3]>,
 }
 
-/// What is wrong with a flow.
+/// The problem of a flow.
 #[derive(Debug)]
 struct Problem {
     what: String,
-    /// What the log has of it: reasons that take turns, such as a timeout and a refused connection, are logged once each.
+    /// The reasons that were logged. Alternating ones, such as a timeout and a refused connection, are logged once each.
     logged: Vec<String>,
 }
 
-/// Reasons of one failure that the log has.
+/// Maximum of logged reasons for one failure.
 const MOST_REASONS: usize = 4;
 
-/// A link at a glance.
+/// The status of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LinkStatus {
     /// The address.
     pub url: String,
-    /// Whether it is the one whose updates are followed.
+    /// Whether its updates are followed.
     pub active: bool,
-    /// Updates that it knows and we do not; none when it does not answer.
+    /// The number of its updates that are missing here; none if it does not answer.
     pub behind: Option<u64>,
     /// Seconds since something came from it.
     pub heard_seconds_ago: Option<u64>,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes_in: u64,
-    /// Bytes of reports that went.
+    /// Bytes of reports sent.
     pub bytes_out: u64,
-    /// What is wrong; none while it works.
+    /// The problem; none while the link works.
     pub error: Option<String>,
 }
 
 impl Link {
-    /// To this address.
+    /// Creates the link to this address.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self { url: url.to_owned(), ..Self::default() }
@@ -84,11 +84,11 @@ impl Link {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn heard(&self) {
-        *self.heard.lock() = Some(Instant::now());
+    pub(super) fn touch(&self) {
+        *self.last_received.lock() = Some(Instant::now());
     }
 
-    pub(super) fn is_fresh(&self) {
+    pub(super) fn set_fresh(&self) {
         *self.fresh.lock() = Some(Instant::now());
     }
 
@@ -99,17 +99,17 @@ impl Link {
         }
     }
 
-    /// It told its time, in seconds since 1970.
-    pub(super) fn has_clock(&self, time: u64) {
+    /// Compares the log's time, in seconds since 1970, with the local clock.
+    pub(super) fn compare_clock(&self, time: u64) {
         let compared = clock::check_log(time);
         self.set_clocks_agree(compared.is_ok());
         match compared {
-            Ok(()) => self.works(Flow::Clock),
-            Err(what) => self.fails(Flow::Clock, what),
+            Ok(()) => self.set_working(Flow::Clock),
+            Err(what) => self.set_failing(Flow::Clock, what),
         }
     }
 
-    /// Whether a fleet's log tells another time, and by how much; none before it told any.
+    /// Returns the difference to the clock of a fleet's log, if there is one; none before the first comparison.
     #[must_use]
     pub fn clock(&self) -> Option<Result<(), String>> {
         let agree = (*self.clocks_agree.lock())?;
@@ -117,27 +117,27 @@ impl Link {
         Some(if agree { Ok(()) } else { Err(what().unwrap_or_default()) })
     }
 
-    /// Seconds since something came; none when nothing ever did.
+    /// Returns the seconds since something was received; none before that.
     fn silence(&self) -> Option<u64> {
-        self.heard.lock().map(|heard| heard.elapsed().as_secs())
+        self.last_received.lock().map(|at| at.elapsed().as_secs())
     }
 
-    /// Says what is wrong with a flow, once for each thing.
-    pub(super) fn fails(&self, flow: Flow, problem: String) {
+    /// Records the problem of a flow, and logs each reason once.
+    pub(super) fn set_failing(&self, flow: Flow, problem: String) {
         let mut problems = self.problems.lock();
-        let is_told =
+        let is_logged =
             problems.iter().flatten().any(|known| known.what == problem || known.logged.contains(&problem));
         let mut logged = problems[flow as usize].take().map(|problem| problem.logged).unwrap_or_default();
-        if !is_told && logged.len() < MOST_REASONS {
+        if !is_logged && logged.len() < MOST_REASONS {
             log::warn!("{}: {problem}", self.url);
             logged.push(problem.clone());
         }
         problems[flow as usize] = Some(Problem { what: problem, logged });
     }
 
-    /// Says that nothing is wrong with a flow any more. A problem that another flow has, and that has only this flow's line in the log, is
-    /// over with it; else the log would not have it when it comes again.
-    pub(super) fn works(&self, flow: Flow) {
+    /// Records and logs that a flow works again. This also ends a problem of another flow that was logged under this flow only; otherwise
+    /// it would not be logged when it returns.
+    pub(super) fn set_working(&self, flow: Flow) {
         let mut problems = self.problems.lock();
         if let Some(ended) = problems[flow as usize].take() {
             for other in problems.iter_mut() {
@@ -152,7 +152,7 @@ impl Link {
         }
     }
 
-    /// Whether something is wrong with a flow, as far as it was tried.
+    /// Whether a flow had a problem at the last attempt.
     pub(super) fn is_failing(&self, flow: Flow) -> bool {
         self.problems.lock()[flow as usize].is_some()
     }
@@ -162,23 +162,23 @@ impl Link {
 #[derive(Debug)]
 pub struct Links {
     links: Vec<Arc<Link>>,
-    /// One more than the number of the one whose updates are followed; zero while none is.
+    /// One more than the number of the followed link; zero while none is followed.
     active: AtomicUsize,
-    /// Whether all are followed, as a server does with its peers.
+    /// Whether all are followed, as peers of a server are.
     all: bool,
-    /// When the daemon began.
+    /// The start of the daemon.
     began: Instant,
-    /// Told when a clock is found to be another than before.
+    /// Notified when the result of a comparison of clocks changes.
     clocks_compared: Arc<Notify>,
-    /// Own reports that no server took.
+    /// Own reports that were dropped because no server took them.
     reports_dropped: AtomicU64,
-    /// Read while the answer to a report is on its way, written while counts are taken over. A server's update that includes a report may
-    /// be here before its answer; applied first, it would count the report twice until that came.
+    /// Locked for reading while a report waits for its answer, and for writing while counts are taken over. A server's update that includes
+    /// a report can arrive before its answer; applied first, it would count the report twice until then.
     answers: RwLock<()>,
 }
 
 impl Links {
-    /// To these addresses, of which one is followed or `all`.
+    /// Creates links to these addresses, of which one is followed or `all`.
     #[must_use]
     pub fn new(urls: &[&str], all: bool) -> Self {
         let clocks_compared = Arc::new(Notify::new());
@@ -195,7 +195,7 @@ impl Links {
         }
     }
 
-    /// The link with this number.
+    /// Returns the link with this number.
     #[must_use]
     pub fn get(&self, i: usize) -> Option<Arc<Link>> {
         self.links.get(i).cloned()
@@ -205,24 +205,24 @@ impl Links {
         self.active.store(i.map_or(0, |i| i + 1), Ordering::Relaxed);
     }
 
-    /// The number of the one whose updates are followed.
+    /// Returns the number of the followed link.
     pub(super) fn active(&self) -> Option<usize> {
         self.active.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Whether a server has another clock than ours, and none has the same: then ours may be wrong.
+    /// Whether some server's clock differs and none agrees: then the local one may be wrong.
     pub(super) fn clock_is_doubtful(&self) -> bool {
         let agree = |link: &Arc<Link>| *link.clocks_agree.lock();
         let all: Vec<_> = self.links.iter().filter_map(agree).collect();
         !all.is_empty() && !all.contains(&true)
     }
 
-    /// Is done when a server's clock agrees with ours that did not before, or the other way round.
+    /// Waits until the result of a comparison of clocks changes.
     pub(super) async fn clocks_compared(&self) {
         self.clocks_compared.notified().await;
     }
 
-    /// What [`push`](super::push) holds while it waits for an answer, and whoever takes counts over awaits.
+    /// The lock that [`push`](super::push) holds while it waits for an answer, and that tasks await before they take counts over.
     pub(super) const fn answers(&self) -> &RwLock<()> {
         &self.answers
     }
@@ -231,20 +231,20 @@ impl Links {
         self.reports_dropped.fetch_add(reports, Ordering::Relaxed);
     }
 
-    /// Own reports that were dropped since the start, because no server took them.
+    /// Returns the number of own reports dropped since the start because no server took them.
     #[must_use]
     pub fn reports_dropped(&self) -> u64 {
         self.reports_dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody is followed.
+    /// Whether there are no links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// Seconds since the counts here were as a server has them, or came nearer by an update, or since the daemon began; none
-    /// without links. That a server is alive says nothing of its counts.
+    /// Returns the seconds since an update was applied, a server confirmed that there is none, or the daemon started; none without links. A
+    /// server that is only alive does not count.
     #[must_use]
     pub fn staleness(&self) -> Option<u64> {
         let began = self.began.elapsed().as_secs();
@@ -252,7 +252,7 @@ impl Links {
         self.links.iter().map(age).min()
     }
 
-    /// All of them, for people.
+    /// Returns the status of all links, for people.
     #[must_use]
     pub fn status(&self) -> Vec<LinkStatus> {
         let status = |(i, link): (usize, &Arc<Link>)| LinkStatus {
@@ -272,28 +272,29 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// A server that is down for days has a line for each of a few reasons, however they take turns; when it fails again later, it has one again.
+    /// A server that is down for days has one log line for each of a few reasons, even if they alternate; when it fails again later, the
+    /// reasons are logged again.
     #[test]
     fn a_dead_server_is_logged_once_for_each_reason() {
         let link = Link::new("https://counts.example.org:8721");
         let logged =
             || link.problems.lock()[Flow::Updates as usize].as_ref().map(|problem| problem.logged.len());
         for n in 0..100 {
-            link.fails(Flow::Updates, ["refused", "timeout"][n % 2].to_owned());
+            link.set_failing(Flow::Updates, ["refused", "timeout"][n % 2].to_owned());
         }
         assert_eq!(logged(), Some(2));
-        (0..100).for_each(|n| link.fails(Flow::Updates, n.to_string()));
+        (0..100).for_each(|n| link.set_failing(Flow::Updates, n.to_string()));
         assert_eq!(logged(), Some(MOST_REASONS));
-        // Another flow that fails by the same has no line of its own.
-        link.fails(Flow::Reports, "timeout".to_owned());
+        // Another flow that fails for the same reason has no log line.
+        link.set_failing(Flow::Reports, "timeout".to_owned());
         assert_eq!(
             link.problems.lock()[Flow::Reports as usize].as_ref().map(|problem| problem.logged.len()),
             Some(0)
         );
-        // It is over with the flow that has the line, and told again when it comes again.
-        link.works(Flow::Updates);
+        // Its problem ends with the flow that was logged, and is logged when it returns.
+        link.set_working(Flow::Updates);
         assert!(!link.is_failing(Flow::Reports));
-        link.fails(Flow::Updates, "timeout".to_owned());
+        link.set_failing(Flow::Updates, "timeout".to_owned());
         assert_eq!(logged(), Some(1));
     }
 }

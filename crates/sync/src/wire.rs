@@ -25,41 +25,41 @@ pub const BULK: &[u8; 5] = b"BMBK\x01";
 const QUESTION: &[u8; 5] = b"BMCQ\x01";
 const COUNTS: &[u8; 5] = b"BMCA\x01";
 
-/// Signatures that are asked for together at most: four times what one step of the largest message takes.
+/// Maximum of signatures in a question: four times what one step of the largest message needs.
 pub const MAX_ASKED: usize = 1024;
 
-/// Bytes of such a question at most.
+/// Maximum size of such a question.
 pub const MAX_QUESTION_BYTES: usize = 5 + MAX_ASKED * 16 + 4;
 
-/// Bytes of an answer at most.
+/// Maximum size of an answer.
 pub const MAX_COUNTS_BYTES: usize = 5 + MAX_ASKED * 5 + 4;
 
-/// Reports in one batch at most.
+/// Maximum of reports in a batch.
 pub const MAX_REPORTS: usize = MAX_BATCH;
 
-/// Bytes of a batch at most: its head, and for each report a signature and a number of up to five bytes.
+/// Maximum size of a batch: its head, and for each report a signature and a number of up to five bytes.
 pub const MAX_REPORTS_BYTES: usize = HEAD + MAX_REPORTS * 21 + 4;
 
 const HEAD: usize = 5 + 8 + 8;
 
-/// Bytes of a frame's content at most: one update, or one row of a snapshot.
+/// Maximum size of a frame's content: one update, or one row of a snapshot.
 pub const MAX_FRAME: usize = 16 << 20;
 
-/// Bytes are not what was expected.
+/// Bytes cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not {expected}, at byte {offset}: {what}")]
 pub struct WireError {
     expected: &'static str,
     offset: usize,
     what: Cow<'static, str>,
-    /// Whether the form has a version that is not known here.
+    /// Whether the format has an unknown version.
     newer: bool,
 }
 
 impl WireError {
-    /// Whether the bytes are what was expected, in a form of another version.
+    /// Whether the bytes are of the expected kind, in a format of another version.
     #[must_use]
-    pub const fn is_of_version(&self) -> bool {
+    pub const fn is_other_version(&self) -> bool {
         self.newer
     }
 }
@@ -76,7 +76,7 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Magic, spool, number, reports (16 bytes of signature, number of times with seven bits a byte), CRC-32 of all that.
+    /// Encodes magic, spool, number, reports (16 bytes of signature, number of times with seven bits a byte), CRC-32 of all that.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.reports.len() * 17 + 4);
@@ -90,7 +90,7 @@ impl Reports {
         seal(bytes)
     }
 
-    /// Reads what [`encode`](Self::encode) made.
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     /// [`WireError`] for anything else; more than 8,192 reports are refused before there is room for them.
@@ -120,14 +120,14 @@ impl Reports {
     }
 }
 
-/// How often a signature was seen: a number of up to 32 bits in five bytes at most, not zero.
+/// Reads the number of times that a signature was seen: up to 32 bits in five bytes at most, not zero.
 fn take_times(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut rest = &bytes[..bytes.len().min(5)];
     let times = u32::try_from(varint::take(&mut rest)?).ok().filter(|&times| times > 0)?;
     Some((times, &bytes[bytes.len().min(5) - rest.len()..]))
 }
 
-/// Magic, origin, version, CRC-32.
+/// Encodes magic, origin, version, CRC-32.
 #[must_use]
 pub fn encode_receipt(receipt: Receipt) -> Vec<u8> {
     let mut bytes = RECEIPT.to_vec();
@@ -136,7 +136,7 @@ pub fn encode_receipt(receipt: Receipt) -> Vec<u8> {
     seal(bytes)
 }
 
-/// Reads what [`encode_receipt`] made.
+/// Decodes the bytes of [`encode_receipt`].
 ///
 /// # Errors
 /// [`WireError`] for anything else.
@@ -149,7 +149,7 @@ pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
     Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
 }
 
-/// Magic, signatures, CRC-32.
+/// Encodes magic, signatures, CRC-32.
 #[must_use]
 pub fn encode_question(signatures: &[Signature]) -> Vec<u8> {
     let mut bytes = QUESTION.to_vec();
@@ -157,7 +157,7 @@ pub fn encode_question(signatures: &[Signature]) -> Vec<u8> {
     seal(bytes)
 }
 
-/// Reads what [`encode_question`] made.
+/// Decodes the bytes of [`encode_question`].
 ///
 /// # Errors
 /// [`WireError`] for anything else, and for more than 1,024 signatures.
@@ -171,7 +171,7 @@ pub fn decode_question(bytes: &[u8]) -> Result<Vec<Signature>, WireError> {
     Ok(signatures.iter().map(|signature| Signature::from_bytes(*signature)).collect())
 }
 
-/// Magic, counts with seven bits a byte, CRC-32.
+/// Encodes magic, counts with seven bits a byte, CRC-32.
 #[must_use]
 pub fn encode_counts(counts: &[u32]) -> Vec<u8> {
     let mut bytes = COUNTS.to_vec();
@@ -179,7 +179,7 @@ pub fn encode_counts(counts: &[u32]) -> Vec<u8> {
     seal(bytes)
 }
 
-/// Reads what [`encode_counts`] made of so many.
+/// Decodes the bytes of [`encode_counts`] for so many counts.
 ///
 /// # Errors
 /// [`WireError`] for anything else.
@@ -194,26 +194,26 @@ pub fn decode_counts(bytes: &[u8], number: usize) -> Result<Vec<u32>, WireError>
     counts.ok_or_else(other)
 }
 
-/// The first frame of a snapshot: its number, that of its rows, and its vector.
+/// The first frame of a snapshot: its id, the number of its rows, and its vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotHead {
-    /// By which the server knows it again.
+    /// Its id at the server.
     pub id: u64,
     /// The number of its rows.
     pub rows: u64,
-    /// How far each origin is in it.
+    /// The version of each origin in it.
     pub vector: Vector,
 }
 
 impl SnapshotHead {
-    /// The content of its frame.
+    /// Encodes the content of its frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let vector = self.vector.to_string();
         [&self.id.to_le_bytes()[..], &self.rows.to_le_bytes(), vector.as_bytes()].concat()
     }
 
-    /// Reads what [`encode`](Self::encode) made. None for anything else.
+    /// Decodes the bytes of [`encode`](Self::encode). None for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (id, rest) = bytes.split_first_chunk()?;
@@ -223,7 +223,7 @@ impl SnapshotHead {
     }
 }
 
-/// A frame of a stream: length, content, CRC-32 of the content. An empty one only says that the sender is alive.
+/// Encodes a frame of a stream: length, content, CRC-32 of the content. An empty one is only a sign of life.
 #[must_use]
 pub fn frame(content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(content.len() + 8);
@@ -233,15 +233,14 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The content of a frame of updates by which a server says that it is alive and how far it is: 16 zeros, where an update has its
-/// origin and its version, which is never zero; and the vector. Whoever asked for that gets, from the second on, what moved of it
-/// since the last one.
+/// Encodes a frame's content that is a sign of life with the server's position: 16 zeros, where an update has its origin and its version,
+/// which is never zero; and the vector. On request, each one from the second on has only the part that changed since the last one.
 #[must_use]
 pub fn encode_alive(vector: &Vector) -> Vec<u8> {
     [&[0; 16][..], vector.to_string().as_bytes()].concat()
 }
 
-/// Reads what [`encode_alive`] made: how far the server is. None for anything else.
+/// Decodes the position from [`encode_alive`]. None for anything else.
 #[must_use]
 pub fn decode_alive(content: &[u8]) -> Option<Vector> {
     let (zeros, vector) = content.split_first_chunk::<16>()?;
@@ -251,8 +250,8 @@ pub fn decode_alive(content: &[u8]) -> Option<Vector> {
     std::str::from_utf8(vector).ok()?.parse().ok()
 }
 
-/// The content of a frame of updates by which a server tells another what counts nowhere any more: 8 zeros, where an update has its
-/// origin, and the number 1; then the beginnings of histories.
+/// Encodes a frame's content for servers, with updates that no longer count: 8 zeros, where an update has its origin, and the number 1;
+/// then the beginnings of histories.
 #[must_use]
 pub fn encode_past(past: &[Past]) -> Vec<u8> {
     [&PAST_HEAD[..], &Past::encode_all(past)].concat()
@@ -260,13 +259,13 @@ pub fn encode_past(past: &[Past]) -> Vec<u8> {
 
 const PAST_HEAD: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
 
-/// Reads what [`encode_past`] made. None for anything else.
+/// Decodes the bytes of [`encode_past`]. None for anything else.
 #[must_use]
 pub fn decode_past(content: &[u8]) -> Option<Vec<Past>> {
     Past::decode_all(content.strip_prefix(&PAST_HEAD[..])?)
 }
 
-/// Puts a stream together from the pieces in which it comes.
+/// Assembles the frames of a stream from the pieces in which it arrives.
 pub struct Frames {
     magic: &'static [u8; 5],
     begun: bool,
@@ -276,24 +275,24 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Of a stream that begins with `magic`.
+    /// Creates one for a stream that begins with `magic`.
     #[must_use]
     pub const fn new(magic: &'static [u8; 5]) -> Self {
         Self { magic, begun: false, buffer: Vec::new(), before: 0 }
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.buffer.extend_from_slice(piece);
     }
 
-    /// Bytes that came and were not taken.
+    /// Returns the number of bytes that were not taken yet.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The content of the next frame, when all of it is there.
+    /// Returns the content of the next frame once it is complete.
     ///
     /// # Errors
     /// When it is not such a stream, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
@@ -330,7 +329,7 @@ impl Frames {
     }
 }
 
-/// The kind must be this one, and its form of this version.
+/// Checks the kind and the version of the format.
 fn begins_with(magic: &[u8; 5], bytes: &[u8], expected: &'static str) -> Result<(), WireError> {
     let fault = |offset, what, newer| Err(WireError { expected, offset, what, newer });
     match (bytes.first_chunk::<5>(), magic) {
@@ -342,7 +341,7 @@ fn begins_with(magic: &[u8; 5], bytes: &[u8], expected: &'static str) -> Result<
     }
 }
 
-/// What is between the magic and the checksum.
+/// Returns the bytes between the magic and the checksum, after checking both.
 fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5], expected: &'static str) -> Result<&'a [u8], WireError> {
     let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into(), newer: false };
     let Some((content, sum)) = bytes.split_last_chunk::<4>() else {
@@ -372,7 +371,7 @@ mod tests {
             prop_assert_eq!(Reports::decode(&reports.encode()), Ok(reports));
         }
 
-        /// One bit is another, or the end is missing: refused.
+        /// A changed bit or a missing end is refused.
         #[test]
         fn damaged_reports_are_refused(reports in reports(), at: prop::sample::Index, bit in 0u32..8, cut: bool) {
             let mut bytes = reports.encode();

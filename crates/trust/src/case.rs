@@ -1,55 +1,54 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is said of one signature: whether somebody's word counts, and how much.
+//! The reports on one signature: whether a new one counts, and its weight.
 
 use super::settings::Settings;
 use super::standing::Standing;
-use super::voice::{Side, Voice};
+use super::vote::{Side, Vote};
 use bulkmark_types::ReporterId;
 
-/// What is known of one signature.
+/// The reports on one signature, and its count.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// What was said of it in this window, at most once by each reporter, in any order. Voices that weigh nothing may be
-    /// left out.
-    pub voices: &'a [Voice],
-    /// What others said who are not heard here, in units for spam less units against: the federation's share.
+    /// The votes of this window, at most one for each reporter, in any order. Votes without weight may be left out.
+    pub votes: &'a [Vote],
+    /// The net weight of reports at other sites of the federation, in units: spam less not spam.
     pub elsewhere: i64,
-    /// How often it was counted, as mail.
+    /// Its count of mail.
     pub seen: u32,
 }
 
-/// What comes of saying something.
+/// The effect of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
-    /// It counts: the voice is to be kept, and its units are to be added on its side. They may be none.
-    Counts(Voice),
-    /// It takes back what this reporter said before: the voice is to be kept, and so many units are to be taken off, or added
-    /// on the other side.
-    TakesBack(Voice, u8),
-    /// This reporter said so before: nothing changes.
-    Again,
+pub enum Effect {
+    /// The report counts: the caller stores the vote and adds its units, maybe none, on its side.
+    Counts(Vote),
+    /// The report withdraws the reporter's previous one: the caller stores the vote, and subtracts these units, or adds them on the other
+    /// side.
+    Withdraws(Vote, u8),
+    /// The reporter repeats its report: nothing changes.
+    Repeats,
 }
 
 impl Case<'_> {
-    /// Hears what `who`, of such a standing, says now (in seconds since 1970) on a site with so many established reporters.
+    /// Weighs a report of a reporter with this standing, on a site with so many established reporters; `now` is in seconds since 1970.
     #[must_use]
-    pub fn hear(
+    pub fn weigh(
         &self,
-        (who, side): (ReporterId, Side),
+        (reporter, side): (ReporterId, Side),
         standing: &Standing,
         (settings, established): (&Settings, u32),
         now: u64,
-    ) -> Heard {
+    ) -> Effect {
         let net = self.net();
         let threshold = i64::from(settings.threshold());
-        let before = self.voices.iter().find(|voice| voice.who == who);
-        if let Some((voice, said)) = before.and_then(|voice| Some((voice, voice.side?))) {
-            if said == side {
-                return Heard::Again;
+        let before = self.votes.iter().find(|vote| vote.reporter == reporter);
+        if let Some((vote, reported)) = before.and_then(|vote| Some((vote, vote.side?))) {
+            if reported == side {
+                return Effect::Repeats;
             }
-            let spam_after = net - signed(said, voice.units) >= threshold;
-            let voice = Voice { side: None, units: 0, seen: self.seen, spam_after, ..*voice };
-            return Heard::TakesBack(voice, before.map_or(0, |voice| voice.units));
+            let spam_after = net - signed(reported, vote.units) >= threshold;
+            let vote = Vote { side: None, units: 0, seen: self.seen, spam_after, ..*vote };
+            return Effect::Withdraws(vote, before.map_or(0, |vote| vote.units));
         }
         let newcomer = !standing.is_established(settings, now);
         let mut units = standing.units(settings, now);
@@ -58,14 +57,14 @@ impl Case<'_> {
             units = at_most(units, most - i64::from(self.newcomers(side)));
         }
         if side == Side::NotSpam {
-            // What nobody nominated cannot be revoked, in advance least of all.
+            // A revocation only takes back nominations: it has no effect in advance.
             units = at_most(units, net);
         }
-        Heard::Counts(Voice {
-            who,
+        Effect::Counts(Vote {
+            reporter,
             side: Some(side),
             units,
-            told: (net >= threshold) == (side == Side::NotSpam),
+            informative: (net >= threshold) == (side == Side::NotSpam),
             newcomer,
             trap: false,
             seen: self.seen,
@@ -73,15 +72,15 @@ impl Case<'_> {
         })
     }
 
-    /// What speaks for spam, less what speaks against it, in units.
+    /// The weight for spam less the weight against it, in units.
     #[must_use]
     pub fn net(&self) -> i64 {
-        let units = |voice: &Voice| voice.side.map_or(0, |side| signed(side, voice.units));
-        self.voices.iter().map(units).sum::<i64>() + self.elsewhere
+        let units = |vote: &Vote| vote.side.map_or(0, |side| signed(side, vote.units));
+        self.votes.iter().map(units).sum::<i64>() + self.elsewhere
     }
 
-    /// What newcomers may weigh together on a side. They may take back what newcomers and other sites said, on a young site too, and of
-    /// what this site's known reporters said no more than on an old one.
+    /// The most that newcomers can weigh together on a side. They can revoke the nominations of newcomers and of other sites on a young
+    /// site too, but no more of this site's known reporters' than on an old one.
     fn most_of_newcomers(&self, side: Side, settings: &Settings, established: u32) -> i64 {
         let most = i64::from(settings.newcomers(established));
         match side {
@@ -93,14 +92,14 @@ impl Case<'_> {
         }
     }
 
-    /// What newcomers weigh together on a side.
+    /// The summed weight of newcomers on a side.
     fn newcomers(&self, side: Side) -> u32 {
-        let them = self.voices.iter().filter(|voice| voice.newcomer && voice.side == Some(side));
-        them.map(|voice| u32::from(voice.units)).sum()
+        let them = self.votes.iter().filter(|vote| vote.newcomer && vote.side == Some(side));
+        them.map(|vote| u32::from(vote.units)).sum()
     }
 }
 
-/// Units for spam, or less than 0 against it.
+/// Units for spam, negative against it.
 fn signed(side: Side, units: u8) -> i64 {
     match side {
         Side::Spam => units.into(),

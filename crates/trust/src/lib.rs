@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whom to believe: what is known of those who nominate and revoke, and what follows for the weight of their word.
+//! Trust in reporters, and the weight of their user reports that follows from it.
 //!
-//! Pure: no file, no clock, and whole numbers only, so that every machine comes to the same results. docs/trust.md has the model, where it comes from, and what it withstands.
+//! Pure: no file, no clock, and whole numbers only, so that every machine computes the same results. docs/trust.md describes the model, its
+//! sources, and the attacks that it withstands.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -16,11 +17,11 @@ mod properties;
 mod settings;
 mod standing;
 mod standings;
-mod voice;
+mod vote;
 
-pub use case::{Case, Heard};
+pub use case::{Case, Effect};
 pub use outcome::{JUDGED_AFTER, Judgement, Outcome};
 pub use settings::{Settings, SettingsError};
 pub use standing::Standing;
 pub use standings::{MAX_STANDINGS, Standings};
-pub use voice::{Side, Voice};
+pub use vote::{Side, Vote};

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message turned out to be, and what that tells of those who spoke of it.
+//! The outcome of a message (spam or not), and the evidence that it gives about its reporters.
 
 use super::case::Case;
 use super::standing::{EVIDENCE, Standing};
-use super::voice::{Side, Voice};
+use super::vote::{Side, Vote};
 use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 
-/// When a signature is judged, in seconds after the first word on it: most people have read their mail by then.
+/// The time from the first user report on a signature to its judgement, in seconds: most people have read their mail by then.
 pub const JUDGED_AFTER: u64 = 2 * 86_400;
 
-/// So few copies tell nothing: they are added to the copies that came.
+/// Added to the copies that came, because a rate from few copies is uncertain.
 const FEW: u64 = 20;
 
-/// Nothing is learned of a reporter until others got the message and could object. With so many copies that they got, half of it is.
+/// Reporters earn evidence only if others got the message and could object. With this many copies for others, they earn half of it.
 const EXPOSED: u64 = 3;
 
-/// What a signature turned out to be.
+/// The outcome of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Spam: those who saw it among their mail objected more often than those who saw it among spam.
+    /// Spam: users who saw it among their mail objected more often than users who saw it among spam.
     Spam,
     /// Not spam: the other way round.
     NotSpam,
-    /// It never was spam, or is disputed: nobody learns from it.
+    /// It never was spam, or is disputed: no reporter gains or loses trust.
     Open,
 }
 
-/// What a reporter is to be credited or charged with.
+/// Evidence for or against one reporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judgement {
     /// The reporter.
-    pub who: ReporterId,
-    /// Whether others bore it out; else they contradicted it.
+    pub reporter: ReporterId,
+    /// True if others agreed with the reporter, false if they contradicted it.
     pub agreed: bool,
-    /// How much of a piece of evidence.
+    /// In parts of [`EVIDENCE`].
     evidence: u32,
 }
 
 impl Judgement {
-    /// The reporter's standing after it. `parts` is how many signatures of the message are judged, each for its part.
+    /// Returns the reporter's standing afterwards. `parts` is the number of judged signatures of the message; each gives its part of the
+    /// evidence.
     #[must_use]
     pub fn apply(&self, mut standing: Standing, parts: u32, now: u64) -> Standing {
         let evidence = self.evidence / parts.max(1);
@@ -52,15 +53,15 @@ impl Judgement {
 }
 
 impl Case<'_> {
-    /// Judges the reporters, to be asked once, [`JUDGED_AFTER`] the first report.
+    /// Judges the reporters. Called once, [`JUDGED_AFTER`] the first report.
     ///
-    /// A reporter on the side that came out gets A / (A + 1) of a piece of evidence, where A is the weight of the *others* on this side,
-    /// times c / (c + 3), where c is the number of copies that others got than those who reported it. It gets nothing for repeating the
-    /// verdict, nor if all others on its side are newcomers: accounts of one owner could vouch for each other. A reporter on the other side
-    /// is charged with as much, by whomever.
+    /// A reporter on the winning side gets A / (A + 1) of a piece of evidence, where A is the weight of the *others* on this side, times c
+    /// / (c + 3), where c is the number of copies for others than the reporters. It gets nothing for repeating the verdict, nor if all
+    /// others on its side are newcomers: accounts of one owner could vouch for each other. A reporter on the other side is charged by the
+    /// same formula, and newcomers count in it.
     ///
-    /// Reporters of interfaces are charged, and never credited: programs stand between an interface and its users, and many of them
-    /// let anybody make up a name.
+    /// Reporters of interfaces are charged, but never credited: programs stand between an interface and its users, and many of them accept
+    /// any name.
     ///
     /// A trap is charged only by the weight of trusted users, and is never credited: its report is no merit.
     #[must_use]
@@ -74,49 +75,54 @@ impl Case<'_> {
         };
         let seen_by_others = self.seen_by_others(side, copies);
         let weights = self.weights(side, u64::try_from(beyond).unwrap_or(0));
-        let judged = self.voices.iter().filter_map(|voice| {
-            let agreed = voice.side? == side;
-            if voice.units == 0 {
+        let judged = self.votes.iter().filter_map(|vote| {
+            let agreed = vote.side? == side;
+            if vote.units == 0 {
                 return None;
             }
-            let others = if agreed { weights.others_with(voice)? } else { weights.against(voice)? };
+            let others = if agreed { weights.others_with(vote)? } else { weights.against(vote)? };
             let evidence = u64::from(EVIDENCE) * others / (others + u64::from(UNIT));
             let evidence = evidence * seen_by_others / (seen_by_others + EXPOSED);
-            Some(Judgement { who: voice.who, agreed, evidence: u32::try_from(evidence).unwrap_or(EVIDENCE) })
+            Some(Judgement {
+                reporter: vote.reporter,
+                agreed,
+                evidence: u32::try_from(evidence).unwrap_or(EVIDENCE),
+            })
         });
         (outcome, judged.collect())
     }
 
-    /// What the reports on the side that came out weigh, of what was not known; `beyond` is what others' users add.
+    /// Sums the weights of the informative votes and of the traps on the winning side. `beyond` is the net weight of other sites' users for
+    /// this side.
     fn weights(&self, side: Side, beyond: u64) -> Weights {
         let mut weights = Weights { all: beyond, known: beyond, trusted: 0 };
-        for voice in self.voices.iter().filter(|v| (v.told || v.trap) && v.side == Some(side)) {
-            let units = u64::from(voice.units);
+        for vote in self.votes.iter().filter(|v| (v.informative || v.trap) && v.side == Some(side)) {
+            let units = u64::from(vote.units);
             weights.all += units;
-            weights.known += if voice.newcomer { 0 } else { units };
-            weights.trusted += if voice.newcomer || voice.trap { 0 } else { units };
+            weights.known += if vote.newcomer { 0 } else { units };
+            weights.trusted += if vote.newcomer || vote.trap { 0 } else { units };
         }
         weights
     }
 
-    /// Copies that others got than those who reported: each of these got one. For spam only those that were shown as such.
+    /// The copies for others than the reporters, who got one each. For spam, only copies that were shown as spam.
     fn seen_by_others(&self, side: Side, copies: Copies) -> u64 {
-        let reporters = self.voices.iter().filter(|voice| !voice.trap).count();
+        let reporters = self.votes.iter().filter(|vote| !vote.trap).count();
         let all = copies.as_mail.saturating_add(copies.as_spam);
         let others = all.saturating_sub(u64::try_from(reporters).unwrap_or(u64::MAX));
         if side == Side::Spam { others.min(copies.as_spam) } else { others }
     }
 
-    /// Who sees spam among the mail nominates it, and who sees mail among spam revokes it. So whether a message was
-    /// taken for spam or not, it is known how many objected, of how many who could.
+    /// Users nominate spam that they see among their mail, and revoke mail that they see among spam. So for both verdicts the number of
+    /// objections is known, and the number of users who could object.
     fn outcome(&self, copies: Copies) -> Outcome {
         if copies.as_spam == 0 {
             return Outcome::Open;
         }
         let rate = |side, copies: u64| {
-            let told = self.voices.iter().filter(|v| v.told && !v.trap && v.side == Some(side));
-            let units: u64 = told.map(|voice| u64::from(voice.units)).sum();
-            // More than come cannot object.
+            let informative = self.votes.iter().filter(|v| v.informative && !v.trap && v.side == Some(side));
+            let units: u64 = informative.map(|vote| u64::from(vote.units)).sum();
+            // There cannot be more objections than copies.
             (units.min(copies * u64::from(UNIT)) << 20) / (copies + FEW)
         };
         let (spam, not) = (rate(Side::Spam, copies.as_mail), rate(Side::NotSpam, copies.as_spam));
@@ -129,14 +135,14 @@ impl Case<'_> {
         }
     }
 
-    /// Between one word and the next all copies had the same verdict.
+    /// Counts the copies by verdict: between one vote and the next, all had the same.
     fn copies(&self) -> Copies {
-        let mut voices: Vec<&Voice> = self.voices.iter().collect();
-        voices.sort_by_key(|voice| voice.seen);
+        let mut votes: Vec<&Vote> = self.votes.iter().collect();
+        votes.sort_by_key(|vote| vote.seen);
         let mut copies = Copies::default();
         let (mut from, mut spam) = (0, false);
         for (to, spam_after) in
-            voices.iter().map(|voice| (voice.seen, voice.spam_after)).chain([(self.seen, false)])
+            votes.iter().map(|vote| (vote.seen, vote.spam_after)).chain([(self.seen, false)])
         {
             let came = u64::from(to.saturating_sub(from));
             if spam {
@@ -150,29 +156,29 @@ impl Case<'_> {
     }
 }
 
-/// What the reports on one side weigh together, in units.
+/// The summed weights of the reports on one side, in units.
 struct Weights {
     all: u64,
-    /// Those of others than newcomers.
+    /// Without newcomers.
     known: u64,
-    /// Those of trusted users.
+    /// Only trusted users.
     trusted: u64,
 }
 
 impl Weights {
-    /// What all others weigh beside a reporter on this side; none if it earns nothing.
-    fn others_with(&self, voice: &Voice) -> Option<u64> {
-        let units = u64::from(voice.units);
-        if !voice.told || voice.trap || voice.who.kind() == ReporterKind::Interface {
+    /// The weight of all others on this side; `None` if the reporter earns nothing.
+    fn others_with(&self, vote: &Vote) -> Option<u64> {
+        let units = u64::from(vote.units);
+        if !vote.informative || vote.trap || vote.reporter.kind() == ReporterKind::Interface {
             return None;
         }
-        let others_known = self.known - if voice.newcomer { 0 } else { units };
+        let others_known = self.known - if vote.newcomer { 0 } else { units };
         (others_known > 0).then(|| self.all - units)
     }
 
-    /// What this side weighs against a reporter on the other one; none if it does not matter to it.
-    const fn against(&self, voice: &Voice) -> Option<u64> {
-        match (voice.trap, self.trusted) {
+    /// The weight of this side against a reporter on the other one; `None` if it does not affect the reporter.
+    const fn against(&self, vote: &Vote) -> Option<u64> {
+        match (vote.trap, self.trusted) {
             (true, 0) => None,
             (true, trusted) => Some(trusted),
             (false, _) => Some(self.all),
@@ -180,7 +186,7 @@ impl Weights {
     }
 }
 
-/// Copies of a message, by the verdict that they had.
+/// Copies of a message, by their verdict.
 #[derive(Debug, Clone, Copy, Default)]
 struct Copies {
     as_spam: u64,

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a site decides of trust.
+//! A site's settings of trust.
 
 use bulkmark_types::UNIT;
 
-/// Reporters with a trust of a half or more that a site must have before newcomers are held to their bound: someone must
-/// be the first.
+/// The number of reporters with a trust of a half or more from which on a site limits newcomers: a site without them has only newcomers.
 pub(super) const FOUNDERS: u32 = 10;
 
-/// What a newcomer weighs unless the site says otherwise.
+/// The default weight of a newcomer.
 pub(super) const USUAL: u32 = UNIT / 4;
 
-/// What newcomers may weigh together on a young site, in thresholds.
+/// The most that newcomers can weigh together on a young site, in thresholds.
 const YOUNG: u32 = 10;
 
-/// How much newcomers weigh, and from what weight on a message is spam. All in units ([`UNIT`]).
+/// The weight of newcomers, and the weight from which on a message is spam. All in units ([`UNIT`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     new_reporter: u32,
@@ -24,23 +23,25 @@ pub struct Settings {
 /// A setting is out of its bounds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingsError {
-    /// What a newcomer weighs.
-    #[error("new-reporter is {0}, expected 0.125 to 1: the weight of who reports for the first time")]
+    /// The weight of a newcomer.
+    #[error("new-reporter is {0}, expected 0.125 to 1: the weight of reporter reports for the first time")]
     NewReporter(f64),
-    /// What newcomers weigh together.
-    #[error("max-newcomers is {0}, expected 0.125 to 1000: what newcomers together weigh for one signature")]
+    /// The weight of all newcomers together.
+    #[error(
+        "max-newcomers is {0}, expected 0.125 to 1000: the weight of all newcomers together for one signature"
+    )]
     MaxNewcomers(f64),
 }
 
 impl Default for Settings {
-    /// A newcomer weighs a quarter, newcomers together as much as one whom everybody trusts, and 3 make spam.
+    /// A newcomer weighs a quarter, all newcomers together as much as one fully trusted user, and 3 make spam.
     fn default() -> Self {
         Self { new_reporter: USUAL, max_newcomers: UNIT, threshold: 3 * UNIT }
     }
 }
 
 impl Settings {
-    /// From weights as they are configured, where 1 is the word of who is fully trusted, and the threshold in units.
+    /// Converts configured weights, where 1 is a report from a fully trusted user. The threshold is in units.
     ///
     /// # Errors
     /// When one is out of its bounds.
@@ -64,26 +65,26 @@ impl Settings {
         })
     }
 
-    /// What a newcomer's word weighs, in units.
+    /// The weight of a newcomer's report, in units.
     #[must_use]
     pub const fn new_reporter_units(&self) -> u32 {
         self.new_reporter
     }
 
-    /// The units from which on a message is spam.
+    /// The weight from which on a message is spam, in units.
     #[must_use]
     pub const fn threshold(&self) -> u32 {
         self.threshold
     }
 
-    /// What newcomers may add together to what others said, in units.
+    /// The most that newcomers can add together to other reports, in units.
     #[must_use]
     pub const fn max_newcomers(&self) -> u32 {
         self.max_newcomers
     }
 
-    /// What those who are not established may add together, on each side, to one signature, where there are so many who
-    /// are: `max-newcomers`. On a young site there is nobody else to make spam, and nobody who could be believed.
+    /// The most that newcomers can add together, on each side, to one signature, on a site with `established` other reporters. It is
+    /// `max-newcomers`, but more on a young site, where nobody else can make spam, or earn trust.
     #[must_use]
     pub const fn newcomers(&self, established: u32) -> u32 {
         if established >= FOUNDERS {

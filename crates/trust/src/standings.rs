@@ -7,10 +7,10 @@ use super::standing::Standing;
 use bulkmark_types::ReporterId;
 use std::collections::BTreeMap;
 
-/// The most reporters that are remembered: 32 bytes each, and as much again for the tree. Who has no place stays a newcomer.
+/// The most reporters that are remembered: 32 bytes each, and as much again for the tree. Reporters beyond it stay newcomers.
 pub const MAX_STANDINGS: usize = 100_000;
 
-/// Who is not in it is a newcomer: whoever only ever spoke takes no place, only who was borne out or contradicted.
+/// The standings of the reporters that others agreed with or contradicted. All others are newcomers and take no place.
 #[derive(Debug, Clone, Default)]
 pub struct Standings {
     known: BTreeMap<ReporterId, Standing>,
@@ -18,7 +18,7 @@ pub struct Standings {
 }
 
 impl Standings {
-    /// From what was kept.
+    /// Builds it from stored standings.
     #[must_use]
     pub fn new(
         known: impl IntoIterator<Item = (ReporterId, Standing)>,
@@ -30,24 +30,25 @@ impl Standings {
         standings
     }
 
-    /// The standing of a reporter; a newcomer's when nothing is known of it.
+    /// Returns the standing of a reporter; an unknown one has a newcomer's.
     #[must_use]
-    pub fn of(&self, who: &ReporterId) -> Standing {
-        self.known.get(who).copied().unwrap_or_default()
+    pub fn of(&self, reporter: &ReporterId) -> Standing {
+        self.known.get(reporter).copied().unwrap_or_default()
     }
 
-    /// All that are remembered.
+    /// All remembered standings.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ReporterId, &Standing)> {
         self.known.iter()
     }
 
-    /// How many have a trust of a half or more, as of the last judgement or sweep.
+    /// The number of reporters with a trust of a half or more, as of the last judgement or sweep.
     #[must_use]
     pub const fn established(&self) -> u32 {
         self.established
     }
 
-    /// Applies what was judged of one signature of a message with so many `parts`; returns what changed, to be kept.
+    /// Applies the judgements of one signature of a message with `parts` signatures. Returns the changed standings, which the caller
+    /// stores.
     pub fn apply(
         &mut self,
         judgements: &[Judgement],
@@ -57,42 +58,45 @@ impl Standings {
     ) -> Vec<(ReporterId, Standing)> {
         let mut changed = Vec::with_capacity(judgements.len());
         for judgement in judgements {
-            if self.known.len() >= MAX_STANDINGS && !self.known.contains_key(&judgement.who) {
+            if self.known.len() >= MAX_STANDINGS && !self.known.contains_key(&judgement.reporter) {
                 continue;
             }
-            let before = self.of(&judgement.who);
+            let before = self.of(&judgement.reporter);
             let after = judgement.apply(before, parts, now);
             let [was, is] = [before, after].map(|standing| standing.is_established(settings, now));
             self.established = (self.established + u32::from(is)).saturating_sub(u32::from(was));
-            self.known.insert(judgement.who, after);
-            changed.push((judgement.who, after));
+            self.known.insert(judgement.reporter, after);
+            changed.push((judgement.reporter, after));
         }
         changed
     }
 
-    /// The administrator vouches for a reporter: [`Standing::vouched`]. False if there is no place for it.
-    pub fn vouch(&mut self, who: ReporterId, settings: &Settings, now: u64) -> bool {
-        let has_place = self.known.len() < MAX_STANDINGS || self.known.contains_key(&who);
+    /// The administrator vouches for a reporter: [`Standing::vouched`]. Returns false if there is no place for it.
+    pub fn vouch(&mut self, reporter: ReporterId, settings: &Settings, now: u64) -> bool {
+        let has_place = self.known.len() < MAX_STANDINGS || self.known.contains_key(&reporter);
         if has_place {
-            let was = self.of(&who).is_established(settings, now);
-            self.known.insert(who, Standing::vouched(now));
+            let was = self.of(&reporter).is_established(settings, now);
+            self.known.insert(reporter, Standing::vouched(now));
             self.established += u32::from(!was);
         }
         has_place
     }
 
     /// Drops a reporter's standing: it is a newcomer again.
-    pub fn forget(&mut self, who: &ReporterId, settings: &Settings, now: u64) -> bool {
-        let known = self.known.remove(who);
+    pub fn forget(&mut self, reporter: &ReporterId, settings: &Settings, now: u64) -> bool {
+        let known = self.known.remove(reporter);
         let counted = known.is_some_and(|standing| standing.is_established(settings, now));
         self.established = self.established.saturating_sub(u32::from(counted));
         known.is_some()
     }
 
-    /// Drops those of whom nothing is left, and counts who is established; to be called once a day. Returns who left.
+    /// Drops standings without evidence, and counts established reporters. Called once a day. Returns the dropped reporters.
     pub fn sweep(&mut self, settings: &Settings, now: u64) -> Vec<ReporterId> {
-        let gone =
-            self.known.extract_if(.., |_, standing| standing.is_forgotten(now)).map(|(who, _)| who).collect();
+        let gone = self
+            .known
+            .extract_if(.., |_, standing| standing.is_forgotten(now))
+            .map(|(reporter, _)| reporter)
+            .collect();
         let established = self.known.values().filter(|standing| standing.is_established(settings, now));
         self.established = u32::try_from(established.count()).unwrap_or(u32::MAX);
         gone

@@ -38,9 +38,9 @@ pub(super) async fn examine(
             Ok(client) => client.status().await,
             Err(e) => Err(e),
         };
-        let link = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
-        match (asked, link.and_then(|link| link.error.as_ref())) {
-            (Err(e), _) if e.is_of_clocks() => {
+        let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
+        match (asked, told.and_then(|link| link.error.as_ref())) {
+            (Err(e), _) if e.is_clock_error() => {
                 let advice = "correct the clock that is wrong and let NTP keep it right: timedatectl, chronyc tracking";
                 report.error("clock", format!("{url}: {e}"), advice);
             }

@@ -7,7 +7,7 @@ use crate::command::milter_args::{MilterArgs, unanswered};
 use crate::command::output::output;
 use crate::control;
 use anyhow::bail;
-use bulkmark_counts::TakenBack;
+use bulkmark_counts::Withdrawal;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,8 +38,8 @@ pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> 
     };
     let socket = milter.socket()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let TakenBack { signatures, left } = match runtime.block_on(control::forget_reports(&socket, reporter)) {
-        Ok(taken_back) => taken_back,
+    let Withdrawal { signatures, left } = match runtime.block_on(control::forget_reports(&socket, reporter)) {
+        Ok(withdrawn) => withdrawn,
         Err(e) => return Ok(unanswered(&socket, e)),
     };
     let mut out = output();

@@ -6,7 +6,7 @@ use crate::command::output::output;
 use crate::command::show::time;
 use crate::control::{self, MAX_REPORTER, ReporterRef, ReportsAsked};
 use anyhow::bail;
-use bulkmark_counts::{Overview, SaidBy, SaidOf, SpokenBy, SpokenOf};
+use bulkmark_counts::{MailingReport, MailingReports, MailingSummary, Overview, ReporterSummary};
 use bulkmark_types::ReporterKind;
 use bulkmark_types::visible;
 use std::ffi::OsString;
@@ -93,8 +93,8 @@ fn short(hash: &str) -> &str {
     hash.get(..SHOWN).unwrap_or(hash)
 }
 
-fn print_mailing(mailing: &SpokenOf) -> io::Result<()> {
-    let SpokenOf { mailing, subject, first, last, reporters, more_reporters } = mailing;
+fn print_mailing(mailing: &MailingReports) -> io::Result<()> {
+    let MailingReports { mailing, subject, first, last, reporters, more_reporters } = mailing;
     let mut output = output();
     writeln!(output, "mailing {mailing}  {}", visible(subject))?;
     writeln!(output, "first report {}, last {}\n", time(*first), time(*last))?;
@@ -102,7 +102,7 @@ fn print_mailing(mailing: &SpokenOf) -> io::Result<()> {
         return writeln!(output, "No report of it is stored here.");
     }
     writeln!(output, "{:<SHOWN$}  {:<5} {:>8}  report    since", "reporter", "kind", "weight")?;
-    for SpokenBy { reporter, kind, spam, weight, window } in reporters {
+    for MailingReport { reporter, kind, spam, weight, window } in reporters {
         let report = if *spam { "spam" } else { "not spam" };
         let kind = kind.to_string();
         writeln!(output, "{}  {kind:<5} {weight:>8}  {report:<8}  {}", short(reporter), time(*window))?;
@@ -125,7 +125,7 @@ fn print(args: &Args, overview: &Overview) -> io::Result<()> {
             "weight", "spam", "not spam", "last", "mailing"
         )?;
     }
-    for SaidOf { mailing, subject, last, spam, not_spam, weight, .. } in mailings {
+    for MailingSummary { mailing, subject, last, spam, not_spam, weight, .. } in mailings {
         let mailing = short(mailing);
         let line = format!(
             "{weight:>8} {spam:>6} {not_spam:>9}  {:<20}  {mailing}  {}",
@@ -144,7 +144,7 @@ fn print(args: &Args, overview: &Overview) -> io::Result<()> {
             "reporter", "kind", "trust", "weight", "spam", "not spam"
         )?;
     }
-    for SaidBy { reporter, kind, trust, weight, spam, not_spam } in reporters {
+    for ReporterSummary { reporter, kind, trust, weight, spam, not_spam } in reporters {
         let (reporter, kind) = (short(reporter), kind.to_string());
         writeln!(output, "{reporter}  {kind:<5} {trust:>6.2} {weight:>8} {spam:>6} {not_spam:>9}")?;
     }

@@ -225,7 +225,7 @@ async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
         None => "interface:dccifd:tcp".to_owned(),
     };
     let reporter = reporter.into_bytes();
-    let word = Word { reporter, side: Side::Spam, force: false, only_back: false };
+    let word = Word { reporter, side: Side::Spam, force: false, only_withdraws: false };
     match take_report(service, raw, word).await {
         Ok(_) => true,
         // The log tells that once a day.

@@ -2,7 +2,7 @@
 //! Batches.
 
 use super::{Engine, append, batch, batches_behind, bounded, insist, own, take};
-use bulkmark_sync::log::{Appending, Log, MAX_BYTES, Place, Reader as _};
+use bulkmark_sync::log::{BatchId, Log, MAX_BYTES, Place, Reader as _};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
@@ -58,21 +58,21 @@ pub(crate) async fn are_stored_once_when_repeated<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let (client, other, log) =
         (engine.client("mx1").await, engine.client("mx2").await, engine.aggregator().await);
-    let id = Appending { spool: 7, number: 1, attempt: 0 };
-    let again = Appending { attempt: 1, ..id };
+    let id = BatchId { spool: 7, number: 1, attempt: 0 };
+    let again = BatchId { attempt: 1, ..id };
     let first = append(&client, id, b"once").await;
     assert_eq!(append(&client, id, b"once").await, first);
     let second = append(&client, again, b"once").await;
     assert!(second > first);
 
-    let id = Appending { number: 2, ..id };
+    let id = BatchId { number: 2, ..id };
     let at_once: Vec<_> = (0..8).map(|_| append(&client, id, b"at once")).collect();
     let places: BTreeSet<_> = join_all(at_once).await.into_iter().collect();
     assert_eq!(places.len(), 1, "all were told the same place");
 
     // What one client says of its batches is nothing to the other.
     append(&other, id, b"another's").await;
-    append(&client, Appending { number: 3, ..id }, b"last").await;
+    append(&client, BatchId { number: 3, ..id }, b"last").await;
     let read = batches_behind(&log, Place(0), 5).await;
     let read: Vec<_> = read.iter().map(|batch| (&*batch.client, &*batch.bytes)).collect();
     let expected: [(&str, &[u8]); 5] =

@@ -11,7 +11,7 @@ pub(crate) mod members;
 pub(crate) mod snapshots;
 pub(crate) mod steps;
 
-use bulkmark_sync::log::{Appending, Batch, Client, Log, LogError, Place, Reader, Step};
+use bulkmark_sync::log::{Batch, BatchId, Client, Log, LogError, Place, Reader, Step};
 use bulkmark_testing::PATIENCE;
 use std::fmt::Debug;
 use std::future::Future;
@@ -135,12 +135,12 @@ pub(crate) async fn refused<T: Debug, F: Future<Output = Result<T, LogError>>>(
 }
 
 /// Appends until that is acknowledged, by another attempt where the log does not store it.
-pub(crate) async fn append(log: &impl Log, id: Appending, bytes: &[u8]) -> Place {
+pub(crate) async fn append(log: &impl Log, id: BatchId, bytes: &[u8]) -> Place {
     let attempt = &AtomicU32::new(id.attempt);
     let place = insist(|| async move {
-        let id = Appending { attempt: attempt.load(Ordering::Relaxed), ..id };
+        let id = BatchId { attempt: attempt.load(Ordering::Relaxed), ..id };
         log.append(id, bytes.to_vec()).await.inspect_err(|error| {
-            let unstored = matches!(error, LogError::Unstored(_));
+            let unstored = matches!(error, LogError::NotStored(_));
             attempt.fetch_add(unstored.into(), Ordering::Relaxed);
         })
     })
@@ -150,8 +150,8 @@ pub(crate) async fn append(log: &impl Log, id: Appending, bytes: &[u8]) -> Place
 }
 
 /// The first attempt of a batch.
-pub(crate) fn batch(spool: u64, number: u64) -> Appending {
-    Appending { spool, number, attempt: 0 }
+pub(crate) fn batch(spool: u64, number: u64) -> BatchId {
+    BatchId { spool, number, attempt: 0 }
 }
 
 /// Appends a step at the end, and says where it is.

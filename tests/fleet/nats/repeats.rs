@@ -116,7 +116,7 @@ fn a_repeat_that_is_not_stored_is_no_acknowledgement() {
         assert_eq!((place.unwrap(), times), (Place(7), 4));
         for answers in [&[HEARD] as &[_], &[IN_PROCESS]] {
             let (result, _) = append(answers, 3).await;
-            assert!(matches!(result, Err(LogError::Unstored(_))), "{answers:?}: {result:?}");
+            assert!(matches!(result, Err(LogError::NotStored(_))), "{answers:?}: {result:?}");
         }
     });
 }

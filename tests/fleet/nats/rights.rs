@@ -57,7 +57,7 @@ fn nobody_speaks_for_another() {
     run(async || {
         let Some(fleet) = Fleet::fresh(&own(&["mx1", "mx2"])).await else { return };
         let (mx2, log) = (fleet.client("mx2").await, fleet.aggregator().await);
-        insist(|| mx2.tell(b"mx2's own".to_vec())).await;
+        insist(|| mx2.publish_state(b"mx2's own".to_vec())).await;
         let raw = fleet.raw("mx1").await;
         for target in ["bulkmark.members.mx2", "bulkmark.members.agg"] {
             raw.publish(target, "forged".into()).await.unwrap();
@@ -70,12 +70,12 @@ fn nobody_speaks_for_another() {
         raw.request("bulkmark.members.mx1", "mx1's own".into()).await.unwrap();
         for name in ["mx2", "agg"] {
             let forged = fleet.connect("mx1", Some(name)).await;
-            assert!(forged.tell(b"forged".to_vec()).await.is_err());
+            assert!(forged.publish_state(b"forged".to_vec()).await.is_err());
         }
         let forged = fleet.connect("agg", Some("mx2")).await;
-        let error = forged.tell(b"forged".to_vec()).await.unwrap_err();
+        let error = forged.publish_state(b"forged".to_vec()).await.unwrap_err();
         assert!(error.to_string().contains("Permissions Violation"), "{error}");
-        let words = insist(|| log.words()).await;
+        let words = insist(|| log.state_reports()).await;
         let found = |name: &str| words.iter().find(|word| word.name == name).map(|word| &*word.bytes);
         assert_eq!((found("mx2"), found("agg")), (Some(&b"mx2's own"[..]), None));
     });

@@ -79,13 +79,13 @@ fn members_speak_when_an_older_log_is_set_up_again() {
         let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
         fleet.api("STREAM.DELETE.BULKMARK_MEMBERS", json!(null)).await;
         fleet.change("BULKMARK_CLIENTS", json!({ "subjects": ["bulkmark.clients"] })).await;
-        mx1.tell(b"unheard".to_vec()).await.unwrap_err();
-        let error = refused(|| log.words()).await;
+        mx1.publish_state(b"unheard".to_vec()).await.unwrap_err();
+        let error = refused(|| log.state_reports()).await;
         assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
         append(&mx1, batch(1, 1), b"all else works").await;
         fleet.set_up(&own(&["mx1"])).await;
-        insist(|| mx1.tell(b"heard".to_vec())).await;
-        insist(|| log.tell(b"heard".to_vec())).await;
+        insist(|| mx1.publish_state(b"heard".to_vec())).await;
+        insist(|| log.publish_state(b"heard".to_vec())).await;
     });
 }
 

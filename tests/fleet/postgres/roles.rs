@@ -138,7 +138,7 @@ async fn a_partner_cannot_fill_the_log() {
     for number in 0..20 {
         match isp.append(batch(1, number), body.clone()).await {
             Ok(_) => (),
-            Err(LogError::Enough(what)) => {
+            Err(LogError::RateLimited(what)) => {
                 assert!(what.contains("isp may report 1000 signatures a second"), "{what}");
                 refused += 1;
             }
@@ -185,7 +185,7 @@ async fn of_many_batches_those_are_taken_that_fit() {
     let done = futures_util::future::join_all(appends).await;
     let taken = done.iter().filter(|place| place.is_ok()).count();
     assert_eq!(taken, 3, "{done:?}");
-    assert!(done.iter().all(|place| matches!(place, Ok(_) | Err(LogError::Enough(_)))), "{done:?}");
+    assert!(done.iter().all(|place| matches!(place, Ok(_) | Err(LogError::RateLimited(_)))), "{done:?}");
     assert_eq!(rig.sql("select count(*) from bulkmark.batches"), "3");
 }
 

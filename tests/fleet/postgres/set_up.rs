@@ -116,7 +116,9 @@ async fn members_speak_when_an_older_log_is_set_up_again() {
     rig.sql("drop table bulkmark.members");
     let (mx1, agg) = (rig.log("mx1"), rig.log("agg"));
     let made = insist(|| mx1.ends()).await.made;
-    for error in [mx1.tell(b"unheard".to_vec()).await.unwrap_err(), agg.words().await.unwrap_err()] {
+    for error in
+        [mx1.publish_state(b"unheard".to_vec()).await.unwrap_err(), agg.state_reports().await.unwrap_err()]
+    {
         assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
     }
     append(&mx1, batch(1, 1), b"all else works").await;
@@ -124,8 +126,8 @@ async fn members_speak_when_an_older_log_is_set_up_again() {
         setup(&rig.owner(), &rig.members, &HOW).await.unwrap(),
         ["schema bulkmark in bulkmark, version 1"]
     );
-    insist(|| mx1.tell(b"heard".to_vec())).await;
-    let words = insist(|| agg.words()).await;
+    insist(|| mx1.publish_state(b"heard".to_vec())).await;
+    let words = insist(|| agg.state_reports()).await;
     assert_eq!((words.len(), &*words[0].name, &*words[0].bytes), (1, "mx1", &b"heard"[..]));
     assert_eq!(insist(|| mx1.ends()).await.made, made, "it is the same log");
     assert_eq!(setup(&rig.owner(), &rig.members, &HOW).await.unwrap(), [""; 0]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Numbers in as many bits as they need, one behind the other, the highest bit first.
+//! Packed numbers: each takes as many bits as it needs, the highest first.
 
-/// Bits that are put together.
+/// Packs bits into bytes.
 #[derive(Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits of the last byte that are taken.
+    /// Used bits of the last byte.
     taken: u32,
 }
 
@@ -28,19 +28,19 @@ impl BitWriter {
         }
     }
 
-    /// Appends so many ones and a zero.
+    /// Appends `ones` ones and a zero.
     pub fn put_unary(&mut self, ones: u64) {
         (0..ones).for_each(|_| self.put(1, 1));
         self.put(0, 1);
     }
 
-    /// What was put, filled up with zeros.
+    /// Returns the bytes; the last one is padded with zeros.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Bits that are taken apart.
+/// Unpacks the bits of a [`BitWriter`].
 pub struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -51,7 +51,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next `width` bits, 64 at most; none where there are fewer.
+    /// Returns the next `width` bits, 64 at most; `None` if fewer are left.
     pub fn take(&mut self, width: u32) -> Option<u64> {
         let (mut number, mut left) = (0u64, width);
         while left > 0 {
@@ -66,7 +66,7 @@ impl<'a> BitReader<'a> {
         Some(number)
     }
 
-    /// How many ones come before the next zero; none where there is no zero.
+    /// Returns the number of ones before the next zero; `None` if there is no zero.
     pub fn take_unary(&mut self) -> Option<u64> {
         let mut ones = 0;
         while self.take(1)? == 1 {
@@ -75,7 +75,7 @@ impl<'a> BitReader<'a> {
         Some(ones)
     }
 
-    /// Whether nothing but the zeros is left that fill up the last byte.
+    /// Whether only the zeros that pad the last byte are left.
     pub fn is_at_end(&mut self) -> bool {
         let left = self.bytes.len() * 8 - self.at;
         left < 8 && self.take(u32::try_from(left).unwrap_or(0)) == Some(0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bulk told apart: signatures that were seen often, each by a fingerprint, with its count in each window. Such counts are merged by
-//! their maximum, so that they may come in any order and as often as they like.
+//! Lists of bulk: the fingerprints of frequent signatures, with their count in each window. Such counts are merged by their maximum, so
+//! that they may arrive in any order and repeatedly.
 //!
-//! A [`Note`] is what a server tells of one interval; a [`Section`] of it is about one window. docs/protocol.md describes the bytes.
+//! A [`Note`] is a server's message about one interval; a [`Section`] of it is about one window. docs/protocol.md describes the bytes.
 
 use super::bits::{BitReader, BitWriter};
 use super::fields::Fields;
@@ -11,22 +11,22 @@ use super::window::Window;
 use bulkmark_filter::varint;
 use bulkmark_types::Signature;
 
-/// Bits by which a signature is told from others. Of 14 million, one in twenty million strange ones is taken for one of them.
+/// Bits of a fingerprint. With 14 million on the list, one in twenty million other signatures is mistaken for one of them.
 pub const PRINT_BITS: u32 = 48;
 
-/// Entries of a note at most, in all its sections.
+/// The most entries of a note, in all its sections.
 pub const MAX_ENTRIES: usize = 1 << 20;
 
-/// Sections of a note: windows that may be live at a time.
+/// The most sections of a note: windows that may be live at a time.
 const MAX_SECTIONS: u64 = 1024;
 
-/// Origins that move in a note.
+/// The most origins that move in a note.
 const MAX_MOVED: u64 = 1 << 16;
 
-/// Bits of a count that are not coded by their number: most counts of bulk are between ten and a hundred.
+/// The lowest bits of a count, coded as they are: most counts of bulk are between ten and a hundred.
 const PLAIN_BITS: u32 = 3;
 
-/// Bits that an entry takes at least: the end of its distance, and a count.
+/// The fewest bits of an entry: the end of its distance, and a count.
 const LEAST_BITS: usize = 2 + PLAIN_BITS as usize;
 
 /// The first 48 bits of a signature.
@@ -42,13 +42,13 @@ impl Print {
         self.0
     }
 
-    /// None of a number that has more bits.
+    /// `None` if the number has more bits.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if bits >> PRINT_BITS == 0 { Some(Self(bits)) } else { None }
     }
 }
 
-/// Counts of one window: prints in order, none twice, and no count is zero.
+/// The counts of one window: prints in ascending order, each once, and no count is zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// The window in which the signatures were counted.
@@ -67,7 +67,7 @@ impl Section {
         bytes.extend_from_slice(&coded);
     }
 
-    /// Takes one from the front of `bytes`; it has `most` entries at most. None for anything else.
+    /// Takes a section with at most `most` entries from the front of `bytes`. `None` for anything else.
     pub fn decode(bytes: &mut &[u8], most: usize) -> Option<Self> {
         let window = Window::from((varint::take(bytes)?, varint::take(bytes)?));
         let length = usize::try_from(varint::take(bytes)?).ok()?;
@@ -78,8 +78,8 @@ impl Section {
     }
 }
 
-/// Their number; the bits of a distance that are told plainly; the first print; then for each entry the distance from the one before
-/// (Rice code) and the count (exponential Golomb code).
+/// Codes the number of entries; the number of plain bits of a distance; the first print; then for each entry the distance from the one
+/// before (Rice code) and the count (exponential Golomb code).
 pub fn encode_entries(entries: &[(Print, u32)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     varint::put(&mut bytes, entries.len() as u64);
@@ -108,8 +108,8 @@ pub fn encode_entries(entries: &[(Print, u32)]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`encode_entries`] made, if these are `most` at most. None for anything else; memory is taken for what the bytes can
-/// hold and no more.
+/// Reads the bytes of [`encode_entries`], with at most `most` entries. `None` for anything else. Allocates no more memory than the bytes
+/// can fill.
 pub fn decode_entries(bytes: &[u8], most: usize) -> Option<Vec<(Print, u32)>> {
     let mut rest = bytes;
     let number = usize::try_from(varint::take(&mut rest)?).ok()?;
@@ -139,14 +139,14 @@ pub fn decode_entries(bytes: &[u8], most: usize) -> Option<Vec<(Print, u32)>> {
     bits.is_at_end().then_some(entries)
 }
 
-/// What a server tells of one interval: how far it counted, and what of bulk rose.
+/// A server's message about one interval: the versions up to which it counted, and the counts of bulk that rose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     /// Its number in its list: 1, 2, 3 and so on.
     pub number: u64,
-    /// The version of each origin that moved: all that rose up to it is in this note, or in one before it.
+    /// The version of each origin that moved: all counts that rose up to it are in this note, or in an earlier one.
     pub moved: Vec<(Origin, u64)>,
-    /// The counts that rose, one section for each window.
+    /// The counts that rose, one section per window.
     pub sections: Vec<Section>,
 }
 
@@ -166,7 +166,7 @@ impl Note {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) made. None for anything else; 2^20 entries at most.
+    /// Reads the bytes of [`encode`](Self::encode), with at most 2^20 entries. `None` for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
@@ -187,7 +187,7 @@ pub fn encode_moved(moved: &[(Origin, u64)], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Takes what [`encode_moved`] appended from the front.
+/// Takes the bytes of [`encode_moved`] from the front.
 pub fn decode_moved(bytes: &mut &[u8]) -> Option<Vec<(Origin, u64)>> {
     let number = varint::take(bytes).filter(|&number| number <= MAX_MOVED)?;
     let mut moved = Vec::new();
@@ -205,7 +205,7 @@ pub fn encode_sections(sections: &[Section], bytes: &mut Vec<u8>) {
     sections.iter().for_each(|section| section.encode(bytes));
 }
 
-/// Takes what [`encode_sections`] appended from the front; 2^20 entries at most.
+/// Takes the bytes of [`encode_sections`] from the front; 2^20 entries at most.
 pub fn decode_sections(bytes: &mut &[u8]) -> Option<Vec<Section>> {
     let number = varint::take(bytes).filter(|&number| number <= MAX_SECTIONS)?;
     let (mut sections, mut left) = (Vec::new(), MAX_ENTRIES);
@@ -217,22 +217,22 @@ pub fn decode_sections(bytes: &mut &[u8]) -> Option<Vec<Section>> {
     Some(sections)
 }
 
-/// What tells the bytes of a note from others: the first eight of their SHA-256.
+/// The first eight bytes of the SHA-256 of a note.
 pub fn hash_of(note: &[u8]) -> u64 {
     let Chain(hash) = Chain::of(note);
     hash.first_chunk().map_or(0, |half| u64::from_le_bytes(*half))
 }
 
-/// Where a list of bulk stands: whose it is, its last note, and from which count on it tells. The default is none.
+/// The state of a list of bulk: its number, its last note, and its lowest count. The default stands for no list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BulkMark {
-    /// A random number; zero says that there is no list.
+    /// A random number; zero if there is no list.
     pub list: u64,
     /// The number of its last note.
     pub number: u64,
-    /// What tells that note from another of this number, which a server restored from an old copy may have made; zero before the first.
+    /// Tells that note from another one with this number, which a server restored from an old copy may have made; zero before the first.
     pub hash: u64,
-    /// The count from which on a signature is told.
+    /// The count from which on a signature is on the list.
     pub bound: u32,
 }
 
@@ -243,7 +243,7 @@ impl BulkMark {
         self.list != 0
     }
 
-    /// Where it stands after a note with these bytes.
+    /// The state after a note with these bytes.
     #[must_use]
     pub fn after(self, number: u64, bytes: &[u8]) -> Self {
         Self { number, hash: hash_of(bytes), ..self }
@@ -256,7 +256,7 @@ impl BulkMark {
         [&numbers[..], &self.bound.to_le_bytes()].concat()
     }
 
-    /// Takes what [`encode`](Self::encode) made from the front. None when there is too little.
+    /// Takes the bytes of [`encode`](Self::encode) from the front. `None` if they are too few.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let mut fields = Fields(bytes);
@@ -290,7 +290,7 @@ mod tests {
             prop_assert_eq!(Note::decode(&note.encode()), Some(note));
         }
 
-        /// Whatever the bytes: a note or none, and no panic.
+        /// Any bytes are a note or none, without a panic.
         #[test]
         fn junk_is_refused(note in notes(), at: prop::sample::Index, byte: u8, junk: Vec<u8>) {
             let mut bytes = note.encode();
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Few bytes that claim many entries take no memory.
+    /// A few bytes that claim many entries allocate no memory.
     #[test]
     fn claims_are_refused() {
         let mut bytes = Vec::new();

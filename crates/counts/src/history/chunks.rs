@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Chunks: the pieces in which the cells of a filter are written and travel.
+//! Chunks: the unit in which the cells of a filter are written and sent.
 
 use crate::history::update::MAX_CELLS;
 use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
 use std::ops::Range;
 
-/// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
-/// has beyond its cells.
+/// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and the overflow of bulk.
 pub const CHUNK_BLOCKS: usize = 640;
 
 /// The blocks of a chunk in a filter of `blocks` blocks.
@@ -15,16 +14,16 @@ pub fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
     first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
 }
 
-/// Bytes of a cell's number and of what it has beyond its bits.
+/// Bytes of a cell's number and its overflow.
 const BEYOND_BYTES: usize = 8;
 
-/// Bytes of a chunk at most: its blocks, and for each of their cells what it has beyond its bits.
+/// The most bytes of a chunk: its blocks, and the overflow of each of their cells.
 pub const MAX_CHUNK_BYTES: usize = CHUNK_BLOCKS * (BLOCK_BYTES + CELLS_PER_BLOCK * BEYOND_BYTES);
 
-/// Blocks of a limited client's filter that are written together, coded; as many cells as an update may change.
+/// Blocks of a limited client's filter that are written together, coded; they have as many cells as an update may change.
 pub const LAYER_BLOCKS: usize = MAX_CELLS / CELLS_PER_BLOCK;
 
-/// Coded bytes of so many blocks at most: a byte for each cell would be a filter that is full of large counts.
+/// The most coded bytes of so many blocks: a byte per cell is reached only by a filter full of large counts.
 pub const MAX_LAYER_BYTES: usize = MAX_CELLS;
 
 /// The blocks of a part of a limited client's filter of `blocks` blocks.
@@ -33,7 +32,7 @@ pub fn layer_blocks_of(part: u32, blocks: usize) -> Range<usize> {
     first..first.saturating_add(LAYER_BLOCKS).min(blocks)
 }
 
-/// Its parts.
+/// The parts of a limited client's filter of `blocks` blocks.
 pub fn layer_parts(blocks: usize) -> Range<u32> {
     0..u32::try_from(blocks.div_ceil(LAYER_BLOCKS)).unwrap_or(u32::MAX)
 }

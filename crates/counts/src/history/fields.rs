@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Fields of fixed size, read one after another.
 
-/// The bytes end before the field does.
+/// The bytes end before the field ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CutOff;
 
-/// Bytes of which little-endian fields are taken from the front; what is left of them.
+/// The remaining bytes; little-endian fields are taken from the front.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {

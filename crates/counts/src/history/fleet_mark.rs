@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where a fleet's chain of steps stands, and under which origins it counts.
+//! The state of a fleet's chain of steps, and the origins of its counts.
 
 use super::vector::{Chain, Origin};
 use sha2::{Digest, Sha256};
 
-/// Where a fleet's chain stands in a ledger. The default is before the first step.
+/// The state of a fleet's chain in a ledger. The default is before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FleetMark {
     /// The number of steps.
     pub version: u64,
-    /// The hash of the last of them.
+    /// The hash of the last step.
     pub chain: Chain,
-    /// How often the place for batches was found to be another one, or to have lost its end.
+    /// The number of times that the place for batches was found to be another one, or to have lost its end.
     pub epoch: u64,
-    /// Which place for batches `covers` counts on.
+    /// The place for batches that `covers` refers to.
     pub made: u64,
-    /// Batches up to this place are counted, or were passed over.
+    /// Batches up to this place are counted, or were skipped.
     pub covers: u64,
-    /// Where the last step is in the log.
+    /// The place of the last step in the log.
     pub place: u64,
 }
 
-/// Steps of a chain at most. One a second would make as many in nine million years.
+/// The most steps of a chain. At one a second they take nine million years.
 const MAX_VERSION: u64 = 1 << 48;
 
 impl FleetMark {
-    /// Whether a chain of honest steps can stand there: each step begins one epoch at most, so there are no more epochs than steps.
+    /// Whether a chain of honest steps can have this state: each step begins at most one epoch, so there are no more epochs than steps.
     #[must_use]
     pub const fn is_possible(&self) -> bool {
         self.epoch <= self.version && self.version <= MAX_VERSION
     }
 
-    /// The number of the epoch that may follow; none behind the last number, which no honest chain reaches.
+    /// The number of the next epoch; `None` after the last number, which no honest chain reaches.
     #[must_use]
     pub const fn next_epoch(&self) -> Option<u64> {
         self.epoch.checked_add(1)
     }
 }
 
-/// The origin of what a limited client brings to the fleet of this community. It begins anew each time that what it brought is
-/// taken back.
+/// The origin of a limited client's counts in the fleet of this community. Each withdrawal of these counts gives the client a new one.
 pub fn origin_of_client(community: Origin, name: &str, withdrawn: u32) -> Origin {
     let mut hash = Sha256::new();
     hash.update(b"bulkmark fleet client");
@@ -51,10 +50,10 @@ pub fn origin_of_client(community: Origin, name: &str, withdrawn: u32) -> Origin
     Origin(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
 }
 
-/// Bytes of a client's name at most.
+/// The most bytes of a client's name.
 const MAX_NAME: usize = 64;
 
-/// Whether a client may be called so, in a log of any kind.
+/// Whether this is a valid name of a client, in a log of any kind.
 pub fn is_name(name: &str) -> bool {
     let allowed = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(allowed)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is not kept of a history any more: the updates up to a mark, and when all that they counted is over.
+//! The dropped part of a history: its updates up to a mark, and the time at which all their reports expire.
 
 use super::fields::Fields;
 use super::vector::{Chain, Mark, Origin};
 use super::window::{Calendar, Window};
 
-/// The beginning of an origin's history, of which no updates are kept.
+/// The beginning of an origin's history, whose updates were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past {
-    /// Whose history it is.
+    /// The origin of the history.
     pub origin: Origin,
     /// Its last update.
     pub mark: Mark,
-    /// From this time on (seconds since 1970) nothing of it counts any more: whoever lacks it misses nothing.
+    /// The time (seconds since 1970) from which on none of its reports counts: a holder that lacks them misses nothing.
     pub over_at: u64,
 }
 
-/// Bytes of one: origin, version, hash, time.
+/// Bytes of one entry: origin, version, hash, time.
 const BYTES: usize = 8 + 8 + 16 + 8;
 
-/// Histories that are read at a time, at most: a server knows no more origins than that.
+/// The most histories that are read at a time: a server knows no more origins.
 const MAX: usize = 65_536;
 
 impl Past {
-    /// Those of several origins.
+    /// Encodes the entries of several origins.
     #[must_use]
     pub fn encode_all(all: &[Self]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(all.len() * BYTES);
@@ -36,7 +36,7 @@ impl Past {
         bytes
     }
 
-    /// Reads what [`encode_all`](Self::encode_all) made. None for other bytes.
+    /// Reads the bytes of [`encode_all`](Self::encode_all). `None` for other bytes.
     #[must_use]
     pub fn decode_all(bytes: &[u8]) -> Option<Vec<Self>> {
         let (all, []) = bytes.as_chunks::<BYTES>() else { return None };
@@ -50,7 +50,7 @@ impl Past {
     }
 }
 
-/// When all that an update counts is over, from its bytes; 0 when it counts nothing. None for bytes that are no update.
+/// Returns the time at which all reports of an update have expired, from its bytes; 0 if it has none. `None` for other bytes.
 pub fn over_at(calendar: Calendar, update: &[u8]) -> Option<u64> {
     let (_, mut parts) = update.split_at_checked(32)?;
     let mut over_at = 0;
@@ -59,7 +59,7 @@ pub fn over_at(calendar: Calendar, update: &[u8]) -> Option<u64> {
         let window = Window::from((fields.u64().ok()?, fields.u64().ok()?));
         let _ = (fields.u32().ok()?, fields.u32().ok()?);
         let length = fields.u32().ok()? as usize;
-        // All is zero but one number where counts are taken back.
+        // In a withdrawal all but one number are zero.
         if window.start > 0 {
             over_at = over_at.max(calendar.over_at(window));
         }
@@ -74,7 +74,7 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn what_is_encoded_is_decoded_and_nothing_else() {
+    fn only_encoded_entries_are_decoded() {
         let mark = Mark { version: 7, chain: Chain([3; 16]) };
         let all =
             vec![Past { origin: Origin(1), mark, over_at: 9 }, Past { origin: Origin(2), mark, over_at: 8 }];
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(Past::decode_all(&[]), Some(Vec::new()));
     }
 
-    /// Bytes of an update whose parts are of these windows.
+    /// The bytes of an update with parts of these windows.
     fn update(windows: &[Window]) -> Vec<u8> {
         let mut bytes = vec![7; 32];
         for window in windows {
@@ -94,7 +94,7 @@ mod tests {
         bytes
     }
 
-    /// Servers keep an update for as long as what it counts counts, in whatever windows that is.
+    /// Servers keep an update until the last of its reports expires, in whatever window.
     #[test]
     fn an_update_is_over_with_the_last_of_its_windows() {
         const DAY: u64 = 86_400;

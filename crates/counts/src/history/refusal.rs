@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why what others tell is not taken.
+//! The reasons for refusing data of other machines.
 
 use super::vector::Origin;
 use bulkmark_filter::ParameterError;
 
-/// An update cannot be applied.
+/// The reason why an update cannot be applied.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// Updates before it are missing.
@@ -19,7 +19,7 @@ pub enum Refusal {
         /// The version that came.
         version: u64,
     },
-    /// It continues another history than the one that is known.
+    /// It continues another history than the known one.
     #[error(
         "origin {origin}: version {version} continues another history than the one known here; was a server \
          restored from an old backup?"
@@ -30,7 +30,7 @@ pub enum Refusal {
         /// The version that came.
         version: u64,
     },
-    /// Its windows are so many or so far away that a clock must be wrong.
+    /// It has too many windows, or windows too far away: a clock must be wrong.
     #[error("origin {origin}: version {version} counts in the window {window}, {why}; is a clock wrong?")]
     Clock {
         /// The origin.
@@ -42,7 +42,7 @@ pub enum Refusal {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A snapshot knows less than is known here.
+    /// A snapshot has fewer updates of an origin than are known here.
     #[error(
         "the snapshot knows only {version} updates of the origin {origin}, and {have} are known here; it would be a step \
          back"
@@ -52,10 +52,10 @@ pub enum Refusal {
         origin: Origin,
         /// The version that is known.
         have: u64,
-        /// That of the snapshot.
+        /// The version in the snapshot.
         version: u64,
     },
-    /// A snapshot has what this server counted itself.
+    /// A snapshot contains counts of this server itself.
     #[error(
         "the snapshot has what this server counted itself (origin {origin}), so that it would count twice"
     )]
@@ -63,42 +63,42 @@ pub enum Refusal {
         /// This server's origin.
         origin: Origin,
     },
-    /// It is of filters of another size, or there is no memory.
+    /// Its filters have another size, or there is not enough memory.
     #[error("origin {origin}: {error}")]
     Parameter {
         /// The origin.
         origin: Origin,
-        /// What does not go together.
+        /// The mismatch.
         error: ParameterError,
     },
 }
 
-/// A step of a fleet's chain is not applied. Nothing is changed.
+/// The reason why a step of a fleet's chain is not applied. Nothing is changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StepRefusal {
-    /// It cannot be read, or says what cannot be. It is passed over, by everybody.
+    /// It cannot be read, or has impossible values. All readers skip it.
     #[error("{0}")]
     Junk(String),
-    /// It was made for another key or another length of windows. It is passed over, by whoever is configured like this.
+    /// It was made for another key or another length of windows. All readers with this configuration skip it.
     #[error("it is of a fleet whose {name} is {theirs}, and here it is {ours}")]
     Unlike {
-        /// What differs.
+        /// The setting that differs.
         name: &'static str,
-        /// Here.
+        /// Its value here.
         ours: String,
-        /// There.
+        /// Its value in the step.
         theirs: String,
     },
-    /// Steps before it are missing: a snapshot has them.
+    /// Steps before it are missing; a snapshot contains them.
     #[error("step {version} came, but {have} is the last one known here; those between are missing")]
     Gap {
-        /// The step that is known.
+        /// The last known step.
         have: u64,
-        /// The one that came.
+        /// The step that came.
         version: u64,
     },
-    /// It would be the next one, but continues another chain than the one known here. When what follows does so, too, the log knows
-    /// another history: a snapshot has it.
+    /// It has the next version, but continues another chain than the known one. If later steps do so too, the log has another history; a
+    /// snapshot contains it.
     #[error(
         "step {version} continues another chain than the one known here; was the log put back to an older state?"
     )]

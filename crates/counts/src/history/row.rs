@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The rows in which a snapshot travels.
+//! The rows of a snapshot.
 
 use super::chunks::{MAX_CHUNK_BYTES, MAX_LAYER_BYTES};
 use super::fields::Fields;
@@ -7,28 +7,28 @@ use super::update::MAX_SLICES;
 use super::vector::Origin;
 use super::window::Window;
 
-/// A chunk of cells of one slice, of all origins or of a part of them; rows of the same place are added up. Or a part of what one
-/// limited client brought within a window: as a coded delta, from nothing.
+/// A chunk of cells of one slice, of all origins or of some of them; rows of the same place are added up. Or a part of one limited client's
+/// counts of a window, as a coded delta to an empty filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The window of these cells.
+    /// The window of the cells.
     pub window: Window,
-    /// Signatures that the first slice of the window was made for.
+    /// The capacity of the window's first slice, in signatures.
     pub capacity: u32,
     /// The number of the slice in its window; 0 for a client.
     pub slice: u32,
     /// The number of the chunk in its slice, or of the part of a client's layer.
     pub chunk: u32,
-    /// The limited client whose counts these are, by its origin.
+    /// The limited client that reported these counts, by its origin.
     pub client: Option<Origin>,
     /// The cells as `Refined::bytes` gives them, or a client's coded delta.
     pub bytes: Vec<u8>,
 }
 
-/// The number of the slice of what a limited client brought; its origin follows after the chunk.
+/// The number of the slice in a limited client's rows; the client's origin follows after the chunk.
 const OF_CLIENT: u32 = 1 << 31;
 
-/// Bytes of a row before its cells: window, capacity, slice, chunk.
+/// The bytes of a row before its cells: window, capacity, slice, chunk.
 const HEAD: usize = 16 + 3 * 4;
 
 impl Row {
@@ -48,7 +48,7 @@ impl Row {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) made. None for other bytes.
+    /// Reads the bytes of [`encode`](Self::encode). `None` for other bytes.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);

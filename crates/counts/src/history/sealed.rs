@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bytes with their kind before them and a checksum behind them.
+//! Bytes between a tag of their kind and a checksum.
 
 use std::fmt;
 
-/// What a program of another version made: of a kind that is known here, in a form that is not.
+/// Data of another program version: its kind is known here, but its form is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherForm {
-    /// What it is.
+    /// The name of the kind.
     what: &'static str,
-    /// The number of its form, and of the first and last that are known here.
+    /// The number of its form, and the first and last form known here.
     form: u8,
     known: (u8, u8),
 }
@@ -31,7 +31,7 @@ impl fmt::Display for OtherForm {
 }
 
 impl OtherForm {
-    /// What these bytes are, when they are whole and of this kind, but of none of these forms, which go from the oldest to the newest.
+    /// Recognizes whole bytes of this kind in another form. `kinds` has the known forms, from the oldest to the newest.
     pub fn of(kinds: &[&[u8; 5]], what: &'static str, bytes: &[u8]) -> Option<Self> {
         let (content, sum) = bytes.split_last_chunk()?;
         let right = *sum == checksum(&[content]);
@@ -42,7 +42,7 @@ impl OtherForm {
     }
 }
 
-/// The CRC-32 of these parts, one behind the other, as it stands behind bytes that travel and behind rows on disk.
+/// The CRC-32 of these parts in sequence, as appended to sent bytes and to rows on disk.
 #[must_use]
 pub fn checksum(parts: &[&[u8]]) -> [u8; 4] {
     let mut hash = crc32fast::Hasher::new();
@@ -50,7 +50,7 @@ pub fn checksum(parts: &[&[u8]]) -> [u8; 4] {
     hash.finalize().to_le_bytes()
 }
 
-/// The bytes, which begin with their kind, with the CRC-32 of all of them behind.
+/// Appends the CRC-32 to bytes that begin with their kind.
 #[must_use]
 pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&[&bytes]);
@@ -58,7 +58,7 @@ pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What is between kind and checksum; none when these are not right.
+/// Returns the bytes between kind and checksum; `None` if one of these is not right.
 #[must_use]
 pub fn unseal<'a>(kind: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (content, sum) = bytes.split_last_chunk()?;

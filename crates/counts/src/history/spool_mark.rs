@@ -1,77 +1,77 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which batches of one spool a fleet counted. "The last number" would not do: batches overtake one another on their way, and one
-//! that was overtaken would be lost.
+//! The batches of one spool that a fleet counted. The last number is not enough: batches overtake one another on their way, and overtaken
+//! ones would be lost.
 
 use super::fields::{CutOff, Fields};
 use std::collections::BTreeSet;
 
-/// Numbers above the lowest open one that are told apart. A batch beyond waits until those before it were counted.
+/// The range of numbers above the lowest open one. A batch beyond it waits until earlier ones are counted.
 pub const REACH: u64 = 4096;
 
-/// The batches of a spool that were counted, or given up by the spool itself.
+/// The batches of a spool that are counted, or given up by the spool itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpoolMark {
-    /// All below are counted or given up.
+    /// All lower numbers are counted or given up.
     lowest: u64,
-    /// Those above it that are counted; it itself is not.
+    /// The counted numbers above it; `lowest` itself is not counted.
     above: BTreeSet<u64>,
 }
 
-/// What becomes of a batch.
+/// The result of marking a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
-    /// It is to be counted now.
+pub enum BatchStatus {
+    /// The caller must count it now.
     New,
-    /// It was before.
+    /// It was counted before.
     Repeated,
-    /// It is too far ahead of those that are open.
+    /// It is too far ahead of the open batches.
     TooFar,
 }
 
 impl SpoolMark {
-    /// Whether a batch is counted, or nobody will send it any more.
+    /// Whether a batch is counted, or will not be sent any more.
     pub fn has(&self, number: u64) -> bool {
         number < self.lowest || self.above.contains(&number)
     }
 
-    /// Whether anything of this number or a later one was counted or given up: by somebody who goes on under this spool's name.
+    /// Whether this number or a later one was counted or given up: another sender continues under this spool's number.
     pub fn reaches(&self, number: u64) -> bool {
         self.lowest > number || self.above.last().is_some_and(|&last| last >= number)
     }
 
-    /// Whether all before a batch are counted, and nothing from it on.
+    /// Whether all batches before this one are counted, and no later one.
     pub fn is_before(&self, number: u64) -> bool {
         self.lowest == number && self.above.is_empty()
     }
 
-    /// The last batch that was counted or given up, 0 where there is none, and whether all before it were, too.
+    /// The last batch that was counted or given up, 0 if there is none, and whether all before it were too.
     pub fn last(&self) -> (u64, bool) {
         let below = self.lowest.saturating_sub(1);
         (self.above.last().copied().unwrap_or(below), self.above.is_empty())
     }
 
-    /// How many batches are counted above the lowest that is not: what it takes in memory.
+    /// The number of batches counted above the lowest open one, which take memory.
     pub fn len_above(&self) -> usize {
         self.above.len()
     }
 
-    /// Marks a batch as counted, of a spool whose lowest open number is `lowest`.
-    pub fn take(&mut self, number: u64, lowest: u64) -> Taken {
+    /// Marks a batch of a spool as counted. `lowest` is the spool's lowest open number.
+    pub fn take(&mut self, number: u64, lowest: u64) -> BatchStatus {
         self.lowest = self.lowest.max(lowest);
         self.tidy();
         if self.has(number) {
-            return Taken::Repeated;
+            return BatchStatus::Repeated;
         }
-        // Behind the last number there is none that could be open. No spool comes that far.
+        // After the last number none could be open. No spool reaches it.
         if number - self.lowest >= REACH || number == u64::MAX {
-            return Taken::TooFar;
+            return BatchStatus::TooFar;
         }
         self.above.insert(number);
         self.tidy();
-        Taken::New
+        BatchStatus::New
     }
 
-    /// The lowest open number is as high as it can be.
+    /// Raises the lowest open number as far as possible.
     fn tidy(&mut self) {
         self.above = self.above.split_off(&self.lowest);
         while self.above.remove(&self.lowest) {
@@ -79,12 +79,12 @@ impl SpoolMark {
         }
     }
 
-    /// Whether it has all that another one has, so that nothing is counted again.
+    /// Whether it includes all of another mark, so that no batch counts again.
     pub fn follows(&self, before: &Self) -> bool {
         self.lowest >= before.lowest && before.above.iter().all(|&number| self.has(number))
     }
 
-    /// The lowest open number, how many are counted above it, and for each how far above it is.
+    /// Appends the lowest open number, the number of counted ones above it, and the distance of each from it.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.lowest.to_le_bytes());
         let short = |number: u64| u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes();
@@ -94,7 +94,7 @@ impl SpoolMark {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) made. The inner value is none for what it does not make.
+    /// Reads the bytes of [`encode`](Self::encode). The inner value is `None` for bytes that it never makes.
     pub fn decode(fields: &mut Fields<'_>) -> Result<Option<Self>, CutOff> {
         let lowest = fields.u64()?;
         let count = u16::from_le_bytes(fields.take()?);
@@ -117,19 +117,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A number that only a liar reaches does not begin the spool anew.
+    /// A number that only a lying client reaches does not restart the spool.
     #[test]
     fn the_last_number_is_no_batch() {
         let mut mark = SpoolMark::default();
-        assert_eq!(mark.take(5, 5), Taken::New);
+        assert_eq!(mark.take(5, 5), BatchStatus::New);
         let before = mark.clone();
-        assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), Taken::New);
-        assert_eq!(mark.take(u64::MAX, u64::MAX), Taken::TooFar);
+        assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), BatchStatus::New);
+        assert_eq!(mark.take(u64::MAX, u64::MAX), BatchStatus::TooFar);
         assert!(mark.follows(&before) && mark.has(6) && mark.has(u64::MAX - 1));
     }
 
     proptest! {
-        /// In whatever order batches come, and however often, each is new once; and what is told of them is read again.
+        /// In whatever order and however often batches come, each is new once; and the encoded mark is read back.
         #[test]
         fn each_is_new_once(numbers in prop::collection::vec(1u64..40, 0..120)) {
             let (mut mark, mut counted) = (SpoolMark::default(), BTreeSet::new());
@@ -137,8 +137,8 @@ mod tests {
                 let before = mark.clone();
                 let open = (1..).find(|number| !counted.contains(number)).unwrap();
                 let taken = mark.take(number, open.min(number));
-                prop_assert_eq!(taken == Taken::New, counted.insert(number));
-                prop_assert!(mark.follows(&before) && (taken == Taken::Repeated || !before.follows(&mark)));
+                prop_assert_eq!(taken == BatchStatus::New, counted.insert(number));
+                prop_assert!(mark.follows(&before) && (taken == BatchStatus::Repeated || !before.follows(&mark)));
                 let mut bytes = Vec::new();
                 mark.encode(&mut bytes);
                 let mut fields = Fields(&bytes);
@@ -153,11 +153,11 @@ mod tests {
     #[test]
     fn those_too_far_ahead_wait() {
         let mut mark = SpoolMark::default();
-        assert_eq!(mark.take(1 + REACH, 1), Taken::TooFar);
-        assert_eq!(mark.take(REACH, 1), Taken::New);
-        assert_eq!(mark.take(1, 1), Taken::New);
-        assert_eq!(mark.take(1 + REACH, 1), Taken::New);
-        assert_eq!(mark.take(3, 3), Taken::New);
-        assert_eq!(mark.take(2, 2), Taken::Repeated, "it was given up");
+        assert_eq!(mark.take(1 + REACH, 1), BatchStatus::TooFar);
+        assert_eq!(mark.take(REACH, 1), BatchStatus::New);
+        assert_eq!(mark.take(1, 1), BatchStatus::New);
+        assert_eq!(mark.take(1 + REACH, 1), BatchStatus::New);
+        assert_eq!(mark.take(3, 3), BatchStatus::New);
+        assert_eq!(mark.take(2, 2), BatchStatus::Repeated, "it was given up");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A step of a fleet's chain: what one aggregator made of batches. Its bytes are described in docs/protocol.md.
+//! A step of a fleet's chain, which one aggregator makes from batches. docs/protocol.md describes its bytes.
 
 use super::bulk::{Section, decode_sections, encode_sections};
 use super::fields::{CutOff, Fields};
@@ -10,61 +10,61 @@ use super::update::{FREE_CELLS, Scope, Update};
 use super::vector::{Chain, Mark, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a step at most: what the engines of a log take in one piece.
+/// The most bytes of a step: all engines of a log accept an entry of this size.
 pub const MAX_STEP: usize = 960 << 10;
 
 /// The kind, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFS\x01";
 
-/// The same of a step that tells bulk apart.
+/// Likewise, for a step with the list of bulk.
 const MAGIC_WITH_BULK: &[u8; 5] = b"BMFS\x02";
 
-/// Cells that all updates of a step change, at most: those of 131,072 signatures. Whoever drafts keeps below, so that a reader has
-/// room for no more, whatever bytes claim.
+/// The most cells that all updates of a step change: those of 131,072 signatures. Aggregators stay below it, so a reader allocates no more,
+/// whatever the bytes claim.
 pub const MAX_STEP_CELLS: usize = FREE_CELLS;
 
-/// By client and spool, the batches that are counted.
+/// The counted batches, by client and spool.
 pub type SpoolMarks = BTreeMap<String, BTreeMap<u64, SpoolMark>>;
 
-/// What a step says beside its marks and updates.
+/// All of a step except its marks and updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepHead {
-    /// The origin of what unlimited clients bring, which names the fleet.
+    /// The origin of the unlimited clients' counts, which identifies the fleet.
     pub origin: Origin,
-    /// The place in the chain that it makes.
+    /// The version of this step, that is, its position in the chain.
     pub version: u64,
-    /// The hash of the step before.
+    /// The hash of the previous step.
     pub before: Chain,
-    /// The number of the key that all signatures were made with.
+    /// The key id of all signatures.
     pub key_id: u64,
     /// The length of a window, in seconds.
     pub window: u64,
     /// The number of the epoch.
     pub epoch: u64,
-    /// Which place for batches this epoch counts on.
+    /// The place for batches that this epoch counts on.
     pub made: u64,
-    /// Batches up to this place are counted or were passed over.
+    /// Batches up to this place are counted or were skipped.
     pub covers: u64,
-    /// When the newest of its batches came, by the log's clock, in seconds since 1970.
+    /// The arrival time of its newest batch by the log's clock, in seconds since 1970.
     pub time: u64,
-    /// The count from which on bulk is told apart; 0 where it is not.
+    /// The count from which on bulk is listed; 0 without a list.
     pub bound: u32,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The place of the step in the chain, and the settings it was made for.
+    /// Its position in the chain, and the settings that it was made for.
     pub head: StepHead,
-    /// The marks of the spools that changed, whole.
+    /// The complete marks of the spools that changed.
     pub marks: SpoolMarks,
-    /// What of bulk rose by it, for those who hold no cells.
+    /// The counts of bulk that rose by it, for milters with a partial copy.
     pub bulk: Vec<Section>,
-    /// What each origin grew by: that of the fleet, and those of limited clients; with their bytes.
+    /// The growth of each origin, of the fleet and of limited clients, with the bytes of the update.
     pub updates: Vec<(Update, Vec<u8>)>,
 }
 
-/// Bytes are no step.
+/// The bytes are not a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a step: {0}")]
 pub struct StepError(String);
@@ -76,13 +76,13 @@ impl From<CutOff> for StepError {
 }
 
 impl Step {
-    /// The place in the chain that it makes.
+    /// The version of this step.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.head.version
     }
 
-    /// Its bytes: kind, head, marks by client and spool, bulk where it is told apart, updates, checksum.
+    /// Its bytes: kind, head, marks by client and spool, the list of bulk if there is one, updates, checksum.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let StepHead { origin, version, before, key_id, window, epoch, made, covers, time, bound } =
@@ -106,7 +106,7 @@ impl Step {
         seal(bytes)
     }
 
-    /// Reads what [`encode`](Self::encode) made.
+    /// Reads the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     /// [`StepError`] for all other bytes. Time and memory are bounded by those of 2^20 cells, whatever the bytes claim.
@@ -115,7 +115,7 @@ impl Step {
         if bytes.len() > MAX_STEP {
             return Err(fault("it has more than 983,040 bytes"));
         }
-        let (content, tells_bulk) =
+        let (content, has_bulk) =
             content(bytes).ok_or_else(|| fault("its kind or its checksum is not right"))?;
         let mut fields = Fields(content);
         let mut head = StepHead::take(&mut fields)?;
@@ -123,33 +123,32 @@ impl Step {
             return Err(fault("its version is 0"));
         }
         let (marks, mut bulk) = (decode_marks(&mut fields)?, Vec::new());
-        if tells_bulk {
+        if has_bulk {
             head.bound = fields.u32()?;
             bulk = decode_sections(&mut fields.0)
                 .filter(|_| head.bound > 0)
-                .ok_or_else(|| fault("bulk that cannot be"))?;
+                .ok_or_else(|| fault("an impossible list of bulk"))?;
         }
         let updates = decode_updates(&mut fields, head.origin)?;
         Ok(Self { head, marks, bulk, updates })
     }
 }
 
-/// What a step's bytes say first, without the count from which on it tells bulk, and the place in the chain that it makes. None when
-/// they are no step's; whether all else is right is not looked at.
+/// Reads a step's head, without `bound`, and the step's mark. `None` if kind or checksum is not right; the rest is not checked.
 #[must_use]
 pub fn step_head(bytes: &[u8]) -> Option<(StepHead, Mark)> {
     let head = StepHead::take(&mut Fields(content(bytes)?.0)).ok()?;
     (head.version > 0).then(|| (head, Mark { version: head.version, chain: Chain::of(bytes) }))
 }
 
-/// What is between kind and checksum, and whether it tells bulk apart.
+/// Returns the bytes between kind and checksum, and whether there is a list of bulk.
 fn content(bytes: &[u8]) -> Option<(&[u8], bool)> {
     let plain = unseal(MAGIC, bytes).map(|content| (content, false));
     plain.or_else(|| unseal(MAGIC_WITH_BULK, bytes).map(|content| (content, true)))
 }
 
 impl StepHead {
-    /// All but the bound, which stands behind the marks.
+    /// Takes all but the bound, which follows the marks.
     fn take(fields: &mut Fields<'_>) -> Result<Self, CutOff> {
         Ok(Self {
             origin: Origin(fields.u64()?),
@@ -166,7 +165,7 @@ impl StepHead {
     }
 }
 
-/// What bytes in the place of a step are, if a program of another version made them.
+/// Recognizes a step of another program version.
 #[must_use]
 pub fn other_step(bytes: &[u8]) -> Option<OtherForm> {
     OtherForm::of(&[MAGIC, MAGIC_WITH_BULK], "a step", bytes)
@@ -176,7 +175,7 @@ fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// The number of clients; of each its name and the number of its spools; of each of these its random number and its mark.
+/// Appends the number of clients; for each its name and the number of its spools; for each spool its random number and its mark.
 fn encode_marks(bytes: &mut Vec<u8>, marks: &SpoolMarks) {
     bytes.extend_from_slice(&length(marks.len()));
     for (name, spools) in marks {
@@ -215,7 +214,7 @@ fn decode_marks(fields: &mut Fields<'_>) -> Result<SpoolMarks, StepError> {
     Ok(marks)
 }
 
-/// A name behind its length. The inner value is none when nobody may be called so.
+/// Takes a name after its length. The inner value is `None` if the name is not valid.
 pub fn take_name(fields: &mut Fields<'_>) -> Result<Option<String>, CutOff> {
     let [length] = fields.take()?;
     let (name, rest) = fields.0.split_at_checked(length.into()).ok_or(CutOff)?;
@@ -245,14 +244,14 @@ fn decode_updates(fields: &mut Fields<'_>, community: Origin) -> Result<Vec<(Upd
 mod tests {
     use super::*;
     use crate::history::bulk::Print;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
     use crate::history::update::Part;
     use crate::history::window::Window;
     use bulkmark_filter::{Delta, Refined, Scaling};
 
     fn step() -> Step {
         let mut mark = SpoolMark::default();
-        [1, 2, 5, 9].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        [1, 2, 5, 9].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         let (_, blocks) = Scaling::<Refined>::shape(100, 0);
         let update = |origin, scope| {
             let delta = Delta::from_changes(blocks, [(3, 1), (200, 7)]).unwrap();
@@ -286,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Its bytes, of which something is changed, with a checksum that is right again.
+    /// Decodes the step's bytes after a change, with the checksum corrected.
     fn changed(change: impl Fn(&mut Vec<u8>)) -> Result<Step, StepError> {
         let mut bytes = step().encode();
         bytes.truncate(bytes.len() - 4);
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read() {
+    fn a_step_is_read_back() {
         let step = step();
         assert_eq!(Step::decode(&step.encode()), Ok(step.clone()));
         assert_eq!(changed(|_| ()), Ok(step.clone()));
@@ -316,7 +315,7 @@ mod tests {
                 let again = Step::decode(&read.encode());
                 assert_eq!(again.as_ref(), Ok(&read), "byte {at}");
             }
-            // None is right by chance but where an update ends.
+            // Truncated bytes are valid only at the end of an update.
             if let Ok(read) = changed(|bytes| bytes.truncate(at)) {
                 assert!(read.updates.len() < 3, "byte {at}");
             }

@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An update: what the filters of one origin grew by from one version to the next. Its bytes are described in
-//! docs/protocol.md.
+//! An update: the growth of one origin's filters from one version to the next. docs/protocol.md describes its bytes.
 
 use crate::history::fields::Fields;
 use crate::history::vector::{Chain, Mark, Origin};
 use crate::history::window::Window;
 use bulkmark_filter::{Delta, Refined, Scaling};
 
-/// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
+/// The most cells that one update may change. A reader allocates no more; a server cuts before there are so many.
 pub const MAX_CELLS: usize = 1 << 23;
 
-/// Cells that change for each coded byte at most, beside those that are free. Reports give five where a filter is as full as it gets;
-/// hundreds come from nothing but cells that all grew alike, which no reports make.
+/// The most changed cells per coded byte, beside the free ones. Reports give five in a filter as full as it gets; hundreds are possible
+/// only if all cells grew alike, which no reports cause.
 pub const CELLS_PER_BYTE: usize = 32;
 
-/// Cells of an update that need no bytes. A client may make signatures up that together take all cells of whole blocks: these are
-/// coded in next to nothing. A server cuts an update before it has more, so that no client can make one that others refuse.
+/// Cells of an update that need no bytes. A client may make up signatures that together fill whole blocks, which are coded in almost no
+/// bytes. A server cuts an update before it has more, so that no client can cause one that others refuse.
 pub const FREE_CELLS: usize = 1 << 20;
 
-/// Parts of an update: the slices of all windows in which something was counted since the last one.
+/// The most parts of an update: the slices of all windows with reports since the last update.
 const MAX_PARTS: usize = 1024;
 
-/// Slices of a row at most. Each is twice as large as the one before it.
+/// The most slices of a window. Each is twice as large as the one before it.
 pub const MAX_SLICES: u32 = 32;
 
-/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+/// The largest first slice of another server's window, in signatures, and the largest ratio to our own; the larger of both bounds holds.
 const ANY_CAPACITY: u32 = 1 << 24;
 const CAPACITY_FACTOR: u32 = 16;
 
-/// Bit of a part's number of a slice that says that it is of a limited client's own filter, which has one slice.
+/// Flag in a part's slice number: the part belongs to a limited client's own filter, which has one slice.
 const OF_CLIENT: u32 = 1 << 31;
 
-/// In the place of a part's window, capacity, slice and length: all that its origin brought is taken back.
+/// Replaces a part's window, capacity, slice and length: all reports of the origin are withdrawn.
 const WITHDRAWN: [u8; 28] = {
     let mut bytes = [0; 28];
     let mut i = 20;
@@ -42,27 +41,27 @@ const WITHDRAWN: [u8; 28] = {
     bytes
 };
 
-/// Whose counts an update is of.
+/// The kind of origin that an update belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of a server's community, which are added to everybody else's.
+    /// A server's community, whose counts are added to all others.
     Community,
-    /// Those of one limited client, which are kept apart.
+    /// One limited client, whose counts are kept separate.
     Client,
-    /// Those of a limited client, all of which are taken back. Such an update has no parts.
+    /// A limited client all of whose counts are withdrawn. Such an update has no parts.
     Withdrawn,
 }
 
-/// The largest capacity that others' windows may have here.
+/// The largest capacity of other servers' windows that is accepted here.
 pub fn most_capacity(ours: u32) -> u32 {
     ours.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY)
 }
 
-/// What one slice of one window grew by.
+/// The growth of one slice of one window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     pub(crate) window: Window,
-    /// Signatures that the first slice of the window was made for; it tells the size of all of them.
+    /// Signatures that the first slice of the window was made for; it determines the size of all slices.
     pub capacity: u32,
     pub(crate) slice: u32,
     pub(crate) delta: Delta,
@@ -72,15 +71,15 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
     pub(crate) origin: Origin,
-    /// The version that it makes.
+    /// The version after this update.
     pub version: u64,
-    /// The hash of the update before.
+    /// The hash of the previous update.
     pub before: Chain,
     pub(crate) scope: Scope,
     pub(crate) parts: Vec<Part>,
 }
 
-/// Bytes are no update.
+/// The bytes are not an update.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an update, at byte {offset}: {what}")]
 pub struct UpdateError {
@@ -89,13 +88,13 @@ pub struct UpdateError {
 }
 
 impl Update {
-    /// Whose step it is.
+    /// The origin of the history.
     #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// The version that it makes; it follows the one before.
+    /// The version after this update; it follows the one before.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
@@ -106,13 +105,13 @@ impl Update {
         self.parts.iter().map(|part| part.delta.len()).sum()
     }
 
-    /// The hash of the update before.
+    /// The hash of the previous update.
     pub const fn before(&self) -> Chain {
         self.before
     }
 
-    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta. The number of
-    /// the slice tells the scope.
+    /// Its bytes: origin, version, previous hash; then for each part window, capacity, slice, length and coded delta. The slice number
+    /// contains the scope.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -135,7 +134,7 @@ impl Update {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) made.
+    /// Reads the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     /// [`UpdateError`] for all other bytes. Time and memory are bounded: 2^20 cells and 32 for each byte, and 2^23 in all.
@@ -143,7 +142,7 @@ impl Update {
         Self::decode_within(bytes, MAX_CELLS)
     }
 
-    /// The same of an update that changes at most so many cells.
+    /// Likewise, for an update that changes at most `most` cells.
     pub fn decode_within(bytes: &[u8], most: usize) -> Result<Self, UpdateError> {
         let mut reader = Fields(bytes);
         let fault = |reader: &Fields<'_>, what: &str| UpdateError {
@@ -192,13 +191,13 @@ impl Update {
         Ok(Self { origin, version, before, scope, parts })
     }
 
-    /// Where its origin's history stands after it. `bytes` are its own.
+    /// The mark of its origin after it. `bytes` are its own.
     pub fn mark(&self, bytes: &[u8]) -> Mark {
         Mark { version: self.version, chain: Chain::of(bytes) }
     }
 }
 
-/// Whose history these bytes of an update continue, and where it stands after them. None for bytes that are too short.
+/// Returns the origin and the mark of an update's bytes. `None` for bytes that are too short.
 #[must_use]
 pub fn mark_of(bytes: &[u8]) -> Option<(Origin, Mark)> {
     let (origin, rest) = bytes.split_first_chunk()?;
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
     use bulkmark_filter::{CELLS_PER_BLOCK, Counting};
 
-    /// The bytes of an update by which all cells of the first `filled` blocks grew, in parts of `per_part` blocks.
+    /// The bytes of an update that raises all cells of the first `filled` blocks, in parts of `per_part` blocks.
     fn bytes_of_full_blocks(filled: usize, per_part: usize) -> Vec<u8> {
         let (capacity, slice) = (900_000, 0);
         let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
@@ -229,7 +228,7 @@ mod tests {
         Update { origin, version: 1, before, scope: Scope::Community, parts }.encode()
     }
 
-    /// Twelve thousand bytes that are a delta of nearly eight million cells.
+    /// Twelve thousand bytes can be a delta of nearly eight million cells.
     #[test]
     fn a_bomb_is_refused() {
         let bytes = bytes_of_full_blocks(60_000, 60_000);
@@ -238,7 +237,7 @@ mod tests {
         assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");
     }
 
-    /// A client may make up signatures that take whole blocks: an update of a million such cells is read, as one part or as many.
+    /// A client may make up signatures that fill whole blocks: an update of a million such cells is accepted, in one part or many.
     #[test]
     fn a_million_cells_need_no_bytes() {
         let free = FREE_CELLS / CELLS_PER_BLOCK;

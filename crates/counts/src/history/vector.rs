@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who counted, and how far: origins, versions and version vectors.
+//! Origins, versions and version vectors.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Origins that anybody knows at most, over all servers and partners, gone ones included.
+/// The most origins that a holder knows, over all servers and partners, including gone ones.
 pub const MAX_ORIGINS: usize = 65_536;
 
-/// Bytes of the text of a vector of so many: 16 digits, a version of up to 20, a hash of 32, and what is between.
+/// Bytes of the text of the largest vector: per origin 16 digits, a version of up to 20, a hash of 32, and separators.
 pub const MAX_VECTOR_BYTES: usize = MAX_ORIGINS * 71;
 
-/// One server's own community, whose filters only that server writes. A random number, written as 16 hexadecimal digits.
+/// One server's own community: only this server writes its filters. A random number, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(pub u64);
 
@@ -22,12 +22,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The first half of the SHA-256 of an update, which names that of the update before: equal hashes, equal histories.
+/// The first half of the SHA-256 of an update. As each update contains the previous hash, equal hashes mean equal histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Chain(pub [u8; 16]);
 
 impl Chain {
-    /// Of the bytes of an update.
+    /// The hash of an update's bytes.
     pub fn of(update: &[u8]) -> Self {
         let mut half = [0; 16];
         half.copy_from_slice(&Sha256::digest(update)[..16]);
@@ -41,27 +41,27 @@ impl fmt::Display for Chain {
     }
 }
 
-/// How far a history is known: its version, and the hash of the update that made it. Version 0 is before the first.
+/// The end of the known part of a history: its version, and the hash of its last update. Version 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
     /// The number of updates.
     pub version: u64,
-    /// The last of them.
+    /// The hash of the last one.
     pub chain: Chain,
 }
 
-/// How far each origin is known.
+/// The mark of each known origin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vector(BTreeMap<Origin, Mark>);
 
 impl Vector {
-    /// Of nothing.
+    /// The empty vector.
     #[must_use]
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// The mark of an origin; that before the first update when nothing is known of it.
+    /// The mark of an origin; an unknown one has the mark before the first update.
     #[must_use]
     pub fn get(&self, origin: Origin) -> Mark {
         self.0.get(&origin).copied().unwrap_or_default()
@@ -83,8 +83,7 @@ impl Vector {
         self.0.len()
     }
 
-    /// What moved since `before`: each origin whose mark is another one, with its mark here, which is that before the first update
-    /// for one that is not here any more. It takes one walk through both.
+    /// The marks that differ from `before`; for an origin that is gone, the mark before the first update. Walks through both once.
     #[must_use]
     pub fn moved_since(&self, before: &Self) -> Self {
         let moved = self.0.iter().filter(|(origin, mark)| before.0.get(origin) != Some(mark));
@@ -98,13 +97,13 @@ impl Vector {
         self.0.extend(moved.iter());
     }
 
-    /// Whether nothing is known.
+    /// Whether it has no origin.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether every update that `other` knows is known here, too.
+    /// Whether it includes every update that `other` includes.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         other.iter().all(|(origin, mark)| self.get(origin).version >= mark.version)
@@ -122,7 +121,7 @@ impl fmt::Display for Vector {
     }
 }
 
-/// A text is no version vector, or not an origin.
+/// The text is not a version vector, or not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found {found:?}, expected {expected}")]
 pub struct ParseError {
@@ -189,9 +188,9 @@ mod tests {
             prop_assert_eq!(vector.to_string().parse(), Ok(vector));
         }
 
-        /// Whoever follows what moved knows what is known.
+        /// A vector that follows the moved marks becomes equal.
         #[test]
-        fn what_moved_leads_from_one_to_the_other(
+        fn moved_marks_lead_from_one_vector_to_the_other(
             before in prop::collection::vec((0u64..9, 1u64..3), 0..9),
             after in prop::collection::vec((0u64..9, 1u64..3), 0..9),
         ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Windows of time: which generation a report belongs to, and which generations count.
+//! Windows of time: the generation that a report belongs to, and the generations that count.
 
 use crate::settings::Settings;
 pub use crate::settings::USER_REPORT_WINDOW;
@@ -7,7 +7,7 @@ use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::fmt;
 
-/// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
+/// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines have the same window boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window {
     /// Its beginning, in seconds since 1970.
@@ -17,7 +17,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether it is one of user reports.
+    /// Whether it is a window of user reports.
     pub const fn is_user_report(self) -> bool {
         self.length == USER_REPORT_WINDOW
     }
@@ -27,7 +27,7 @@ impl Window {
         self.is_user_report() == signature.is_user_report()
     }
 
-    /// As the keys of the ledger's tables have it.
+    /// The key in the ledger's tables.
     pub const fn key(self) -> (u64, u64) {
         (self.start, self.length)
     }
@@ -53,52 +53,52 @@ impl fmt::Display for Window {
     }
 }
 
-/// Windows that have yet to begin and that there may be: those that a wrong clock somewhere brings.
-pub const STRAY_WINDOWS: usize = 4;
+/// The most windows in the future: wrong clocks elsewhere cause them.
+pub const FUTURE_WINDOWS: usize = 4;
 
-/// Sizes that the filters of a window may have beside one another: servers take a new capacity one after the other.
+/// The most filter sizes in a window: servers change their capacity one after another.
 pub const MAX_SIZES: usize = 4;
 
-/// Windows beside the live ones, twice, that there may be at all: of other servers' retention.
+/// The most other windows, beside twice the live ones: servers may have another retention.
 const OTHER_WINDOWS: usize = 64;
 
-/// Why there is no filter for a part of an update.
+/// The reason why there is no filter for a part of an update.
 #[derive(Debug)]
-pub enum NoPlace {
+pub enum NotAdmitted {
     /// A clock must be wrong.
     Clock(&'static str),
-    /// A filter of this size is not admitted, or there is no memory for it.
+    /// The size of the filter is not admitted, or there is not enough memory.
     Parameter(ParameterError),
 }
 
-/// A window of user reports is made for so many times fewer signatures than others: most mail nobody says anything of.
+/// A window of user reports has this many times less capacity than others: most mail is never reported by users.
 pub const USER_REPORT_CAPACITY: u32 = 8;
 
-/// Of the signatures that a filter of such a window is made for it takes one in so many. User reports is little, and what they say of
-/// others must not fall on a stranger's mail: docs/filter.md has the figures.
+/// The share of a filter's capacity that it uses: one in so many signatures. User reports are few, and a collision must not make unrelated
+/// mail spam: docs/filter.md has the figures.
 pub const fn share_of(window: Window) -> u32 {
     if window.is_user_report() { USER_REPORT_SHARE } else { 1 }
 }
 
-/// Of so many signatures that a filter for user reports is made for, it takes one.
+/// A filter for user reports uses one in so many signatures of its capacity.
 pub const USER_REPORT_SHARE: u32 = 2;
 
-/// Signatures that a window is made for, where one of mail is made for `capacity`.
+/// The capacity of a window if those of mail have `capacity`.
 pub const fn capacity_of(window: Window, capacity: u32) -> u32 {
     if window.is_user_report() { capacity.div_ceil(USER_REPORT_CAPACITY) } else { capacity }
 }
 
-/// How time is cut: for what is counted of mail, and for user reports of it.
+/// The windows of mail counts and of user reports, with their retention.
 #[derive(Debug, Clone, Copy)]
 pub struct Calendar {
     length: u64,
     retention: u64,
-    /// How long it counts user reports.
+    /// The retention of user reports.
     user_reports: u64,
 }
 
 impl Calendar {
-    /// The rules that follow from these settings.
+    /// Derives the rules from the settings.
     pub fn new(settings: &Settings) -> Self {
         Self {
             length: settings.window.as_secs().max(1),
@@ -107,7 +107,7 @@ impl Calendar {
         }
     }
 
-    /// Length and retention of windows like one of this length.
+    /// Length and retention of the windows of the same kind as one of this length.
     const fn like(&self, length: u64) -> (u64, u64) {
         if length == USER_REPORT_WINDOW {
             (USER_REPORT_WINDOW, self.user_reports)
@@ -116,7 +116,7 @@ impl Calendar {
         }
     }
 
-    /// The window that a report of a signature falls into, at the time `now`.
+    /// The window of a report of a signature at the time `now`.
     pub const fn of(&self, signature: Signature, now: u64) -> Window {
         let length = if signature.is_user_report() { USER_REPORT_WINDOW } else { self.length };
         Window { start: now - now % length, length }
@@ -132,19 +132,19 @@ impl Calendar {
         Window { start: now - now % USER_REPORT_WINDOW, length: USER_REPORT_WINDOW }
     }
 
-    /// The end of the window like one of this length that runs at the time `now`.
+    /// The end of the current window of the same kind as one of this length, at the time `now`.
     const fn end_of_running(&self, length: u64, now: u64) -> u64 {
         let (length, _) = self.like(length);
         now - now % length + length
     }
 
-    /// Whether reports of `signature` that are in `window` count at the time `now`.
+    /// Whether reports of `signature` in `window` count at the time `now`.
     pub const fn counts(&self, window: Window, signature: Signature, now: u64) -> bool {
         window.takes(signature) && self.is_live(window, now)
     }
 
-    /// Whether reports of `window` count at the time `now`. The running window and those before it, as many as the
-    /// retention holds; never one that has yet to begin (a clock that was wrong may have left one).
+    /// Whether reports of `window` count at the time `now`: the current window and as many before it as the retention holds. Never a window
+    /// in the future, which a wrong clock may have left.
     pub const fn is_live(&self, window: Window, now: u64) -> bool {
         let (_, retention) = self.like(window.length);
         window.start <= now && window.start + retention >= self.end_of_running(window.length, now)
@@ -163,10 +163,10 @@ impl Calendar {
         (behind / length + 1).saturating_mul(length)
     }
 
-    /// Whether there may be a filter for a window that others name, beside those of the windows `known`.
+    /// Checks whether there may be a filter for another machine's window, beside those of the windows `known`.
     ///
     /// # Errors
-    /// What is wrong with it, so that a clock must be.
+    /// The mismatch, which means that a clock is wrong.
     pub fn admit(
         &self,
         window: Window,
@@ -178,15 +178,15 @@ impl Calendar {
             return Err("which does not begin at a window boundary");
         }
         let ahead = known.filter(|known| known.length == length && known.start > now);
-        // A window that counts always has its place, however many there are that have yet to begin.
-        if window.start > now && ahead.count() >= STRAY_WINDOWS {
+        // A window that counts is always admitted, however many are in the future.
+        if window.start > now && ahead.count() >= FUTURE_WINDOWS {
             return Err("which is in the future, like others");
         }
         Ok(())
     }
 
-    /// Those of these windows that are of no more use. As many as are live at a time, and one, stay in any case: a clock that
-    /// jumps ahead for a while does not empty the ledger.
+    /// The windows that can be dropped. As many as are live at a time, and one, always stay: a clock that jumps ahead for a while does not
+    /// empty the ledger.
     pub fn over(&self, windows: impl Iterator<Item = Window>, now: u64) -> Vec<Window> {
         let (mut begun, mut over): (Vec<_>, Vec<_>) = windows.partition(|window| window.start <= now);
         begun.sort_unstable();
@@ -200,22 +200,22 @@ impl Calendar {
         over
     }
 
-    /// Windows that others may have at a time: those that are live, twice, and those of other servers' retention.
+    /// The most windows of other machines at a time: twice the live ones, and some for another retention.
     pub fn most(&self) -> usize {
         let live = self.live(self.length).saturating_add(self.live(USER_REPORT_WINDOW));
         live.saturating_mul(2).saturating_add(OTHER_WINDOWS)
     }
 
-    /// Whether windows have this length.
+    /// Checks the length of windows.
     ///
     /// # Errors
-    /// When they do not.
+    /// If the length differs.
     pub fn check_length(&self, length: u64) -> Result<(), ParameterError> {
         let (expected, _) = self.like(length);
         ParameterError::same("window", expected, length)
     }
 
-    /// The number of windows like one of this length that are live at a time.
+    /// The number of windows of the same kind as one of this length that are live at a time.
     pub fn live(&self, length: u64) -> usize {
         let (length, retention) = self.like(length);
         usize::try_from(retention.div_ceil(length)).unwrap_or(usize::MAX)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much the rows of a snapshot may hold: cells by the bytes that came, and each place as often as there is reason for it. A few
-//! kilobytes can be coded cells of some megabytes, and the same row can come for ever.
+//! The budget for the rows of a snapshot: cells by the received bytes, and a bounded number of rows for each place. A few kilobytes can be
+//! the code of many megabytes of cells, and the same row could come forever.
 
 use crate::history::row::Row;
 use crate::history::update::{CELLS_PER_BYTE, MAX_CELLS};
@@ -9,20 +9,20 @@ use crate::history::window::Window;
 use bulkmark_filter::ParameterError;
 use std::collections::BTreeMap;
 
-/// Cells of all limited clients in a snapshot that need no bytes: partners may make up signatures whose cells are coded in next to
-/// nothing, within their quotas. They take 64 MB.
+/// Cells of all limited clients in a snapshot that need no bytes: partners may make up signatures whose cells are coded in almost no bytes,
+/// within their quotas. They take 64 MB.
 const FREE: usize = 1 << 24;
 
-/// Rows of a place that is not one client's: what a server counted itself, and what it merged.
+/// Rows of a place that is not a client's: a server's own counts, and its merged ones.
 const OF_ALL: u64 = 2;
 
-/// Rows that are left out since their cells are made up. They are in no layer, whose clients and windows have bounds.
+/// The most rows with made-up cells that are skipped. They are in no layer, whose clients and windows are bounded.
 const LEFT_OUT: u64 = 1 << 16;
 
-/// Where a row belongs: window, capacity, slice, chunk, client.
+/// The place of a row: window, capacity, slice, chunk, client.
 type Place = (Window, u32, u32, u32, Option<Origin>);
 
-/// What the rows of a snapshot may still hold.
+/// The rest of the budget.
 pub struct Allowance {
     free: usize,
     left_out: u64,
@@ -36,10 +36,10 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Notes a row.
+    /// Records a row.
     ///
     /// # Errors
-    /// When as many came of its place as there can be.
+    /// If its place already has all its rows.
     pub fn take(&mut self, row: &Row) -> Result<(), ParameterError> {
         let place = (row.window, row.capacity, row.slice, row.chunk, row.client);
         let came = self.came.entry(place).or_default();
@@ -48,21 +48,21 @@ impl Allowance {
         ParameterError::check("the number of rows of one place", *came, 1, most)
     }
 
-    /// Notes a row that is left out.
+    /// Records a skipped row.
     ///
     /// # Errors
-    /// When more were than a server's clients can make up.
+    /// If there are more than a server's clients can make up.
     pub fn leave_out(&mut self) -> Result<(), ParameterError> {
         self.left_out += 1;
         ParameterError::check("the number of rows with made-up cells", self.left_out, 0, LEFT_OUT)
     }
 
-    /// Cells that coded bytes of this length may have.
+    /// The most cells that coded bytes of this length may have.
     pub fn most(&self, bytes: usize) -> usize {
         bytes.saturating_mul(CELLS_PER_BYTE).saturating_add(self.free).min(MAX_CELLS)
     }
 
-    /// Notes so many cells in so many bytes.
+    /// Records so many cells in so many bytes.
     pub fn spend(&mut self, bytes: usize, cells: usize) {
         self.free = self.free.saturating_sub(cells.saturating_sub(bytes.saturating_mul(CELLS_PER_BYTE)));
     }
@@ -85,8 +85,7 @@ mod tests {
         Row { window, capacity: CAPACITY, slice: 0, chunk: 0, client, bytes: bytes.to_vec() }
     }
 
-    /// Rows that are all cells in a few kilobytes are taken until the free ones are used up; then such rows are left out, and others
-    /// are still taken.
+    /// Rows with very dense coding are taken until the free cells are used up; then such rows are skipped, and others are still taken.
     #[test]
     fn rows_of_coded_cells_have_a_budget() {
         let blocks = LayerWindow::blocks(CAPACITY);
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!(taken.last(), Some(&200));
     }
 
-    /// Rows end, whatever a server makes up: parts that no filter has, clients whose rows are left out.
+    /// The number of rows is bounded, even if a server invents parts that no filter has, or clients whose rows are skipped.
     #[test]
     fn places_have_a_bound() {
         let blocks = LayerWindow::blocks(CAPACITY);
@@ -117,7 +116,7 @@ mod tests {
         };
         let taken = (0..10_000).take_while(|&chunk| assembly.add(&part(chunk)).is_ok()).count();
         assert_eq!(taken, layer_parts(blocks).len());
-        // So many cells in so few bytes are left out.
+        // So many cells in so few bytes are skipped.
         let made_up = [0xFF, 0xFF, 0xFF, 0xFF, 0x7F];
         let mut of_clients =
             (2..).map(|n| assembly.add(&row(86_400 * 20_000, Some(Origin(n)), &made_up))).take(100_000);
@@ -127,7 +126,7 @@ mod tests {
         );
     }
 
-    /// A row that comes again and again is none of a snapshot.
+    /// A row that comes repeatedly does not belong to a snapshot.
     #[test]
     fn a_place_has_its_rows_once() {
         let mut assembly = Assembly::new(&Settings::default(), Vector::new());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Snapshots: the rows that travel, and the counts that are put together from them.
+//! The assembly of a snapshot from its rows.
 
 use crate::history::refusal::Refusal;
 use crate::history::row::Row;
@@ -10,7 +10,7 @@ use crate::state::allowance::Allowance;
 use crate::state::merged::MergedCounts;
 use bulkmark_filter::ParameterError;
 
-/// A snapshot that is coming in.
+/// A snapshot that is being received.
 pub struct Assembly {
     merged: MergedCounts,
     vector: Vector,
@@ -18,22 +18,22 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Of nothing yet; `vector` is that of the snapshot.
+    /// An empty assembly; `vector` is the snapshot's.
     #[must_use]
     pub fn new(settings: &Settings, vector: Vector) -> Self {
         Self { merged: MergedCounts::new(settings), vector, allowance: Allowance::default() }
     }
 
-    /// How far each origin is in it.
+    /// The snapshot's vector, with the updates applied since.
     #[must_use]
     pub fn vector(&self) -> &Vector {
         if self.merged.vector().is_empty() { &self.vector } else { self.merged.vector() }
     }
 
-    /// Adds a row. False when it does not fit its place. It takes time for each cell that the row holds, 2^23 at most.
+    /// Adds a row. Returns false if it does not fit its place. Takes time for each cell of the row, 2^23 at most.
     ///
     /// # Errors
-    /// When its slice has another size than ours, or one that there is no reason for, or its place has its rows, or there is no memory.
+    /// If its slice has another size than ours, or an unjustified one, if its place already has its rows, or if there is not enough memory.
     pub fn add(&mut self, row: &Row) -> Result<bool, ParameterError> {
         self.allowance.take(row)?;
         if let Some(origin) = row.client {
@@ -43,23 +43,23 @@ impl Assembly {
         self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
     }
 
-    /// Applies an update that came after the snapshot, whose bytes are these. One that is in already changes nothing.
+    /// Applies an update that follows the snapshot, with its bytes. One that is included already changes nothing.
     ///
     /// # Errors
-    /// When it cannot be applied.
+    /// If it cannot be applied.
     pub fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<(), Refusal> {
         self.settle();
         self.merged.apply(update, bytes, now).map(drop)
     }
 
-    /// From here on the counts hold what the vector says.
+    /// Sets the vector of the counts, once all rows are in.
     fn settle(&mut self) {
         for (origin, mark) in std::mem::take(&mut self.vector).iter() {
             self.merged.vector_mut().set(origin, mark);
         }
     }
 
-    /// The counts that the rows made.
+    /// The counts from the rows.
     pub fn into_counts(mut self) -> MergedCounts {
         self.settle();
         self.merged

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What all limited clients together brought at most: one look at it instead of one at each of them, where none brought anything.
+//! An upper bound of all limited clients' counts together: one lookup instead of one for each client, for signatures that none of them
+//! reported.
 //!
-//! It is the sum of their cells. The count of a signature over all layers is no higher than the smallest of its sums: in each layer it
-//! is at most the cell that the sum of that place has from it. What was taken back stays in the sums until its window is over; so they
-//! are sometimes higher than need be, and never too low.
+//! It is the sum of their cells. The count of a signature over all layers is at most the smallest of its sums: in each layer it is at most
+//! that layer's part of each sum. Withdrawn counts stay in the sums until their window is over; so the sums may be too high, but never too
+//! low.
 //!
-//! The sums of a thousand busy clients are soon full, so they alone would send every other look through all clients. So it is also noted
-//! which of eight groups of clients have each cell, and only the clients of those groups are looked at that have all cells of a signature.
+//! The sums of a thousand busy clients are soon full, so with them alone every other lookup would need all clients. So each cell also
+//! records which of eight groups of clients raised it, and a lookup needs only the clients of the groups that have all cells of a
+//! signature.
 
 use crate::history::vector::Origin;
 use crate::history::window::{Calendar, Window};
@@ -16,27 +18,27 @@ use bulkmark_types::Signature;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// Bits of an origin below those that tell its group. Origins are random numbers.
+/// The lowest bits of an origin; the others are its group. Origins are random numbers.
 const GROUP_SHIFT: u32 = u64::BITS - 3;
 
 fn group_of(Origin(origin): Origin) -> u8 {
     u8::try_from(origin >> GROUP_SHIFT).unwrap_or(0)
 }
 
-/// The origins of these groups, a bit for each.
+/// The origins of these groups, which are a bit mask.
 pub(super) fn origins_of(groups: u8) -> impl Iterator<Item = RangeInclusive<Origin>> {
     let first = |group: u64| group << GROUP_SHIFT;
     let range = move |group| Origin(first(group))..=Origin(first(group) | ((1 << GROUP_SHIFT) - 1));
     (0..8).filter(move |group| groups >> group & 1 == 1).map(range)
 }
 
-/// What clients together brought to a window, in filters of one size.
-struct Held {
+/// The sums of one window, for filters of one size.
+struct WindowSums {
     sums: Sparse,
     groups: Groups,
 }
 
-impl Held {
+impl WindowSums {
     fn new(capacity: u32) -> Result<Self, ParameterError> {
         let blocks = LayerWindow::blocks(capacity);
         Ok(Self { sums: Sparse::new(blocks)?, groups: Groups::new(blocks)? })
@@ -45,22 +47,22 @@ impl Held {
 
 /// The sums of one window, to be raised.
 pub struct Bound<'a> {
-    held: &'a mut Held,
+    held: &'a mut WindowSums,
     all: &'a mut Groups,
 }
 
 impl Bound<'_> {
-    /// The client with this origin raised a cell.
+    /// Records that the client with this origin raised a cell.
     pub fn raise(&mut self, origin: Origin, cell: usize, by: u32) {
         self.held.sums.raise(cell, by);
         self.held.groups.mark(cell, group_of(origin));
         self.all.mark(cell, group_of(origin));
     }
 
-    /// The client with this origin raised these cells.
+    /// Records that the client with this origin raised these cells.
     ///
     /// # Errors
-    /// When they are of filters of another size; nothing is added then.
+    /// If their filters have another size; nothing is added then.
     pub fn apply(&mut self, origin: Origin, delta: &Delta) -> Result<(), ParameterError> {
         self.held.sums.apply(delta)?;
         self.held.groups.mark_all(delta, group_of(origin))?;
@@ -68,7 +70,7 @@ impl Bound<'_> {
     }
 }
 
-/// The kind of a window, whether of people, and the size of its filters.
+/// Whether a window is one of user reports, and the size of its filters.
 type Like = (bool, u32);
 
 const fn like(window: Window, capacity: u32) -> Like {
@@ -78,8 +80,8 @@ const fn like(window: Window, capacity: u32) -> Like {
 /// The sums, by window and size of the filters.
 #[derive(Default)]
 pub struct Bounds {
-    windows: BTreeMap<(Window, u32), Held>,
-    /// The groups over all windows that are alike: most signatures are in none, and one look tells that.
+    windows: BTreeMap<(Window, u32), WindowSums>,
+    /// The groups over all windows of one kind: most signatures are in none, and one lookup is enough for them.
     all: BTreeMap<Like, Groups>,
 }
 
@@ -87,12 +89,12 @@ impl Bounds {
     /// The sums of a window's filters of this size, to raise them with a filter.
     ///
     /// # Errors
-    /// When there is no filter of that size.
+    /// If there is no filter of that size.
     pub fn window_mut(&mut self, window: Window, capacity: u32) -> Result<Bound<'_>, ParameterError> {
         use std::collections::btree_map::Entry;
         let held = match self.windows.entry((window, capacity)) {
             Entry::Occupied(held) => held.into_mut(),
-            Entry::Vacant(place) => place.insert(Held::new(capacity)?),
+            Entry::Vacant(place) => place.insert(WindowSums::new(capacity)?),
         };
         let all = match self.all.entry(like(window, capacity)) {
             Entry::Occupied(all) => all.into_mut(),
@@ -118,7 +120,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// Whether no client reported `signature` in any window: one look for each size.
+    /// Whether no client reported `signature` in any window: one lookup for each size.
     fn is_unknown(&self, signature: Signature) -> bool {
         let mut all = self
             .all
@@ -127,26 +129,26 @@ impl Bounds {
         all.all(|(_, groups)| groups.of(signature.bits()) == 0)
     }
 
-    /// The sums of the windows that count for `signature` at the time `now`; none where no client reported it.
-    fn live(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = &Held> {
+    /// The sums of the windows that count for `signature` at the time `now`; none if no client reported it.
+    fn live(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = &WindowSums> {
         let windows = (!self.is_unknown(signature)).then_some(&self.windows).into_iter().flatten();
         let live = windows.filter(move |((window, _), _)| calendar.counts(*window, signature, now));
         live.map(|(_, held)| held)
     }
 
-    /// At least the count of `signature` over all layers, in windows that count at the time `now`.
+    /// An upper bound of the count of `signature` over all layers, in windows that count at the time `now`.
     pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
         let counts = self.live(calendar, signature, now).map(|held| held.sums.count(signature.bits()));
         counts.fold(0, u32::saturating_add)
     }
 
-    /// The groups of clients, a bit for each, of which one may have reported `signature` in windows that count at the time `now`.
+    /// The groups of clients, as a bit mask, that may have reported `signature` in windows that count at the time `now`.
     pub(super) fn groups(&self, calendar: Calendar, signature: Signature, now: u64) -> u8 {
         let groups = self.live(calendar, signature, now).map(|held| held.groups.of(signature.bits()));
         groups.fold(0, |all, groups| all | groups)
     }
 
-    /// Lets go of the windows that no layer has.
+    /// Drops the windows that no layer has.
     pub fn keep<'a>(&mut self, layers: impl Iterator<Item = &'a Layer>) {
         let held: BTreeSet<Window> = layers.flat_map(|layer| layer.windows.keys().copied()).collect();
         let before = self.windows.len();
@@ -156,7 +158,7 @@ impl Bounds {
         }
     }
 
-    /// Makes the groups over all windows anew. Without memory for that they stay as they are, which is more than need be.
+    /// Recomputes the groups over all windows. Without enough memory they stay as they are, larger than necessary.
     fn look_again(&mut self) {
         let mut all: BTreeMap<Like, Groups> = BTreeMap::new();
         for (&(window, capacity), held) in &self.windows {
@@ -194,10 +196,10 @@ mod tests {
         Signature::from_bytes((mixed ^ mixed >> 61).to_le_bytes())
     }
 
-    /// Clients that are made up, each with a filter of another size, make no count look at more than a few sums: four sizes are taken for
-    /// a window, one by one or together, and one signature takes some hundred bytes of memory for each window.
+    /// Invented clients with filters of many sizes cost a lookup only a few sums: a window accepts four sizes, in one step or several, and
+    /// one signature takes some hundred bytes of memory per window.
     #[test]
-    fn made_up_clients_are_few_sizes() {
+    fn made_up_clients_have_few_sizes() {
         let settings = Settings::default();
         let window = Calendar::new(&settings).at(NOW);
         let update = |n: u64, capacity: u32| {
@@ -222,10 +224,10 @@ mod tests {
         Origin((n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// What nobody brought costs no look at any of a thousand partners, and what one brought is found by looks at an eighth of them, here
-    /// and at other holders. The filters are so small that the sums of all partners are full.
+    /// Signatures that no partner reported cost no lookup in any of a thousand layers, and those of one partner a lookup in an eighth of
+    /// them, here and at other holders. The filters are so small that the sums of all partners are full.
     #[test]
-    fn a_thousand_partners_cost_one_look() {
+    fn a_thousand_partners_cost_one_lookup() {
         let settings = Settings { capacity: 1000.try_into().unwrap(), ..Settings::default() };
         let (mut limited, mut layers) = (Limited::new(&settings), Layers::new(&settings));
         let (calendar, capacity) = (Calendar::new(&settings), settings.capacity.get());
@@ -247,12 +249,12 @@ mod tests {
             let of = |n| {
                 assert_eq!((limited.count(signature(n), NOW), layers.count(signature(n), NOW)), (0, 0));
                 assert_eq!(limited.count_by_window(signature(n), NOW).count(), 0);
-                let in_sums = |held: &Held| held.sums.count(signature(n).bits()) > 0;
+                let in_sums = |held: &WindowSums| held.sums.count(signature(n).bits()) > 0;
                 u32::from(layers.bounds.windows.values().any(in_sums))
             };
             (1000..9192).map(of).sum::<u32>()
         });
-        // By the sums alone each of these would be a look at all thousand, three times.
+        // With the sums alone each of these would be a lookup in all thousand, three times.
         assert!(bounds > 50, "{bounds} of 8,192 signatures that nobody brought are in the sums");
         assert!(looks <= 3000, "{looks} looks for 8,192 signatures that nobody brought");
         let ((), looks) = looked_at(|| {
@@ -261,7 +263,7 @@ mod tests {
             }
         });
         assert!(looks < 2 * 1000 * 1000 / 4, "{looks} looks for a thousand signatures");
-        // What nobody has any more takes no memory.
+        // Windows that no client has any more take no memory.
         for n in 0..1000 {
             limited.withdraw(&format!("p{n}")).unwrap();
             layers.withdraw(origin(n));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A milter whose counts come from upstream servers, and whose reports go there.
+//! A milter whose counts come from upstream servers, and whose reports are sent to them.
 
-use crate::history::carried::Carried;
 use crate::history::refusal::{Refusal, StepRefusal};
+use crate::history::spool_batch::SpoolBatch;
 use crate::history::step::Step;
 use crate::history::update::Update;
 use crate::history::vector::Vector;
@@ -19,14 +19,14 @@ use crate::state::spool::fleet::Sent;
 use crate::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
 use std::sync::Arc;
 
-/// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
-/// own counts are of what it does not share.
+/// The state of a milter with upstream servers. Counts from before it had one stay until their windows are over; otherwise its own counts
+/// have only reports that it does not share.
 pub struct Cache {
-    /// All counts: own ones that are not shared, and those of the servers.
+    /// All counts: own reports that are not shared, and the servers' counts.
     pub counts: Counts,
-    /// Messages that were refused for the moment.
+    /// Messages that were refused temporarily.
     pub retries: Retries,
-    /// Own reports that the merged counts do not show yet.
+    /// Own reports that the merged counts do not include yet.
     pub spool: Spool,
 }
 
@@ -56,8 +56,8 @@ impl Cache {
         Ok(applied)
     }
 
-    /// Takes a snapshot. Where the server's history `forked` from the one known here, which only that server can say, it
-    /// is taken as it is: what the server forgot is gone, and what it knows is all there is.
+    /// Adopts a snapshot. If the server's history `forked` from the known one, which only that server can know, the snapshot replaces
+    /// everything: counts that the server forgot are gone.
     ///
     /// # Errors
     /// See [`Counts::adopt`].
@@ -68,11 +68,11 @@ impl Cache {
         } else {
             self.counts.adopt(snapshot)?;
         }
-        // All counts are held now, those of bulk with them.
+        // The snapshot has all counts, including those of bulk.
         self.forget_bulk();
         self.settle();
         if forked {
-            // The vectors do not tell which origin forked. If it was another one that moved, its update comes all the same.
+            // The vectors do not show which origin forked. If another one moved, its update comes anyway.
             let now = self.counts.merged.vector().clone();
             self.let_go(|_, receipt| now.get(receipt.origin) != before.get(receipt.origin));
         }
@@ -85,16 +85,16 @@ impl Cache {
         self.counts.changes.spool.settled |= self.spool.first() != before;
     }
 
-    /// Lets go of those of these `expected` batches of a server that it forgot: it is at `vector` after it gave their receipts, and a receipt
-    /// names the next version at most.
+    /// Drops those of the `expected` batches of a server that it forgot: the server was at `vector` after it gave their receipts, and a
+    /// receipt has at most the next version.
     pub fn drop_forgotten(&mut self, expected: &[u64], vector: &Vector) {
         let is_ahead =
             |receipt: Receipt| receipt.version > vector.get(receipt.origin).version.saturating_add(1);
         self.let_go(|number, receipt| expected.contains(&number) && is_ahead(receipt));
     }
 
-    /// Lets go of counted batches that their server forgot. It may reach their versions late or never; until then their reports would count
-    /// here, and all later ones would stay behind them.
+    /// Drops counted batches that their server forgot. It may reach their versions late or never; until then their reports would count
+    /// here, and all later ones would wait behind them.
     fn let_go(&mut self, forgot: impl Fn(u64, Receipt) -> bool) {
         let before = self.spool.first();
         let dropped = self.spool.drop_forgotten(forgot);
@@ -102,7 +102,7 @@ impl Cache {
         self.counts.changes.spool.batches.extend(dropped);
     }
 
-    /// The batch to send to an upstream server next, and the number of the spool that it is of.
+    /// Returns the next batch for an upstream server, and the number of its spool.
     pub fn next_batch(&mut self, upstream: &str, new: bool) -> Option<(u64, Outgoing)> {
         if let Some(open) = self.spool.open(upstream) {
             return Some((self.spool.id_of(open.number), open));
@@ -115,42 +115,42 @@ impl Cache {
         Some((self.spool.id_of(batch.number), batch))
     }
 
-    /// Lets go of a batch that this server will never take.
+    /// Drops a batch that this server will never accept.
     pub fn drop_batch(&mut self, upstream: &str, number: u64) {
-        let words = self.spool.words_of(&[number]);
+        let user_reports = self.spool.user_reports_of(&[number]);
         if self.spool.drop_batch(upstream, number) {
             self.counts.changes.spool.batches.insert(number);
             self.counts.changes.spool.settled = true;
-            self.counts.doubt(&words);
+            self.counts.mark_unknown(&user_reports);
         }
     }
 
-    /// Begins a spool of the number `new`, if `known`, of which this server knows more, is this one. Returns how many reports are
-    /// dropped. None, and nothing begins, where the batch was for a fleet whose counts this server has: it is counted.
+    /// Begins a spool with the number `new` if the present one is `known`, of which this server has later batches. Returns the number of
+    /// dropped reports. Returns `None`, without a new spool, if the batch was for a fleet whose counts this server has: it is counted.
     pub fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> Option<u64> {
         if let Some(counted) = self.spool.is_counted(upstream) {
             self.counts.changes.spool.batches.insert(counted);
             self.counts.changes.spool.settled = true;
             return None;
         }
-        let Dropped { batches, lost, words } = self.spool.renew(upstream, known, new);
+        let Dropped { batches, lost, user_reports } = self.spool.renew(upstream, known, new);
         self.counts.changes.spool.batches.extend(batches);
         self.counts.changes.spool.settled = true;
-        self.counts.doubt(&words);
+        self.counts.mark_unknown(&user_reports);
         Some(lost)
     }
 
-    /// Remembers that a server counted a batch.
+    /// Records that a server counted a batch.
     pub fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
-        let words = self.spool.words_of(&[number]);
+        let user_reports = self.spool.user_reports_of(&[number]);
         if self.spool.acknowledge(upstream, number, receipt) {
             self.counts.changes.spool.batches.insert(number);
             self.settle();
-            self.counts.counted(&words, self.counts.clock);
+            self.counts.mark_counted(&user_reports, self.counts.clock);
         }
     }
 
-    /// Applies a step of a fleet's chain, and lets go of the batches that are in it. `new` is a random number for what needs one.
+    /// Applies a step of a fleet's chain, and drops the batches that it includes. `new` is a random number for a new spool.
     ///
     /// # Errors
     /// [`StepRefusal`]; nothing is changed then.
@@ -169,15 +169,15 @@ impl Cache {
                     self.counts.keep(update, bytes.as_slice().into(), now);
                 }
             }
-            self.hear(new);
+            self.apply_marks(new);
         }
         Ok(applied)
     }
 
-    /// Takes a fleet's snapshot as it is, if it is ahead of what is known here, or the chain `forked`.
+    /// Adopts a fleet's snapshot if it is ahead of the known counts, or if the chain `forked`.
     ///
     /// # Errors
-    /// When it is of another kind.
+    /// If it is of another kind.
     pub fn adopt_fleet(
         &mut self,
         snapshot: Assembled,
@@ -190,36 +190,36 @@ impl Cache {
             return Ok(Applied::Known);
         }
         self.counts.replace_fleet(merged, held, fleet);
-        self.hear(new);
+        self.apply_marks(new);
         self.settle();
         Ok(Applied::New)
     }
 
-    /// Lets go of what the fleet's marks say is counted.
-    fn hear(&mut self, new: u64) {
+    /// Drops the reports that are counted according to the fleet's marks.
+    fn apply_marks(&mut self, new: u64) {
         let Counts { fleet, settings, changes, .. } = &mut self.counts;
         let Some(client) = &settings.federation.fleet_client else { return };
-        let heard = self.spool.hear(client, |spool| fleet.marks.get(client, spool), new);
-        if let Some(dropped) = heard.renewed {
+        let applied = self.spool.apply_marks(client, |spool| fleet.marks.get(client, spool), new);
+        if let Some(dropped) = applied.renewed {
             log::warn!(
                 "this ledger is an old copy: the fleet counted batches of it that it has yet to send. {dropped} reports that waited in \
                  it are dropped, since they may be counted; those made since are sent"
             );
         }
-        changes.spool.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
-        changes.spool.batches.extend(heard.settled);
-        self.counts.counted(&heard.counted, self.counts.clock);
-        self.counts.doubt(&heard.doubtful);
+        changes.spool.settled |= applied.renewed.is_some() || !applied.settled.is_empty();
+        changes.spool.batches.extend(applied.settled);
+        self.counts.mark_counted(&applied.counted, self.counts.clock);
+        self.counts.mark_unknown(&applied.unknown);
     }
 
-    /// The batches for a fleet's log that are open and have a number above `after`, and then, with `begin`, new ones; `most` of them.
-    /// With `bulk_from` they ask for bulk to be told apart from that count on.
-    pub fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<Carried> {
+    /// Returns the open batches for a fleet's log with numbers above `after`, and then, with `begin`, new ones; `most` in all. With
+    /// `bulk_from` they ask for the list of bulk from that count on.
+    pub fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<SpoolBatch> {
         let federation = &self.counts.settings.federation;
         let Some(client) = &federation.fleet_client else { return Vec::new() };
         let (sent, new) = self.spool.for_fleet(client, after, most, begin);
         self.counts.changes.spool.batches.extend(new);
-        let carried = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| Carried {
+        let batch = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| SpoolBatch {
             key_id: federation.key_id,
             spool,
             number,
@@ -227,10 +227,10 @@ impl Cache {
             bulk_from,
             reports,
         };
-        sent.into_iter().map(carried).collect()
+        sent.into_iter().map(batch).collect()
     }
 
-    /// Drops reports that waited for too long or are too many. User reports stays as long as it counts. Returns how many are lost.
+    /// Drops reports that waited too long or are too many. User reports stay as long as they count. Returns the number of lost reports.
     pub fn trim_spool(&mut self, now: u64) -> u64 {
         let before = self.spool.first();
         let Settings { federation, .. } = &self.counts.settings;

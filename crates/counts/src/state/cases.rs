@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of each signature that somebody here spoke of: whose words are to be judged, and when; of which mailing it is.
+//! The signatures with user reports: their votes, the time of their judgement, and their mailing.
 
-use bulkmark_trust::{JUDGED_AFTER, Voice};
+use bulkmark_trust::{JUDGED_AFTER, Vote};
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 
-/// Voices of a signature that are kept to be judged. Whoever comes later told nothing new, and newcomers beyond weigh nothing.
-pub const MAX_VOICES: usize = 256;
+/// The most votes of a signature. Later reporters only repeat, and later newcomers have no weight.
+pub const MAX_VOTES: usize = 256;
 
-/// Characters of a subject that are kept.
+/// The most characters of a stored subject.
 const MAX_SUBJECT: usize = 120;
 
-/// One signature.
+/// One signature with user reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// The signature itself, as mail is counted by it.
+    /// The signature itself, which counts mail.
     pub of: Signature,
-    /// The first nomination of the message by which its mailing became known; that of its body, if it has one.
+    /// The first nomination of the mailing's first reported message; that of its body if it has one.
     pub mailing: Signature,
-    /// When somebody first said something of it.
+    /// The time of the first report.
     pub first: u64,
-    /// When somebody last did.
+    /// The time of the last report.
     pub last: u64,
-    /// Signatures of the message that is judged, each for its part.
+    /// The number of signatures of the message that are judged, each for its part.
     pub parts: u8,
-    /// Whether those who spoke were judged.
+    /// Whether its reporters were judged.
     pub judged: bool,
-    /// The subject of the first message, where that may be kept; of a mailing only one case has it.
+    /// The subject of the first message, if it may be stored; only one case of a mailing has it.
     pub subject: String,
-    /// The reporters who spoke of it, oldest first, up to [`MAX_VOICES`].
-    pub voices: Vec<Voice>,
+    /// The votes, oldest first, up to [`MAX_VOTES`].
+    pub votes: Vec<Vote>,
 }
 
 impl Case {
-    /// Keeps so much of the subject of a first message; that of a later one changes nothing.
+    /// Stores the beginning of the first message's subject; later ones are ignored.
     pub fn name(&mut self, subject: &str) {
         if self.subject.is_empty() {
             self.subject = subject.chars().take(MAX_SUBJECT).collect();
@@ -45,7 +45,7 @@ impl Case {
 #[derive(Default)]
 pub struct Cases {
     all: HashMap<Signature, Case>,
-    /// Those that are to be judged, by the time of the first word.
+    /// The cases to judge, by the time of the first report.
     open: BTreeSet<(u64, Signature)>,
 }
 
@@ -60,7 +60,7 @@ impl Cases {
         self.all.iter()
     }
 
-    /// Puts one back that was read from disk.
+    /// Restores a case that was read from disk.
     pub fn restore(&mut self, nomination: Signature, case: Case) {
         if !case.judged {
             self.open.insert((case.first, nomination));
@@ -68,7 +68,7 @@ impl Cases {
         self.all.insert(nomination, case);
     }
 
-    /// The case of a nomination; `begin` makes it when it is missing.
+    /// The case of a nomination; `begin` makes a missing one.
     pub fn entry(&mut self, nomination: Signature, begin: impl FnOnce() -> Case) -> &mut Case {
         let open = &mut self.open;
         self.all.entry(nomination).or_insert_with(|| {
@@ -78,13 +78,13 @@ impl Cases {
         })
     }
 
-    /// Those whose time to be judged has come, as many as `most`.
+    /// The cases that are due for judgement, at most `most`.
     pub fn due(&self, now: u64, most: usize) -> Vec<Signature> {
         let due = self.open.iter().take_while(|(first, _)| first.saturating_add(JUDGED_AFTER) <= now);
         due.take(most).map(|&(_, nomination)| nomination).collect()
     }
 
-    /// This one was judged.
+    /// Marks a case as judged.
     pub fn close(&mut self, nomination: Signature) {
         if let Some(case) = self.all.get_mut(&nomination) {
             case.judged = true;
@@ -92,14 +92,14 @@ impl Cases {
         }
     }
 
-    /// Nothing that this reporter said of it counts any more; nor, if `is_last`, anybody else.
-    pub fn leave(&mut self, who: ReporterId, nomination: Signature, is_last: bool) {
+    /// Removes this reporter's vote; if `is_last`, the whole case.
+    pub fn leave(&mut self, reporter: ReporterId, nomination: Signature, is_last: bool) {
         if is_last {
             if let Some(case) = self.all.remove(&nomination) {
                 self.open.remove(&(case.first, nomination));
             }
         } else if let Some(case) = self.all.get_mut(&nomination) {
-            case.voices.retain(|voice| voice.who != who);
+            case.votes.retain(|vote| vote.reporter != reporter);
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What changed in a state and is not on disk yet.
+//! Changes of a state that are not on disk yet.
 
 use crate::history::past::Past;
 use crate::history::vector::Origin;
@@ -8,46 +8,46 @@ use crate::state::kept::{KeptNote, KeptStep, KeptUpdate};
 use crate::state::receipts::{Receipt, Reporter};
 use crate::state::report::RetryKey;
 use crate::state::spool::SpoolChanges;
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 
-/// One report as the journal holds it.
+/// One report in the journal.
 #[derive(Debug, Clone)]
 pub struct JournalEntry {
     /// The window in which it counts.
     pub window: Window,
-    /// The signature that was seen.
+    /// The reported signature.
     pub signature: Signature,
-    /// How often it was seen.
+    /// The number of times that it was seen.
     pub times: u32,
     /// The origin of the limited client who reported it.
     pub client: Option<Origin>,
 }
 
-/// A window in which something was counted for the first time. Its size must be known before its first report is: the next start may
-/// be told another capacity, and others may know of reports that are only in the journal here.
+/// A window with its first report. Its size must be on disk before that report: the next start may have another capacity configured, and
+/// others may know reports that are only in the journal here.
 #[derive(Debug, Clone, Copy)]
-pub struct Begun {
+pub struct NewWindow {
     /// The window that began.
     pub window: Window,
     /// The number of its first report.
     pub first: u64,
-    /// Signatures that it is made for.
+    /// The capacity of its first slice, in signatures.
     pub capacity: u32,
 }
 
-/// What changed since the last commit.
+/// The changes since the last commit.
 #[derive(Default)]
 pub struct Changes {
-    /// Windows of own counts that are new.
-    pub begun: Vec<Begun>,
+    /// New windows of own counts.
+    pub begun: Vec<NewWindow>,
     /// Own reports for the journal, in the order of their numbers.
     pub entries: Vec<JournalEntry>,
-    /// The last batch of each of these reporters; none for those that are forgotten. One that is forgotten and comes again
-    /// has one place here, so what came last holds.
+    /// The last batch of each of these reporters; `None` for forgotten ones. A reporter that is forgotten and comes again has one entry, so
+    /// the later change holds.
     pub receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
-    /// When each of these was refused; none for what need not be remembered any more.
+    /// The time at which each of these was refused; `None` if it is no longer remembered.
     pub refused: HashMap<RetryKey, Option<u64>>,
     /// The changes of the spool.
     pub spool: SpoolChanges,
@@ -57,24 +57,24 @@ pub struct Changes {
     pub notes: Vec<KeptNote>,
     /// Steps of a fleet's chain that were applied, or found in another place of the log.
     pub steps: Vec<KeptStep>,
-    /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
+    /// Limited clients that are new, have a new update, or whose counts were withdrawn.
     pub clients: BTreeSet<String>,
-    /// Histories of others of which updates were passed over, since they count nowhere any more.
+    /// Others' histories with updates that were skipped, since their reports have expired.
     pub past: Vec<Past>,
-    /// Rows of what somebody said that are new, or others than they were, or gone.
-    pub voices: BTreeSet<VoiceKey>,
-    /// Signatures that somebody spoke of, the same; by their nominations.
+    /// Rows of user reports that are new, changed or gone.
+    pub user_reports: BTreeSet<ReportKey>,
+    /// Cases that are new, changed or gone, by their nominations.
     pub cases: BTreeSet<Signature>,
-    /// Those of whom is known more, or less, than before.
+    /// Reporters whose standings changed.
     pub standings: BTreeSet<ReporterId>,
-    /// Windows that left before their time was told.
+    /// Windows that were dropped before the first request gave the time.
     pub over: Vec<Window>,
 }
 
 impl Changes {
     /// Whether a commit would write nothing.
     pub fn is_empty(&self) -> bool {
-        // A field that is new is missed here by the compiler.
+        // The compiler reports a new field that is missing here.
         let Self {
             begun,
             entries,
@@ -86,7 +86,7 @@ impl Changes {
             steps,
             clients,
             past,
-            voices,
+            user_reports,
             cases,
             standings,
             over,
@@ -101,18 +101,18 @@ impl Changes {
             && steps.is_empty()
             && clients.is_empty()
             && past.is_empty()
-            && voices.is_empty()
+            && user_reports.is_empty()
             && cases.is_empty()
             && standings.is_empty()
             && over.is_empty()
     }
 
-    /// Whether something of it was promised to be on disk when it is answered, however relaxed all else is.
+    /// Whether any change must be on disk when its request is answered, even with relaxed durability.
     pub fn is_promised(&self) -> bool {
-        !(self.voices.is_empty() && self.cases.is_empty() && self.standings.is_empty())
+        !(self.user_reports.is_empty() && self.cases.is_empty() && self.standings.is_empty())
     }
 
-    /// What waits, by number of rows.
+    /// The number of waiting rows.
     pub const fn len(&self) -> usize {
         self.entries.len()
             + self.spool.waiting.len()
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_changed_is_to_be_written() {
+    fn any_change_is_written() {
         assert!(Changes::default().is_empty());
         let over = vec![Window { start: 0, length: 60 }];
         assert!(!Changes { over, ..Changes::default() }.is_empty());

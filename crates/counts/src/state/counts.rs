@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What ledgers of all roles have: the counts that were made here, those of others, and what changed in them.
+//! The state of ledgers of all roles: local counts, others' counts, and their changes.
 
 use crate::history::bulk::BulkMark;
 use crate::history::refusal::{Refusal, StepRefusal};
@@ -8,64 +8,64 @@ use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Origin, Vector};
 use crate::history::window::Window;
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::cases::Cases;
-use crate::state::changes::{Begun, Changes, JournalEntry};
+use crate::state::changes::{Changes, JournalEntry, NewWindow};
 use crate::state::fleet::fold::{Fleet, check_like};
-use crate::state::fleet::keeps::{Folded, Keeps};
-use crate::state::held::Held;
+use crate::state::fleet::keeps::{FoldTarget, Keeps};
 use crate::state::kept::{KeptStep, KeptUpdate};
 use crate::state::local::Local;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::shares::Share;
-use crate::state::trusted::Trust;
+use crate::state::trust::Trust;
 use crate::state::unwritten::{Merged, Unwritten};
-use crate::state::voices::Voices;
+use crate::state::user_reports::UserReports;
 use bulkmark_types::Signature;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The counts of a ledger.
 pub struct Counts {
-    /// What was counted here.
+    /// The local counts.
     pub local: Local,
-    /// What others counted.
+    /// The counts of others.
     pub merged: MergedCounts,
-    /// What is told apart of bulk: at a server what it tells, at a milter with a partial copy what it was told.
-    pub held: Held,
-    /// How far that list is.
+    /// The list of bulk: the one that a server announces, or that a milter with a partial copy receives.
+    pub held: BulkCounts,
+    /// The state of that list.
     pub bulk: BulkMark,
-    /// Who said what here.
-    pub voices: Voices,
-    /// Of what.
+    /// The user reports of this mail server.
+    pub user_reports: UserReports,
+    /// The signatures with user reports.
     pub cases: Cases,
-    /// Whom to believe.
+    /// The standings of the reporters.
     pub trust: Trust,
-    /// The chain of which the merged counts are the fold, in a fleet.
+    /// The chain whose steps make up the merged counts, in a fleet.
     pub fleet: Fleet,
     /// The number of the next local report.
     pub next: u64,
     /// The rows that the next commit writes.
     pub changes: Changes,
-    /// What a checkpoint has to write beside these.
+    /// Other state that the next checkpoint writes.
     pub unwritten: Unwritten,
-    /// The windows of limited clients that the file has; none before it was read.
+    /// The windows of limited clients in the file; `None` before it was read.
     pub layers_on_disk: Option<BTreeSet<(Origin, Window)>>,
-    /// Why memory and file can no longer be made to agree.
+    /// The reason why memory and file cannot be made to agree any more.
     pub broken: Option<String>,
-    /// The time that a request told last.
+    /// The time of the last request.
     pub clock: u64,
     /// The settings with which the ledger was opened.
     pub settings: Settings,
 }
 
 impl Counts {
-    /// As they were read: nothing has changed yet. `next` is the number of the next local report.
+    /// The counts as read from the file, without changes. `next` is the number of the next local report.
     pub fn new(local: Local, merged: MergedCounts, next: u64, settings: &Settings) -> Self {
         Self {
             local,
             merged,
-            held: Held::new(settings),
-            voices: Voices::new(settings),
+            held: BulkCounts::new(settings),
+            user_reports: UserReports::new(settings),
             cases: Cases::default(),
             trust: Trust::default(),
             bulk: BulkMark::default(),
@@ -80,26 +80,26 @@ impl Counts {
         }
     }
 
-    /// Of all that was counted here or by others. Never less than the truth.
+    /// The count over all local and others' reports. Never too low.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         let local = self.local.generations.count(signature, now);
         local.saturating_add(self.merged.count(signature, now))
     }
 
-    /// At least [`count`](Self::count), by one look at all that limited clients of others brought.
+    /// An upper bound of [`count`](Self::count), with one lookup for all limited clients of others.
     pub fn bound(&self, signature: Signature, now: u64) -> u32 {
         let local = self.local.generations.count(signature, now);
         local.saturating_add(self.merged.bound(signature, now))
     }
 
-    /// The same of a milter, whose counts of others may be those of bulk alone. What both tell is the same reports, so the higher holds.
-    pub fn count_told(&self, signature: Signature, now: u64) -> u32 {
+    /// The count at a milter, where others' counts may be only those of bulk. Both sources count the same reports, so the higher is taken.
+    pub fn count_at_milter(&self, signature: Signature, now: u64) -> u32 {
         let others = self.merged.count(signature, now).max(self.held.count(signature, now));
         self.local.generations.count(signature, now).saturating_add(others)
     }
 
-    /// What others counted, by window, at a milter.
-    pub fn told_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+    /// Others' counts by window, at a milter.
+    pub fn others_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let merged = self.merged.count_by_window(signature, now);
         let of_bulk: Vec<Share> = self.held.by_window(signature, now).collect();
         let sum = |shares: &[Share]| shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
@@ -110,7 +110,7 @@ impl Counts {
     pub fn add(&mut self, signature: Signature, times: u32, now: u64) {
         let window = self.local.generations.window_of(signature, now);
         if let Some(capacity) = self.local.generations.begin(window) {
-            self.changes.begun.push(Begun { window, first: self.next, capacity });
+            self.changes.begun.push(NewWindow { window, first: self.next, capacity });
         }
         match self.local.generations.add(window, self.next, signature, times) {
             Ok(()) => self.journal(JournalEntry { window, signature, times, client: None }),
@@ -118,21 +118,21 @@ impl Counts {
         }
     }
 
-    /// Whether anybody said anything that may still count.
+    /// Whether there are user reports that may still count.
     pub fn has_user_reports(&self) -> bool {
-        self.voices.len() > 0
+        self.user_reports.len() > 0
             || self.local.generations.has_user_reports()
             || self.merged.has_user_reports()
             || self.held.has_user_reports()
     }
 
-    /// Notes a local report for the disk.
+    /// Appends a local report to the journal.
     pub fn journal(&mut self, entry: JournalEntry) {
         self.next += 1;
         self.changes.entries.push(entry);
     }
 
-    /// Keeps an update for the disk, and for others.
+    /// Stores an update for the disk, and for others.
     pub fn keep(&mut self, update: &Update, bytes: Arc<[u8]>, at: u64) {
         self.changes.updates.push(KeptUpdate {
             origin: update.origin(),
@@ -155,7 +155,7 @@ impl Counts {
         Ok(applied)
     }
 
-    /// Merged counts to which others add are no fold of a fleet's chain any more.
+    /// Merged counts with other updates are no longer those of a fleet's chain alone.
     fn leave_fleet(&mut self) {
         if self.fleet != Fleet::default() {
             self.fleet = Fleet::default();
@@ -163,7 +163,7 @@ impl Counts {
         }
     }
 
-    /// Applies a step of a fleet's chain, whose bytes these are.
+    /// Applies a step of a fleet's chain, with its bytes.
     ///
     /// # Errors
     /// [`StepRefusal`]; nothing is changed then.
@@ -180,16 +180,16 @@ impl Counts {
         let keeps = Keeps::of(&self.settings);
         let is_empty = self.merged.windows().is_empty() && self.merged.vector().is_empty();
         if first && !(is_empty && self.held.signatures() == 0 && !self.bulk.is_begun()) {
-            // A chain begins with nothing. What others than this fleet counted is not in it.
-            let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
-            let kept = Folded { merged: &mut merged, held: &mut held, keeps };
+            // A chain begins with empty counts. Counts from elsewhere are not in it.
+            let (mut merged, mut held) = (MergedCounts::new(&self.settings), BulkCounts::new(&self.settings));
+            let kept = FoldTarget { merged: &mut merged, held: &mut held, keeps };
             self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
             (self.merged, self.held) = (merged, held);
             self.unwritten = Unwritten { merged: Merged::Replace, relisted: true, ..self.unwritten };
         } else if self.apply_to_fleet(step, &bytes, place)? == Applied::Known {
             let again = version == self.fleet.mark.version && Chain::of(&bytes) == self.fleet.mark.chain;
             if again && place != self.fleet.mark.place {
-                // The log has it in another place, for somebody had to append it again.
+                // The log has it in another place, as somebody had to append it again.
                 self.fleet.mark.place = place;
                 self.changes.steps.push(KeptStep { version, place, bytes });
             }
@@ -202,18 +202,18 @@ impl Counts {
         Ok(Applied::New)
     }
 
-    /// Adds a step to what is kept.
+    /// Adds a step to the counts.
     pub fn apply_to_fleet(&mut self, step: &Step, bytes: &[u8], place: u64) -> Result<Applied, StepRefusal> {
         let Self { fleet, merged, held, settings, unwritten, bulk, .. } = self;
         let keeps = Keeps::of(settings);
         let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         let anew = bulk.is_begun() && withdraws;
-        let applied = fleet.apply(Folded { merged, held, keeps }, step, bytes, place, settings)?;
+        let applied = fleet.apply(FoldTarget { merged, held, keeps }, step, bytes, place, settings)?;
         unwritten.relisted |= anew && applied == Applied::New;
         Ok(applied)
     }
 
-    /// Notes how far the list of bulk is, where steps tell it.
+    /// Sets the mark of the list of bulk, if steps contain the list.
     pub fn mark_bulk(&mut self) {
         let Fleet { mark, origin, bound, .. } = self.fleet;
         let Chain(hash) = mark.chain;
@@ -228,19 +228,19 @@ impl Counts {
         }
     }
 
-    /// Takes a fleet's snapshot, whatever was there.
-    pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: Held, fleet: Fleet) {
+    /// Adopts a fleet's snapshot, in place of all merged counts.
+    pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: BulkCounts, fleet: Fleet) {
         self.replace(snapshot);
         (self.fleet, self.held, self.unwritten.relisted) = (fleet, held, true);
         self.changes.notes.clear();
         self.mark_bulk();
     }
 
-    /// Takes a snapshot of what others counted, if it is no step back: it must know as much of every origin as is known
-    /// here, or nothing at all of any of them; in the latter case both are added up.
+    /// Adopts a snapshot of others' counts, unless it is a step back: it must include all known updates of every origin, or none of them;
+    /// in the latter case both are added up.
     ///
     /// # Errors
-    /// When it is a step back, or of another history; nothing is changed then.
+    /// If it is a step back, or has another history; nothing is changed then.
     pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
         let (ours, theirs) = (self.merged.vector(), snapshot.vector());
         let is_new = |vector: &Vector, origin| vector.get(origin).version == 0;
@@ -261,13 +261,13 @@ impl Counts {
         Ok(())
     }
 
-    /// Takes a snapshot for the merged counts, whatever was there.
+    /// Replaces the merged counts by a snapshot.
     pub fn replace(&mut self, snapshot: MergedCounts) {
         (self.merged, self.fleet) = (snapshot, Fleet::default());
         self.unwritten.merged = Merged::Replace;
     }
 
-    /// Notes that another list of bulk began, whose mark the file does not have, either.
+    /// Records that another list of bulk began, whose mark is not in the file either.
     pub fn relist(&mut self) {
         self.unwritten.part();
         self.unwritten.relisted = true;

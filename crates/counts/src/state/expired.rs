@@ -13,10 +13,10 @@ pub struct Expired {
     pub merged: Vec<Window>,
     /// Windows of the list of bulk.
     pub held: Vec<Window>,
-    /// Refused messages that need no longer be remembered.
+    /// Refused messages that are no longer remembered.
     pub retries: Vec<RetryKey>,
-    /// Updates that came before this time need not be kept for others; none says that all are kept.
+    /// Updates from before this time can be deleted; `None` if all are kept.
     pub updates_before: Option<u64>,
-    /// The time; none when nobody told it.
+    /// The time; `None` if it is not known.
     pub now: Option<u64>,
 }

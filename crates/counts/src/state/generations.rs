@@ -11,18 +11,18 @@ use bulkmark_types::Signature;
 
 /// The counts of one window.
 pub struct Generation {
-    /// The window in which these reports were made.
+    /// The window of these reports.
     pub window: Window,
     /// The cells, in slices that join as the window fills.
     pub row: Scaling<Refined>,
-    /// For each slice and chunk, whether it changed since it was written.
+    /// For each slice and chunk, whether it has changed since it was written.
     pub dirty: Vec<Vec<bool>>,
-    /// For each slice, what it grew by since the last update.
+    /// For each slice, its growth since the last update.
     growth: Vec<Growth>,
 }
 
 impl Generation {
-    /// An empty one, whose first slice is made for `capacity` signatures.
+    /// An empty generation, whose first slice is made for `capacity` signatures.
     pub const fn new(window: Window, capacity: u32) -> Self {
         Self {
             window,
@@ -32,7 +32,7 @@ impl Generation {
         }
     }
 
-    /// Makes room for what was read of a slice.
+    /// Makes room for a slice that is read from disk.
     pub fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
         self.row.join(from, capacity)?;
         self.watch_new_slices();
@@ -45,7 +45,7 @@ impl Generation {
         }
     }
 
-    /// `records` says whether the growth is wanted for updates.
+    /// Adds reports. `records` says whether updates need the growth.
     fn add(
         &mut self,
         id: u64,
@@ -76,19 +76,19 @@ impl Generation {
     }
 }
 
-/// All generations, and the rules by which they come and go.
+/// All generations, and the rules for their beginning and end.
 pub struct Generations {
     calendar: Calendar,
     capacity: u32,
     all: Vec<Generation>,
     /// Whether growth is recorded.
     records: bool,
-    /// Reports of a signature that were added since growth was taken.
+    /// Added reports since growth was taken.
     added: usize,
 }
 
 impl Generations {
-    /// No window yet.
+    /// Without generations.
     pub fn new(settings: &Settings) -> Self {
         Self {
             calendar: Calendar::new(settings),
@@ -99,12 +99,12 @@ impl Generations {
         }
     }
 
-    /// From here on, what the generations grow by is wanted for updates.
+    /// Records growth for updates from now on.
     pub const fn record(&mut self) {
         self.records = true;
     }
 
-    /// What the generations grew by since the last call.
+    /// Takes the growth of the generations since the last call.
     pub fn take_growth(&mut self) -> Vec<Part> {
         self.added = 0;
         let mut parts = Vec::new();
@@ -120,28 +120,28 @@ impl Generations {
         parts
     }
 
-    /// The number of blocks that changed since growth was taken.
+    /// The number of blocks that have changed since growth was taken.
     pub fn grown_blocks(&self) -> usize {
         self.all.iter().flat_map(|generation| &generation.growth).map(Growth::len).sum()
     }
 
-    /// The number of cells that may have changed since growth was taken.
+    /// The largest possible number of cells that have changed since growth was taken.
     pub const fn grown_cells(&self) -> usize {
         self.added.saturating_mul(CELLS_PER_ELEMENT)
     }
 
-    /// Puts a generation back that was read from disk.
+    /// Restores a generation that was read from disk.
     pub fn restore(&mut self, generation: Generation) {
         self.all.push(generation);
     }
 
-    /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth.
+    /// The number of reports of `signature` in the windows that count at the time `now`: never too low.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.all.iter().filter(|g| self.calendar.counts(g.window, signature, now));
         live.map(|g| g.row.count(signature.bits())).fold(0, u32::saturating_add)
     }
 
-    /// The same, for each window in which it was reported.
+    /// Likewise, for each window in which it was reported.
     pub fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let live = self.all.iter().filter(|g| self.calendar.counts(g.window, signature, now));
         let shares = live.map(|g| Share { window: g.window.start, count: g.row.count(signature.bits()) });
@@ -153,12 +153,12 @@ impl Generations {
         self.calendar.of(signature, now)
     }
 
-    /// Whether there is anything that people said.
+    /// Whether there are user reports.
     pub fn has_user_reports(&self) -> bool {
         self.all.iter().any(|generation| generation.window.is_user_report())
     }
 
-    /// Makes the generation of a window, if it is missing. The signatures that it is made for, then.
+    /// Makes the generation of a window if it is missing. Returns its capacity in signatures then.
     pub fn begin(&mut self, window: Window) -> Option<u32> {
         let missing = !self.all.iter().any(|g| g.window == window);
         missing.then(|| {
@@ -168,11 +168,11 @@ impl Generations {
         })
     }
 
-    /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing. `id` grows with
-    /// each report: the sequence number of the change.
+    /// Adds `times` reports of `signature` to `window`, and makes its generation if it is missing. `id` grows with each report: the
+    /// sequence number of the change.
     ///
     /// # Errors
-    /// When the machine has no memory for another slice; nothing is added then.
+    /// If there is not enough memory for another slice; nothing is added then.
     pub fn add(
         &mut self,
         window: Window,
@@ -188,17 +188,17 @@ impl Generations {
         self.all[at].add(id, signature, times, self.records)
     }
 
-    /// Asks the processor to fetch what it needs to add a signature to a window that comes soon.
+    /// Prefetches the cells for adding a signature to a window soon.
     pub fn prefetch(&self, window: Window, signature: Signature) {
         if let Some(generation) = self.all.iter().find(|g| g.window == window) {
             generation.row.slices().iter().for_each(|slice| slice.filter.prefetch(signature.bits()));
         }
     }
 
-    /// Takes out generations that are of no more use, and returns their windows.
+    /// Removes generations that are no longer needed, and returns their windows.
     ///
-    /// Of those that do not count now, what is farthest from `now` goes, as long as there are more than the live ones
-    /// and one: a clock that jumps ahead for a while makes one generation too many and does not empty the ledger.
+    /// Of those that do not count now, the farthest from `now` go first, as long as there are more than the live ones and one: a clock that
+    /// jumps ahead for a while makes one generation too many and does not empty the ledger.
     pub fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
         let (mut user_reports, mut mail): (Vec<_>, Vec<_>) =
@@ -216,7 +216,7 @@ impl Generations {
         expired
     }
 
-    /// Takes out all that are over, and returns their windows. The time must be beyond doubt.
+    /// Removes all generations that are over, and returns their windows. The time must be certain.
     pub fn take_over(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
         self.all.extract_if(.., |g| calendar.is_over(g.window, now)).map(|g| g.window).collect()

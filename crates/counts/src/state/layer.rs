@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one limited client brought: a filter of its own for each window, small while little is in it.
+//! The layer of one limited client: a separate filter for each window, small while it has few signatures.
 
 use crate::history::chunks::{LAYER_BLOCKS, layer_blocks_of, layer_parts};
 use crate::history::update::MAX_CELLS;
 use crate::history::window::{Calendar, Window};
-use crate::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
+use crate::state::anomaly::{Anomaly, LEAST_SIGNATURES, anomaly};
 use crate::state::shares::Share;
 use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse, varint};
 use bulkmark_types::Signature;
@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 
 /// The counts of one window.
 pub struct LayerWindow {
-    /// Signatures for which the filter is as large as the first slice of a generation: many more than a limited client may bring.
+    /// The filter has the size of a generation's first slice of this capacity: many more signatures than a limited client may report.
     pub capacity: u32,
-    /// Signatures that were new to it; known only where they were counted.
+    /// The number of different signatures; known only where they were counted.
     pub distinct: u64,
     /// The cells.
     pub filter: Sparse,
-    /// For each part that is written, whether it changed since then.
+    /// For each part that is written, whether it has changed since.
     pub dirty: Vec<bool>,
 }
 
 impl LayerWindow {
-    /// The blocks of a filter for so many signatures.
+    /// The number of blocks of a filter for this capacity.
     pub fn blocks(capacity: u32) -> usize {
         Scaling::<Refined>::shape(capacity, 0).1
     }
@@ -41,47 +41,47 @@ impl LayerWindow {
         }
     }
 
-    /// Adds what it grew by elsewhere.
+    /// Adds growth from elsewhere.
     ///
     /// # Errors
-    /// When that is of a filter of another size; nothing is changed then.
+    /// If its filter has another size; nothing is changed then.
     pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
         ParameterError::same("blocks", self.filter.blocks() as u64, delta.blocks() as u64)?;
         delta.changes().for_each(|(cell, by)| self.raise(cell, by));
         Ok(())
     }
 
-    /// What is strange about the cells of its signatures, as far as these were counted here.
-    pub fn oddity(&self) -> Option<Oddity> {
+    /// The deviation of its cells from those of hashes, if its signatures were counted here.
+    pub fn anomaly(&self) -> Option<Anomaly> {
         if self.distinct < LEAST_SIGNATURES {
             return None;
         }
         let cells = self.filter.delta(0..self.filter.blocks());
         let mut blocks: Vec<usize> = cells.changes().map(|(cell, _)| cell / CELLS_PER_BLOCK).collect();
         blocks.dedup();
-        oddity(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
+        anomaly(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
     }
 
-    /// One part of it, coded; none when nothing is in it.
+    /// One coded part of the filter; `None` if it is empty.
     pub fn part(&self, part: u32) -> Option<Vec<u8>> {
         let delta = self.filter.delta(layer_blocks_of(part, self.filter.blocks()));
         (!delta.is_empty()).then(|| delta.encode())
     }
 
-    /// How many cells the bytes of a [`part`](Self::part) say that they have.
+    /// The number of cells that the bytes of a [`part`](Self::part) claim.
     pub fn cells_of_part(bytes: &[u8]) -> Option<u64> {
         varint::take(&mut &*bytes)
     }
 
-    /// Reads what [`part`](Self::part) made of at most so many cells. None when it does not fit.
+    /// Reads the bytes of [`part`](Self::part), with at most `most` cells. `None` if they do not fit.
     pub fn decode_part(capacity: u32, bytes: &[u8], most: usize) -> Option<Delta> {
         let blocks = Self::blocks(capacity);
-        // Cells that were aimed at are coded in next to nothing, so the length says nothing of their number.
+        // Made-up signatures may have cells that are coded in almost no bytes, so the length does not bound their number.
         Delta::decode(bytes, blocks, most.min(MAX_CELLS)).ok()
     }
 }
 
-/// What one limited client brought in all windows.
+/// The counts of one limited client in all windows.
 #[derive(Default)]
 pub struct Layer {
     /// Its cells, by window.
@@ -89,12 +89,12 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// How often it reported `signature`, in windows that count: in each the smallest of the signature's cells.
+    /// The number of its reports of `signature`, in windows that count: in each the smallest of the signature's cells.
     pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
         self.shares(calendar, signature, now).fold(0, |sum, share| sum.saturating_add(share.count))
     }
 
-    /// The same, by window.
+    /// Likewise, by window.
     pub fn shares(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
         #[cfg(test)]
         LOOKS.set(LOOKS.get() + 1);
@@ -105,7 +105,7 @@ impl Layer {
         })
     }
 
-    /// What a cell holds, over all windows like this one that are not over.
+    /// The sum of a cell over all windows of this kind that are not over.
     pub fn sum(&self, calendar: Calendar, like: Window, cell: usize, now: u64) -> u32 {
         let is_like = |window: Window| window.is_user_report() == like.is_user_report();
         let is_held = |window: Window| is_like(window) && !calendar.is_over(window, now);
@@ -113,7 +113,7 @@ impl Layer {
         held.fold(0, |sum, (_, held)| sum.saturating_add(held.filter.get(cell)))
     }
 
-    /// The filter of a window, which is made when it is missing.
+    /// The filter of a window, made if it is missing.
     pub fn window_mut(&mut self, window: Window, capacity: u32) -> Result<&mut LayerWindow, ParameterError> {
         use std::collections::btree_map::Entry;
         match self.windows.entry(window) {
@@ -125,28 +125,28 @@ impl Layer {
         }
     }
 
-    /// Takes out the windows that are over.
+    /// Removes windows that can be dropped.
     pub fn take_expired(&mut self, calendar: Calendar, now: u64) {
         let over = calendar.over(self.windows.keys().copied(), now);
         self.windows.retain(|window, _| !over.contains(window));
     }
 
-    /// Takes out all windows that are over.
+    /// Removes all windows that are over.
     pub fn take_over(&mut self, calendar: Calendar, now: u64) {
         self.windows.retain(|&window, _| !calendar.is_over(window, now));
     }
 
-    /// Whether anything of it changed since it was written.
+    /// Whether anything has changed since it was written.
     pub fn is_dirty(&self) -> bool {
         self.windows.values().any(|held| held.dirty.contains(&true))
     }
 
-    /// None of it is written, in the file that it is for.
+    /// Marks everything as not written: a new file has none of it.
     pub fn mark_dirty(&mut self) {
         self.windows.values_mut().for_each(|held| held.dirty.fill(true));
     }
 
-    /// All of it is written.
+    /// Marks everything as written.
     pub fn mark_clean(&mut self) {
         self.windows.values_mut().for_each(|held| held.dirty.fill(false));
     }
@@ -162,7 +162,7 @@ thread_local! {
     static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What `work` returns, and how many layers this thread looked at for it.
+/// Returns the result of `work`, and the number of layers that this thread looked into for it.
 #[cfg(test)]
 pub(crate) fn looked_at<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LOOKS.get();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The limited clients of other servers: each has a layer of its own, so that what it brought can be bounded and taken back.
+//! The limited clients of other servers: each has a separate layer, so that its counts can be bounded and withdrawn.
 //!
-//! The count of a signature is that of everybody else's merged cells and, for each limited client, that of its own. So whatever a
-//! client makes up, a count rises by no more than what its cells hold.
+//! The count of a signature is that of the merged cells plus, for each limited client, that of its layer. So whatever signatures a client
+//! makes up, a count rises by no more than its cells hold.
 
 use crate::history::chunks::layer_parts;
 use crate::history::refusal::Refusal;
 use crate::history::row::Row;
 use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
-use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::bounds::{Bounds, origins_of};
@@ -19,25 +19,25 @@ use bulkmark_filter::{Delta, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Limited clients of all servers together, at most. Each costs a look at what any of them brought, and nothing else.
+/// The most limited clients of all servers together. Most lookups need only the bounds, whatever their number.
 const MAX_LAYERS: usize = 16_384;
 
-/// A count looks at one sum for each size that a window has; so there are few.
+/// A lookup reads one sum for each size in a window, so these are few.
 fn check_sizes(sizes: &BTreeSet<u32>) -> Result<(), ParameterError> {
     ParameterError::check("the number of capacities in a window", sizes.len() as u64, 0, MAX_SIZES as u64)
 }
 
-/// By the origin under which its server tells what a client brought.
+/// The layers, by the origin of the client.
 pub struct Layers {
     calendar: Calendar,
     capacity: u32,
     all: BTreeMap<Origin, Layer>,
-    /// What all of them brought together, at most.
+    /// An upper bound of all layers together.
     pub(super) bounds: Bounds,
 }
 
 impl Layers {
-    /// Of nobody yet.
+    /// Without layers.
     pub fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
         Self { calendar, capacity, all: BTreeMap::new(), bounds: Bounds::default() }
@@ -58,17 +58,17 @@ impl Layers {
         self.all.get(&origin)
     }
 
-    /// Takes a layer over as it is.
+    /// Inserts a layer.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn insert(&mut self, origin: Origin, layer: Layer) -> Result<(), ParameterError> {
         self.bounds.add(origin, &layer)?;
         self.all.insert(origin, layer);
         Ok(())
     }
 
-    /// At least [`count`](Self::count), by one look.
+    /// An upper bound of [`count`](Self::count), with one lookup.
     pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.bounds.count(self.calendar, signature, now)
     }
@@ -93,12 +93,12 @@ impl Layers {
         groups.flat_map(|origins| self.all.range(origins)).map(|(_, layer)| layer)
     }
 
-    /// Whether there is anything that people said.
+    /// Whether there are user reports.
     pub fn has_user_reports(&self) -> bool {
         self.all.values().flat_map(|layer| layer.windows.keys()).any(|window| window.is_user_report())
     }
 
-    /// Adds what an update tells of a client.
+    /// Applies an update of a client.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
@@ -132,10 +132,10 @@ impl Layers {
         let (origin, version) = (update.origin, update.version);
         for part in &update.parts {
             self.admit(origin, part.window, part.capacity, now).map_err(|why| match why {
-                NoPlace::Clock(why) => {
+                NotAdmitted::Clock(why) => {
                     Refusal::Clock { origin, version, window: part.window.to_string(), why }
                 }
-                NoPlace::Parameter(error) => Refusal::Parameter { origin, error },
+                NotAdmitted::Parameter(error) => Refusal::Parameter { origin, error },
             })?;
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Layers {
             layers += usize::from(!self.all.contains_key(&origin));
             ParameterError::check("the number of limited clients", layers as u64, 0, MAX_LAYERS as u64)
                 .map_err(parameter)?;
-            // What is not there yet has one size as well.
+            // Parts in a new window must all have one size.
             let mut sizes = BTreeMap::new();
             for part in &update.parts {
                 let size = *sizes.entry(part.window).or_insert(part.capacity);
@@ -170,8 +170,8 @@ impl Layers {
     }
 
     /// Whether there may be a filter of this size.
-    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NoPlace> {
-        let parameter = NoPlace::Parameter;
+    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NotAdmitted> {
+        let parameter = NotAdmitted::Parameter;
         self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
@@ -189,19 +189,19 @@ impl Layers {
         }
         let (windows, most) = (layer.windows.len() as u64 + 1, self.calendar.most() as u64);
         ParameterError::check("the number of windows", windows, 0, most).map_err(parameter)?;
-        self.calendar.admit(window, layer.windows.keys().copied(), now).map_err(NoPlace::Clock)
+        self.calendar.admit(window, layer.windows.keys().copied(), now).map_err(NotAdmitted::Clock)
     }
 
-    /// Takes all back that a client brought.
+    /// Removes all counts of a client.
     pub fn withdraw(&mut self, origin: Origin) {
         self.all.remove(&origin);
     }
 
-    /// Adds a row of a snapshot. False when it does not fit its place. One that has more cells than all rows together may have is left
-    /// out: its client made them up, and nobody is to be kept from a snapshot by that.
+    /// Adds a row of a snapshot. Returns false if it does not fit its place. A row with more cells than the budget of all rows allows is
+    /// skipped: its client made them up, and this must not prevent the snapshot.
     ///
     /// # Errors
-    /// When its filter has a size that there is no reason for, or more parts than that size has.
+    /// If its filter has an unjustified size, or more parts than that size has.
     pub fn add_row(
         &mut self,
         origin: Origin,
@@ -209,8 +209,8 @@ impl Layers {
         allowance: &mut Allowance,
     ) -> Result<bool, ParameterError> {
         match self.admit(origin, row.window, row.capacity, row.window.start) {
-            Err(NoPlace::Parameter(error)) => return Err(error),
-            Err(NoPlace::Clock(_)) => return Ok(false),
+            Err(NotAdmitted::Parameter(error)) => return Err(error),
+            Err(NotAdmitted::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
         let parts = layer_parts(LayerWindow::blocks(row.capacity)).end;
@@ -218,7 +218,7 @@ impl Layers {
         let most = allowance.most(row.bytes.len());
         if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
             log::warn!(
-                "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
+                "a snapshot has too many made-up cells; the counts of the client {origin} are skipped"
             );
             allowance.leave_out()?;
             return Ok(true);
@@ -229,10 +229,10 @@ impl Layers {
         Ok(true)
     }
 
-    /// Adds those of others, none of which is here.
+    /// Adds the layers of another, none of whose origins is here.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn add_all(&mut self, others: &Self) -> Result<(), ParameterError> {
         for (&origin, layer) in &others.all {
             for (&window, held) in &layer.windows {
@@ -263,7 +263,7 @@ impl Layers {
         differences.fold((0, 0), |(cells, largest), by| (cells + 1, by.max(largest)))
     }
 
-    /// Takes out the windows that are over.
+    /// Removes windows that can be dropped.
     pub fn take_expired(&mut self, now: u64) {
         for layer in self.all.values_mut() {
             layer.take_expired(self.calendar, now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The limited clients of a server: what each brought, and how much more it may.
+//! The limited clients of a server: the counts of each, and its limits.
 //!
-//! No cell holds more from a client than its limit, over all windows together. Since a signature's count in a client's layer is in
-//! each window the smallest of its cells, no count, whoever's the signature is, rises by more than the limit through it.
+//! No cell holds more from a client than its limit, over all windows together. Since a signature's count in a client's layer is the
+//! smallest of its cells in each window, no count rises by more than the limit through it, whoever else reports the signature.
 
 use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
@@ -16,45 +16,45 @@ use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, HashSet};
 
-/// An update with what one limited client brought since its last one.
+/// An update with the reports of one limited client since its last one.
 pub struct ClientUpdate {
     /// The client's name.
     pub client: String,
     /// The update.
     pub update: Update,
-    /// The update as it travels.
+    /// The coded update.
     pub bytes: Vec<u8>,
 }
 
-/// What a client may bring.
+/// The limits of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// To any cell, over the whole retention.
+    /// The most that it can add to any cell, over the whole retention.
     pub influence: u32,
     /// Different signatures, in millionths of the capacity of a window.
     pub quota: u32,
 }
 
 impl Limits {
-    /// Different signatures that it may bring in a window.
+    /// The most different signatures that it may report in a window.
     pub fn signatures(self, capacity: u32) -> u64 {
         (u64::from(capacity) * u64::from(self.quota) / 1_000_000).max(1)
     }
 }
 
-/// A client may bring no more signatures in the running window.
+/// A client may report no more new signatures in the current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "its quota is used up: {brought} of {quota} different signatures in the window that ends in {hours} hours, and this batch has {more} new ones"
 )]
 pub struct OverQuota {
-    /// What it brought.
+    /// Signatures that it has reported.
     pub brought: u64,
-    /// What it may bring.
+    /// Signatures that it may report.
     pub quota: u64,
-    /// What the batch would add.
+    /// Signatures that the batch would add.
     pub more: u64,
-    /// Until the next window begins, rounded up.
+    /// Hours until the next window begins, rounded up.
     pub hours: u64,
 }
 
@@ -65,12 +65,12 @@ pub struct Limited {
     members: BTreeMap<String, Member>,
     /// The client that has or had each origin.
     by_origin: BTreeMap<Origin, String>,
-    /// What all of them brought together, at most.
+    /// An upper bound of all clients' counts together.
     bounds: Bounds,
 }
 
 impl Limited {
-    /// Nobody yet.
+    /// Without clients.
     pub fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
         Self {
@@ -82,7 +82,7 @@ impl Limited {
         }
     }
 
-    /// Puts a client back that was read from disk, without what it brought.
+    /// Restores a client that was read from disk, without its layer.
     pub fn restore(&mut self, name: String, member: Member) {
         for &origin in member.former.iter().chain([&member.origin]) {
             self.by_origin.insert(origin, name.clone());
@@ -90,10 +90,10 @@ impl Limited {
         self.members.insert(name, member);
     }
 
-    /// Gives all clients what they brought, which is taken out of `layers`.
+    /// Moves the clients' layers out of `layers` into them.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn restore_layers(&mut self, layers: &mut BTreeMap<Origin, Layer>) -> Result<(), ParameterError> {
         for member in self.members.values_mut() {
             member.layer = layers.remove(&member.origin).unwrap_or_default();
@@ -112,7 +112,7 @@ impl Limited {
         self.members.values_mut()
     }
 
-    /// The client under this origin.
+    /// The client with this origin.
     pub fn of_origin(&self, origin: Origin) -> Option<&Member> {
         self.of_any_origin(origin).filter(|member| member.origin == origin)
     }
@@ -122,13 +122,13 @@ impl Limited {
         self.members.get(self.by_origin.get(&origin)?)
     }
 
-    /// The client under this origin, to add to its layer, and the bounds that rise with it.
+    /// The client with this origin, to add to its layer, and the bounds that rise with it.
     pub fn of_origin_mut(&mut self, origin: Origin) -> Option<(&mut Member, &mut Bounds)> {
         let member = self.members.get_mut(self.by_origin.get(&origin)?)?;
         (member.origin == origin).then_some((member, &mut self.bounds))
     }
 
-    /// At least [`count`](Self::count), by one look.
+    /// An upper bound of [`count`](Self::count), with one lookup.
     pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.bounds.count(self.calendar, signature, now)
     }
@@ -157,13 +157,12 @@ impl Limited {
             .filter_map(|(&origin, _)| self.of_origin(origin))
     }
 
-    /// The client of this name.
+    /// The client with this name.
     pub fn get(&self, name: &str) -> Option<&Member> {
         self.members.get(name)
     }
 
-    /// The client of this name, which is made when it is missing, with an origin of this number; and the bounds that rise with its
-    /// layer.
+    /// The client with this name, made with this origin if it is missing; and the bounds that rise with its layer.
     pub fn member(&mut self, name: &str, origin: Origin) -> (&mut Member, &mut Bounds) {
         let (by_origin, capacity) = (&mut self.by_origin, self.capacity);
         let new = || {
@@ -173,10 +172,10 @@ impl Limited {
         (self.members.entry(name.to_owned()).or_insert_with(new), &mut self.bounds)
     }
 
-    /// How many different signatures a client would have brought to a window after these.
+    /// Checks the number of different signatures that a client would have reported in a window after these.
     ///
     /// # Errors
-    /// When they are more than it may bring.
+    /// If they are more than it may report.
     pub fn check_quota(
         &self,
         name: &str,
@@ -207,13 +206,13 @@ impl Limited {
         self.members.values().map(Member::grown_cells).sum()
     }
 
-    /// An update for each client that brought something since the last ones.
+    /// Makes an update for each client with reports since the last one.
     pub fn cut(&mut self) -> Vec<ClientUpdate> {
         let cut = |(name, member): (&String, &mut Member)| {
-            if let Some(odd) = member.look() {
+            if let Some(anomaly) = member.look() {
                 log::error!(
-                    "the client {name} reports signatures that are made up: {odd}. Its limits hold; bulkmark client remove \
-                     --with-counts {name} takes back what it reported"
+                    "the client {name} reports signatures that are made up: {anomaly}. Its limits hold; bulkmark client remove \
+                     --with-counts {name} withdraws its reports"
                 );
             }
             member.cut().map(|(update, bytes)| ClientUpdate { client: name.clone(), update, bytes })
@@ -221,14 +220,14 @@ impl Limited {
         self.members.iter_mut().filter_map(cut).collect()
     }
 
-    /// Takes all back that a client brought: the update that says so. None when there is no such client.
+    /// Withdraws all counts of a client. Returns the update for others; `None` if there is no such client.
     pub fn withdraw(&mut self, name: &str) -> Option<(Update, Vec<u8>)> {
         let mut member = self.members.remove(name)?;
         self.by_origin.retain(|_, of| of != name);
         Some(member.withdraw())
     }
 
-    /// All members under new origins and with empty layers. Returns, for each, what it was before.
+    /// Gives all members new origins and empty layers. Returns the members as they were before.
     pub fn renew(&mut self, mut new: impl FnMut() -> Origin) -> Vec<(String, Member)> {
         let old = std::mem::take(&mut self.members);
         self.bounds = Bounds::default();
@@ -240,15 +239,15 @@ impl Limited {
         old.into_iter().collect()
     }
 
-    /// What each of them brought, by the origin under which it is told; nothing of it stays here.
+    /// Takes the layer of each client, by its origin; nothing of them stays here.
     pub fn take_layers(&mut self) -> Vec<(Origin, Layer)> {
         (self.by_origin, self.bounds) = (BTreeMap::new(), Bounds::default());
         let members = std::mem::take(&mut self.members).into_values();
         members.map(|member| (member.origin, member.layer)).collect()
     }
 
-    /// Takes out windows that are over. A client of whom nothing is left may begin anew with filters of another size; of one that has
-    /// something under a former origin, what its cells hold is added up over all of them, so they stay of one size.
+    /// Removes windows that can be dropped. An empty client gets filters of the present size; if a client has counts under a former origin,
+    /// its cells are summed over all of them, so the size stays.
     pub fn take_expired(&mut self, now: u64) {
         for member in self.members.values_mut() {
             member.layer.take_expired(self.calendar, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A server's own community: what its clients reported, and the history of updates that tells the others.
+//! A server's own community: its clients' reports, and the history of updates for others.
 
 use crate::history::update::{FREE_CELLS, Part, Scope, Update};
 use crate::history::vector::{Mark, Origin};
@@ -7,14 +7,14 @@ use crate::state::generations::Generations;
 use crate::state::spool::MAX_BATCH;
 use bulkmark_filter::CELLS_PER_ELEMENT;
 
-/// Changed cells after which an update is cut before its time. The next batch changes as many more as are missing here: so whatever
-/// is reported, nobody who reads an update can find its cells too many for its bytes.
+/// Changed cells after which an update is cut early. The next batch changes at most as many as remain: so no reports can make an update
+/// whose cells readers find too many for its bytes.
 const CUT_AT: usize = FREE_CELLS - MAX_BATCH * CELLS_PER_ELEMENT;
 
-/// Changed blocks after which an update is cut before its time, since they take memory and time to cut.
+/// Changed blocks after which an update is cut early, since they take memory and time to cut.
 const CUT_AT_BLOCKS: usize = 49_152;
 
-/// The filters that this server alone writes, and where its history stands.
+/// The filters that only this server writes, and the end of its history.
 pub struct Local {
     /// The counts, by window.
     pub generations: Generations,
@@ -23,12 +23,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// Of a site that makes no updates.
+    /// The counts of a site, which makes no updates.
     pub const fn new(generations: Generations, origin: Origin, mark: Mark) -> Self {
         Self { generations, origin, mark }
     }
 
-    /// `generations` as they were at the last update; what is added from here on makes the next.
+    /// `generations` must be in the state of the last update; later additions are in the next one.
     pub const fn recording(mut generations: Generations, origin: Origin, mark: Mark) -> Self {
         generations.record();
         Self { generations, origin, mark }
@@ -39,12 +39,12 @@ impl Local {
         self.origin
     }
 
-    /// The last update that was made of these counts.
+    /// The mark of the last update of these counts.
     pub const fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// The version from which on what is added now is in the updates.
+    /// The first version that will include reports of now.
     pub const fn next_version(&self) -> u64 {
         self.mark.version + 1
     }
@@ -54,19 +54,19 @@ impl Local {
         self.generations.grown_blocks() > 0
     }
 
-    /// Whether so much was added that an update should be cut at once.
+    /// Whether an update must be cut at once.
     pub fn is_full(&self) -> bool {
         self.generations.grown_cells() > CUT_AT || self.generations.grown_blocks() >= CUT_AT_BLOCKS
     }
 
-    /// What was added since the last update, as the next one with its bytes; none when nothing was.
+    /// Makes the next update with its bytes; `None` if nothing was added since the last one.
     pub fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
         let parts = self.generations.take_growth();
         self.publish(parts)
     }
 
-    /// Begins anew as another origin, with empty filters, whose first update are these parts; it is returned with its bytes.
-    /// What was counted before is for the caller to keep.
+    /// Begins a new origin with empty filters, whose first update has these parts; returns it with its bytes. The caller keeps the previous
+    /// counts.
     pub fn renew(
         &mut self,
         mut generations: Generations,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::history::update::CELLS_PER_BYTE;
     use crate::settings::Settings;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use bulkmark_filter::CELLS_PER_BLOCK;
     use bulkmark_types::Signature;
 
@@ -117,7 +117,7 @@ mod tests {
         Local::recording(Generations::new(&settings), Origin(1), Mark::default())
     }
 
-    /// What reports make stays far below the bound, however small and full the filters are.
+    /// Updates of reports stay far below the bound, however small and full the filters are.
     #[test]
     fn updates_of_reports_are_far_from_the_bound() {
         for (capacity, signatures) in [(1, 1), (1, 5000), (100, 5000), (1000, 8192), (100_000, 100_000)] {
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Few blocks change, and reports go on: an update is due while it and a batch more have no more cells than need no bytes.
+    /// If few blocks change, an update is due while its cells and those of one more batch are within the free ones.
     #[test]
     fn an_update_is_due_before_its_cells_need_bytes() {
         let batch = u32::try_from(MAX_BATCH).unwrap();

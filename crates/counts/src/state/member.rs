@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One limited client: the cells that it raised, how much further it may raise them, and the updates that tell others.
+//! One limited client: its cells, its remaining allowance, and its updates for others.
 
 use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, Window};
+use crate::state::anomaly::Anomaly;
 use crate::state::bounds::Bounds;
 use crate::state::layer::{Layer, LayerWindow};
-use crate::state::oddity::Oddity;
 use bulkmark_filter::{Delta, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
@@ -23,44 +23,44 @@ pub struct Reported {
 
 /// One client.
 pub struct Member {
-    /// The origin under which its updates are made.
+    /// The origin of its updates.
     pub origin: Origin,
-    /// Where its history stands.
+    /// The end of its history.
     pub mark: Mark,
-    /// The origins that it had before this server began anew. What they brought counts as brought.
+    /// The origins that it had before this server began new ones. Their counts are within its limits too.
     pub former: Vec<Origin>,
     /// The size of its filters.
     pub capacity: u32,
     /// The cells that it raised.
     pub layer: Layer,
-    /// What its cells grew by since the last update.
+    /// The growth of its cells since the last update.
     growth: BTreeMap<Window, BTreeMap<usize, u32>>,
-    /// The reports that they grew by.
+    /// The reports that caused the growth.
     since: Vec<Reported>,
     looked_at: Look,
 }
 
-/// The last look at the cells of a window.
+/// The last check of a window's cells.
 struct Look {
     window: Window,
-    /// Signatures that the window had then.
+    /// The window's number of signatures then.
     distinct: u64,
-    odd: Option<Oddity>,
+    anomaly: Option<Anomaly>,
 }
 
-/// A look at the cells takes as long as they are many. So they are looked at again when there are a quarter more signatures.
+/// The time of a check is proportional to the cells. So the next one is due when there are a quarter more signatures.
 const LOOK_AGAIN: u64 = 4;
 
 impl Member {
     /// A client with an empty layer.
     pub const fn new(origin: Origin, mark: Mark, former: Vec<Origin>, capacity: u32) -> Self {
         let layer = Layer { windows: BTreeMap::new() };
-        let looked_at = Look { window: Window { start: 0, length: 0 }, distinct: 0, odd: None };
+        let looked_at = Look { window: Window { start: 0, length: 0 }, distinct: 0, anomaly: None };
         Self { origin, mark, former, capacity, layer, growth: BTreeMap::new(), since: Vec::new(), looked_at }
     }
 
-    /// How many of `times` reports it may bring, when no cell may hold more than `most` over all windows, and `elsewhere` is what
-    /// a cell holds from it that is not in its layer.
+    /// The number of the `times` reports that are within its limit: no cell may hold more than `most` over all windows. `elsewhere` returns
+    /// the part of a cell outside its layer.
     pub fn allowed(
         &self,
         calendar: Calendar,
@@ -89,7 +89,7 @@ impl Member {
     }
 
     /// Adds reports: raises the smallest cells (H1), each once (H2), and with them the `bounds` over all clients. `records` says whether
-    /// that is to be in the next update.
+    /// the growth is for the next update.
     pub fn add(
         &mut self,
         bounds: &mut Bounds,
@@ -123,30 +123,30 @@ impl Member {
         !self.growth.is_empty()
     }
 
-    /// Cells that grew since the last update.
+    /// The number of cells that grew since the last update.
     pub(super) fn grown_cells(&self) -> usize {
         self.growth.values().map(BTreeMap::len).sum()
     }
 
-    /// What is strange about its signatures in the newest window.
-    pub const fn odd(&self) -> Option<Oddity> {
-        self.looked_at.odd
+    /// The deviation of its signatures in the newest window.
+    pub const fn anomaly(&self) -> Option<Anomaly> {
+        self.looked_at.anomaly
     }
 
-    /// Looks at what it brought in the newest window. What is strange there is returned once.
-    pub(super) fn look(&mut self) -> Option<Oddity> {
+    /// Checks its counts in the newest window. Returns a deviation once.
+    pub(super) fn look(&mut self) -> Option<Anomaly> {
         let mut newest = self.layer.windows.iter().rev();
         let (&window, held) = newest.find(|(window, _)| !window.is_user_report())?;
         let before = &self.looked_at;
         if window == before.window && held.distinct < before.distinct + before.distinct.div_ceil(LOOK_AGAIN) {
             return None;
         }
-        let (odd, was_odd) = (held.oddity(), before.odd.is_some());
-        self.looked_at = Look { window, distinct: held.distinct, odd };
-        odd.filter(|_| !was_odd)
+        let (anomaly, had_anomaly) = (held.anomaly(), before.anomaly.is_some());
+        self.looked_at = Look { window, distinct: held.distinct, anomaly };
+        anomaly.filter(|_| !had_anomaly)
     }
 
-    /// What it grew by since the last update, as the next one with its bytes; none when nothing was added.
+    /// Makes the next update with its bytes; `None` if nothing was added since the last one.
     pub fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
         let parts: Vec<Part> = std::mem::take(&mut self.growth)
             .into_iter()
@@ -160,7 +160,7 @@ impl Member {
         (!parts.is_empty()).then(|| self.publish(Scope::Client, parts))
     }
 
-    /// The update that takes all back.
+    /// Makes the update that withdraws all its counts.
     pub fn withdraw(&mut self) -> (Update, Vec<u8>) {
         self.publish(Scope::Withdrawn, Vec::new())
     }
@@ -173,13 +173,13 @@ impl Member {
         (update, bytes)
     }
 
-    /// Its layer as others know it, without what it grew by since the last update; and the reports by which it grew.
-    pub fn into_told(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
+    /// Returns its layer as others know it, without the growth since the last update, and the reports that caused the growth.
+    pub fn into_published(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
         for (window, grown) in &self.growth {
             let Some(held) = self.layer.windows.remove(window) else { continue };
-            let told = self.layer.window_mut(*window, self.capacity)?;
+            let published = self.layer.window_mut(*window, self.capacity)?;
             for (cell, value) in held.filter.delta(0..held.filter.blocks()).changes() {
-                told.raise(cell, value.saturating_sub(grown.get(&cell).copied().unwrap_or(0)));
+                published.raise(cell, value.saturating_sub(grown.get(&cell).copied().unwrap_or(0)));
             }
         }
         Ok((self.layer, self.since))
@@ -205,7 +205,7 @@ mod tests {
         Calendar::new(&settings())
     }
 
-    /// As the server does it.
+    /// Reports as a server does.
     fn report(member: &mut Member, signature: Signature, times: u32, now: u64) -> u32 {
         let window = calendar().at(now);
         let allowed = member.allowed(calendar(), window, (signature, times), MOST, now, |_| 0).unwrap();
@@ -220,8 +220,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever signatures a client makes up, on whatever days: no count rises by more than its limit, and no cell either.
-        /// The filter is so small that all of them meet.
+        /// For any made-up signatures on any days, no count and no cell rises by more than the limit. The filter is so small that all of
+        /// them collide.
         #[test]
         fn no_count_rises_above_the_limit(
             reports in prop::collection::vec((any::<[u8; 16]>(), 1u32..9, 0u64..7), 0..300),
@@ -242,9 +242,9 @@ mod tests {
             }
         }
 
-        /// As long as it has room, a client brings what it may, and its count is never below that.
+        /// Within its limit a client's reports all count, and the count is never lower.
         #[test]
-        fn what_is_allowed_is_counted(
+        fn reports_within_the_limit_count(
             reports in prop::collection::vec((0u8..6, 1u32..4, 0u64..7), 0..30),
         ) {
             let (mut member, mut brought) = (member(), BTreeMap::<u8, u32>::new());
@@ -260,9 +260,9 @@ mod tests {
             }
         }
 
-        /// What others hear makes the same layer.
+        /// Others get the same layer from the updates.
         #[test]
-        fn updates_tell_all(rounds in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9), 0..20), 0..6)) {
+        fn updates_contain_all_reports(rounds in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9), 0..20), 0..6)) {
             let (mut member, mut held) = (member(), Layer::default());
             for round in rounds {
                 for (bytes, times) in round {
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// In another window the client begins nothing anew; only when a window is over is there room again.
+    /// The limit spans all windows: there is room again only when a window is over.
     #[test]
     fn the_limit_is_for_the_whole_retention() {
         let (mut member, signature) = (member(), Signature::from_bytes([7; 16]));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The merged counts of other writers, and how far each of them is in it.
+//! The merged counts of other writers, with their version vector.
 
 use crate::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::history::refusal::Refusal;
 use crate::history::update::{Part, Scope, Update, most_capacity};
 use crate::history::vector::{MAX_ORIGINS, Vector};
-use crate::history::window::{Calendar, MAX_SIZES, NoPlace, Window};
+use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::generations::Generation;
 use crate::state::layer::Layer;
@@ -17,40 +17,40 @@ use bulkmark_types::Signature;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
-/// cannot have filled the one before alone.
+/// A slice with more blocks (64 MB) is made only if the previous one is used. An update that begins such a slice cannot have filled the
+/// previous one alone.
 const UNPROVEN_BLOCKS: usize = 1 << 20;
 
-/// The share of used cells below which a slice is not. At its capacity it is at least three times that.
+/// The lowest share of nonzero cells in a used slice. At its capacity it is at least three times that.
 const USED: f64 = 1.0 / 16.0;
 
 /// Whether an update changed anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// It is in now.
+    /// It is now included.
     New,
-    /// It was in before.
+    /// It was included before.
     Known,
 }
 
-/// Cells that were merged, and always with them the vector that says of what.
+/// Merged cells, and the version vector that always belongs to them.
 pub struct MergedCounts {
     calendar: Calendar,
     capacity: u32,
     windows: Vec<MergedWindow>,
-    /// What limited clients of other servers brought, which is kept apart.
+    /// The layers of other servers' limited clients, which are kept separate.
     layers: Layers,
     vector: Vector,
 }
 
 impl MergedCounts {
-    /// Of nothing yet.
+    /// Empty counts.
     pub fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
         Self { calendar, capacity, windows: Vec::new(), layers: Layers::new(settings), vector: Vector::new() }
     }
 
-    /// How far each origin is counted.
+    /// The version up to which each origin is counted.
     pub const fn vector(&self) -> &Vector {
         &self.vector
     }
@@ -70,7 +70,7 @@ impl MergedCounts {
         &mut self.layers
     }
 
-    /// The cells by window; filters of another size are apart.
+    /// The cells by window; filters of different sizes are separate.
     pub fn windows(&self) -> &[MergedWindow] {
         &self.windows
     }
@@ -80,17 +80,17 @@ impl MergedCounts {
         &mut self.windows
     }
 
-    /// The filters of a window that are of this size.
+    /// The filters of a window with this size.
     pub fn of_size(&self, window: Window, capacity: u32) -> Option<&MergedWindow> {
         self.windows.iter().find(|merged| merged.is(window, capacity))
     }
 
-    /// How many sizes the filters of a window have.
+    /// The number of sizes of a window's filters.
     fn sizes(&self, window: Window) -> usize {
         self.windows.iter().filter(|merged| merged.window == window).count()
     }
 
-    /// Makes place for filters that the file has, as it has them. False when others have this number, or these another.
+    /// Makes place for filters from the file, with their number. Returns false if the number or the size is taken.
     pub fn restore(&mut self, window: Window, capacity: u32, size: u32) -> bool {
         let mut known = self.windows.iter().filter(|merged| merged.window == window);
         match known.find(|merged| merged.size == size || merged.capacity == capacity) {
@@ -102,7 +102,7 @@ impl MergedCounts {
         }
     }
 
-    /// Makes place for filters of a size that the window does not have yet.
+    /// Makes place for filters of a new size in the window.
     fn begin(&mut self, window: Window, capacity: u32) -> usize {
         let taken =
             |size: &u32| self.windows.iter().any(|merged| merged.window == window && merged.size == *size);
@@ -111,35 +111,35 @@ impl MergedCounts {
         self.windows.len() - 1
     }
 
-    /// Whether there is anything that people said.
+    /// Whether there are user reports.
     pub fn has_user_reports(&self) -> bool {
         self.windows.iter().any(|window| window.window.is_user_report()) || self.layers.has_user_reports()
     }
 
-    /// How often `signature` was reported to all origins in the windows that count at the time `now`.
+    /// The number of reports of `signature` at all origins, in the windows that count at the time `now`.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         self.count_of_all(signature, now).saturating_add(self.layers.count(signature, now))
     }
 
-    /// At least that, by one look at all that limited clients brought.
+    /// An upper bound of it, with one lookup for all limited clients.
     pub fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.count_of_all(signature, now).saturating_add(self.layers.bound(signature, now))
     }
 
-    /// What is in no layer of its own.
+    /// The count without the layers.
     fn count_of_all(&self, signature: Signature, now: u64) -> u32 {
         let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
         live.map(|w| w.count(signature)).fold(0, u32::saturating_add)
     }
 
-    /// The same, for each window in which it was counted.
+    /// Likewise, for each window in which it was counted.
     pub fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
         let shares = live.map(|window| Share { window: window.window.start, count: window.count(signature) });
         add_up(shares.chain(self.layers.count_by_window(signature, now)))
     }
 
-    /// Applies an update whose bytes are these, if it is the next of its origin. One that is in already changes nothing.
+    /// Applies an update with its bytes, if it is the next of its origin. An update that is included already changes nothing.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
@@ -172,7 +172,7 @@ impl MergedCounts {
         Ok(Applied::New)
     }
 
-    /// Adds the parts of an update to the cells of all.
+    /// Adds the parts of an update to the common cells.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
@@ -188,7 +188,7 @@ impl MergedCounts {
                 continue;
             };
             let slice = part.slice as usize;
-            // There is room of the size that the part says, and its delta was read for that size.
+            // The slice has the size in the part, and its delta was read for that size.
             let parameter = |error| Refusal::Parameter { origin: update.origin, error };
             window.slices[slice].apply(&part.delta).map_err(parameter)?;
             for (cell, _) in part.delta.changes() {
@@ -198,16 +198,16 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// Makes the windows and slices that the parts of an update need.
+    /// Makes the windows and slices for the parts of an update.
     fn make_room(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
         let (origin, version) = (update.origin, update.version);
         let parameter = |error| Refusal::Parameter { origin, error };
         for part in &update.parts {
             let at = self.window_for(part, now).map_err(|why| match why {
-                NoPlace::Clock(why) => {
+                NotAdmitted::Clock(why) => {
                     Refusal::Clock { origin, version, window: part.window.to_string(), why }
                 }
-                NoPlace::Parameter(error) => parameter(error),
+                NotAdmitted::Parameter(error) => parameter(error),
             })?;
             if let Some(at) = at {
                 self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
@@ -217,9 +217,9 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// The layer of a part, which is made when it is missing; none when its window is over.
-    fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
-        self.calendar.check_length(part.window.length).map_err(NoPlace::Parameter)?;
+    /// The index of a part's window, made if it is missing; `None` if the window is over.
+    fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NotAdmitted> {
+        self.calendar.check_length(part.window.length).map_err(NotAdmitted::Parameter)?;
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
@@ -228,17 +228,17 @@ impl MergedCounts {
         }
         let known: BTreeSet<Window> = self.windows.iter().map(|w| w.window).collect();
         if !known.contains(&part.window) {
-            self.calendar.admit(part.window, known.into_iter(), now).map_err(NoPlace::Clock)?;
+            self.calendar.admit(part.window, known.into_iter(), now).map_err(NotAdmitted::Clock)?;
         }
-        self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
+        self.admit(part.window, part.capacity, part.slice).map_err(NotAdmitted::Parameter)?;
         Ok(Some(self.begin(part.window, part.capacity)))
     }
 
-    /// Whether others may bring cells of this slice. A filter is as large as its capacity and number say, however few bytes
-    /// say so; so there must be reason to believe them before there is room for it.
+    /// Checks whether others may add cells to this slice. A filter has the size of its capacity and number, however few bytes claim these;
+    /// so there must be reason to believe them before it is allocated.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no reason.
     pub fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
         let slices = self.of_size(window, capacity).map(|window| &window.slices);
         let known = slices.map_or(0, Vec::len);
@@ -259,7 +259,7 @@ impl MergedCounts {
         ParameterError::check("slice", slice.into(), 0, next as u64)
     }
 
-    /// Adds a chunk of cells of a window's slice, as [`Merged::bytes`] gives them. False when it does not fit.
+    /// Adds a chunk of cells of a window's slice, in the form of [`Merged::bytes`]. Returns false if it does not fit.
     pub fn merge_chunk(
         &mut self,
         window: Window,
@@ -281,10 +281,10 @@ impl MergedCounts {
         Ok(fits)
     }
 
-    /// Adds all that a generation holds.
+    /// Adds all counts of a generation.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
         let slices = generation.row.slices();
         let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
@@ -295,10 +295,10 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// Adds a slice of so many blocks, whose `bytes` are as [`Merged::bytes`] gives them.
+    /// Adds a slice of so many blocks; `bytes` returns them in the form of [`Merged::bytes`].
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn merge_slice(
         &mut self,
         window: Window,
@@ -309,7 +309,7 @@ impl MergedCounts {
     ) -> Result<(), ParameterError> {
         for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
             let cells = bytes(blocks_of(at, blocks));
-            // Nothing is added of a filter in which nothing is, lest there be one here and none elsewhere.
+            // An empty filter adds nothing: otherwise it would exist here and nowhere else.
             if cells.iter().any(|&byte| byte != 0) {
                 // A slice of this number and capacity has this shape, so the bytes fit.
                 self.merge_chunk(window, capacity, number, chunk, &cells)?;
@@ -318,10 +318,10 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// Whether all counts of another can be added.
+    /// Checks whether all counts of another can be added.
     ///
     /// # Errors
-    /// When the filters of a window would be of too many sizes.
+    /// If a window would have filters of too many sizes.
     pub fn check_sizes(&self, other: &Self) -> Result<(), ParameterError> {
         for theirs in &other.windows {
             let window = theirs.window;
@@ -335,10 +335,10 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// Adds all counts of another, of whose origins none is in here, and its vector.
+    /// Adds all counts of another, none of whose origins is included here, and its vector.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn add_all(&mut self, other: &Self) -> Result<(), ParameterError> {
         for theirs in &other.windows {
             for (number, slice) in (0..).zip(&theirs.slices) {
@@ -353,20 +353,20 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// None of it is written, in the file that it is for.
+    /// Marks everything as not written: a new file has none of it.
     pub fn mark_dirty(&mut self) {
         self.windows.iter_mut().for_each(MergedWindow::mark_dirty);
         self.layers.iter_mut().for_each(Layer::mark_dirty);
     }
 
-    /// Takes out all windows that are over, and returns them. The time must be beyond doubt.
+    /// Removes all windows that are over, and returns them. The time must be certain.
     pub fn take_over(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
         self.layers.iter_mut().for_each(|layer| layer.take_over(calendar, now));
         self.windows.extract_if(.., |w| calendar.is_over(w.window, now)).map(|w| w.window).collect()
     }
 
-    /// Takes out the windows that are over, and returns them.
+    /// Removes windows that can be dropped, and returns them.
     pub fn take_expired(&mut self, now: u64) -> Vec<Window> {
         self.layers.take_expired(now);
         let windows: BTreeSet<Window> = self.windows.iter().map(|w| w.window).collect();
@@ -380,7 +380,7 @@ impl MergedCounts {
 mod tests {
     use super::*;
     use crate::history::vector::{Mark, Origin};
-    use crate::history::window::STRAY_WINDOWS;
+    use crate::history::window::FUTURE_WINDOWS;
     use crate::state::generations::Generations;
     use crate::state::local::Local;
 
@@ -391,7 +391,7 @@ mod tests {
         Signature::from_bytes([7; 16])
     }
 
-    /// An origin that counts once in each of these windows, one update after another.
+    /// The history of an origin that counts once in each of these windows, one update after another.
     fn history(origin: u64, windows: &[Window]) -> Vec<(Update, Vec<u8>)> {
         let mut own =
             Local::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
@@ -406,19 +406,18 @@ mod tests {
         days.map(|day| Window { start: (20_000 + day) * DAY, length: DAY }).collect()
     }
 
-    /// A server whose clock is ahead brings windows that have yet to begin: a few have their place, and those that count
-    /// always have theirs.
+    /// A server whose clock is ahead adds windows in the future: a few have a place, and windows that count always have one.
     #[test]
     fn windows_of_a_wrong_clock_keep_no_other_out() {
         let mut merged = MergedCounts::new(&Settings::default());
         let strays = history(1, &days(2..7));
         let taken = strays.iter().filter(|(update, bytes)| merged.apply(update, bytes, NOW).is_ok()).count();
-        assert_eq!(taken, STRAY_WINDOWS);
+        assert_eq!(taken, FUTURE_WINDOWS);
         for (update, bytes) in history(2, &days(0..1)) {
             assert_eq!(merged.apply(&update, &bytes, NOW), Ok(Applied::New));
         }
         assert_eq!(merged.count(signature(), NOW), 1, "those that have yet to begin do not count");
-        // In time, what was refused is taken, and all of it counts.
+        // In time, the refused ones are accepted, and all of them count.
         for (update, bytes) in &strays {
             merged.apply(update, bytes, NOW + 6 * DAY).unwrap();
         }
@@ -431,8 +430,7 @@ mod tests {
         );
     }
 
-    /// An update that is refused for one of its parts leaves nothing of the others behind, which would take up room and keep
-    /// windows out.
+    /// If one of its parts is refused, an update leaves nothing of the others, which would take memory and keep windows out.
     #[test]
     fn a_refused_update_leaves_nothing() {
         let mut merged = MergedCounts::new(&Settings::default());
@@ -461,7 +459,7 @@ mod tests {
         assert_eq!(merged.count(signature(), NOW + 8 * DAY), 7);
     }
 
-    /// Few bytes that claim large filters are refused before there is room for these.
+    /// A few bytes that claim large filters are refused before these are allocated.
     #[test]
     fn claims_without_reason_are_refused() {
         let mut merged = MergedCounts::new(&Settings::default());

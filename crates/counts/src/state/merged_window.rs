@@ -7,17 +7,17 @@ use crate::history::window::Window;
 use bulkmark_filter::{Merged, ParameterError, Refined, Scaling};
 use bulkmark_types::Signature;
 
-/// The counts of one window, over all origins whose filters are of one size.
+/// The counts of one window, over all origins with filters of one size.
 pub struct MergedWindow {
-    /// The window that all these reports are of.
+    /// The window of these reports.
     pub window: Window,
-    /// Signatures that the first slice was made for.
+    /// The capacity of the first slice, in signatures.
     pub capacity: u32,
-    /// The number of this size among those of the window, as the file has it.
+    /// The number of this size among those of the window, in the file.
     pub size: u32,
-    /// The cells; each slice is larger than the one before.
+    /// The cells; each slice is larger than the previous one.
     pub slices: Vec<Merged>,
-    /// For each slice and chunk, whether it changed since it was written.
+    /// For each slice and chunk, whether it has changed since it was written.
     pub dirty: Vec<Vec<bool>>,
 }
 
@@ -35,7 +35,7 @@ impl MergedWindow {
         counts.fold(0, u32::saturating_add)
     }
 
-    /// Takes away slices beyond so many.
+    /// Removes all but so many slices.
     pub(super) fn cut_back(&mut self, slices: usize) {
         self.slices.truncate(slices);
         self.dirty.truncate(slices);
@@ -53,7 +53,7 @@ impl MergedWindow {
         Ok(())
     }
 
-    /// None of it is written, in the file that it is for.
+    /// Marks everything as not written: a new file has none of it.
     pub(super) fn mark_dirty(&mut self) {
         self.dirty.iter_mut().for_each(|chunks| chunks.fill(true));
     }

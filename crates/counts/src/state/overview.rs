@@ -1,105 +1,105 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was said here, by mailing, and who is trusted how much: for the administrator.
+//! The user reports of this mail server by mailing, and the reporters' trust, for the administrator.
 
 use crate::state::roles::State;
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, ReporterKind, Signature};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Mailings that are told at most, and reporters.
+/// The most mailings, and the most reporters, of an overview.
 const MOST: usize = 1000;
 
-/// What is asked for.
+/// The filter of an overview.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    /// Of which something was said since this time, in seconds since 1970.
+pub struct OverviewFilter {
+    /// Only mailings with reports since this time, in seconds since 1970.
     pub since: u64,
-    /// Only what this reporter said.
+    /// Only reports of this reporter.
     pub reporter: Option<ReporterId>,
     /// The time, in seconds since 1970.
     pub now: u64,
 }
 
-/// What was said here.
+/// The user reports of this mail server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Overview {
-    /// Those last that were spoken of last.
-    pub mailings: Vec<SaidOf>,
-    /// Mailings beyond those.
+    /// The mailings, sorted by their last report.
+    pub mailings: Vec<MailingSummary>,
+    /// The number of further mailings.
     pub more_mailings: usize,
-    /// Those first whose word weighs most.
-    pub reporters: Vec<SaidBy>,
-    /// Reporters beyond those.
+    /// The reporters, the most trusted first.
+    pub reporters: Vec<ReporterSummary>,
+    /// The number of further reporters.
     pub more_reporters: usize,
 }
 
-/// What was said of one mailing.
+/// The user reports on one mailing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SaidOf {
-    /// What tells it from others: the nomination of the first message's body, if it has one.
+pub struct MailingSummary {
+    /// Identifies the mailing: the nomination of the first message's body, if it has one.
     pub mailing: String,
-    /// The first message's subject, where that may be kept.
+    /// The first message's subject, if it may be stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// When it was first spoken of, in seconds since 1970.
+    /// The time of its first report, in seconds since 1970.
     pub first: u64,
-    /// When it last was.
+    /// The time of its last report.
     pub last: u64,
-    /// Reporters here who call it spam.
+    /// The number of reporters here who report it as spam.
     pub spam: usize,
-    /// Those who say that it is none.
+    /// The number of those who report it as not spam.
     pub not_spam: usize,
-    /// Nominations less revocations of its signature with the most, others' included; 1 is the whole word of one.
+    /// Nominations less revocations of its signature with the most, including others'; 1 is the weight of one fully trusted user.
     pub weight: f64,
 }
 
-/// What one reporter said.
+/// The reports of one reporter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SaidBy {
+pub struct ReporterSummary {
     /// A hash of the name.
     pub reporter: String,
-    /// What kind of reporter it is.
+    /// The kind of reporter.
     pub kind: ReporterKind,
-    /// How far it is trusted, 0 to 1.
+    /// Its trust, 0 to 1.
     pub trust: f64,
-    /// What its word weighs, 0 to 1.
+    /// The weight of its reports, 0 to 1.
     pub weight: f64,
-    /// Mailings that it calls spam.
+    /// Mailings that it reports as spam.
     pub spam: usize,
-    /// Those of which it says that they are none.
+    /// Mailings that it reports as not spam.
     pub not_spam: usize,
 }
 
-/// What stands of one mailing, by reporter: above zero for spam.
-type Words = BTreeMap<ReporterId, i32>;
+/// The net units in effect on one mailing, by reporter: above zero for spam.
+type UnitsByReporter = BTreeMap<ReporterId, i32>;
 
-/// How often a reporter says of a mailing that it is spam, and that it is none.
+/// The numbers of mailings reported as spam and as not spam, or of their reporters.
 type Sides = (usize, usize);
 
-/// All words and all that they are of, as they are kept. No mail is counted while they are taken out, and the rest can be found without.
+/// Copies of all reports and their signatures. Mail has to wait while they are copied, but not while they are sorted.
 pub struct Gathered {
-    /// What stands of each row.
-    words: Vec<(VoiceKey, i32)>,
-    of: Vec<Spoken>,
+    /// The net units in effect of each row.
+    rows: Vec<(ReportKey, i32)>,
+    of: Vec<CaseCopy>,
 }
 
-/// A signature that was spoken of.
-struct Spoken {
+/// A signature with user reports.
+struct CaseCopy {
     nomination: Signature,
     mailing: Signature,
     first: u64,
     last: u64,
 }
 
-/// What is to be told, but for what only the ledger knows.
+/// The sorted reports, without the data that only the ledger has.
 pub struct Sorted {
     mailings: Vec<Mailing>,
     more_mailings: usize,
-    said: HashMap<ReporterId, Sides>,
+    by_reporter: HashMap<ReporterId, Sides>,
 }
 
 /// One mailing with its signatures.
@@ -108,81 +108,85 @@ struct Mailing {
     nominations: Vec<Signature>,
     first: u64,
     last: u64,
-    said: Sides,
+    sides: Sides,
 }
 
 impl Gathered {
-    /// Sorts it by mailing: those that are asked for, as many as are told.
-    pub fn sort(self, asked: &Asked) -> Sorted {
+    /// Sorts the reports by mailing, and selects the mailings of the overview.
+    pub fn sort(self, asked: &OverviewFilter) -> Sorted {
         let mailing_of: HashMap<Signature, Signature> =
-            self.of.iter().map(|spoken| (spoken.nomination, spoken.mailing)).collect();
-        let mut words: HashMap<Signature, Words> = HashMap::new();
-        for ((who, nomination), stands) in self.words {
+            self.of.iter().map(|case| (case.nomination, case.mailing)).collect();
+        let mut units_of: HashMap<Signature, UnitsByReporter> = HashMap::new();
+        for ((reporter, nomination), units) in self.rows {
             let Some(mailing) = mailing_of.get(&nomination) else { continue };
-            let said = words.entry(*mailing).or_default().entry(who).or_default();
-            if stands.abs() > said.abs() {
-                *said = stands;
+            let known = units_of.entry(*mailing).or_default().entry(reporter).or_default();
+            if units.abs() > known.abs() {
+                *known = units;
             }
         }
-        let mut said: HashMap<ReporterId, Sides> = HashMap::new();
-        for (who, units) in words.values().flatten() {
-            let (spam, not_spam) = said.entry(*who).or_default();
+        let mut by_reporter: HashMap<ReporterId, Sides> = HashMap::new();
+        for (reporter, units) in units_of.values().flatten() {
+            let (spam, not_spam) = by_reporter.entry(*reporter).or_default();
             *spam += usize::from(*units > 0);
             *not_spam += usize::from(*units < 0);
         }
-        words.retain(|_, words| asked.reporter.is_none_or(|who| words.get(&who).is_some_and(|&u| u != 0)));
+        units_of.retain(|_, units| {
+            asked.reporter.is_none_or(|reporter| units.get(&reporter).is_some_and(|&u| u != 0))
+        });
         let mut mailings: HashMap<Signature, Mailing> = HashMap::new();
-        for spoken in self.of {
-            let Some(words) = words.get(&spoken.mailing) else { continue };
-            let mailing = mailings.entry(spoken.mailing).or_insert_with(|| Mailing {
-                name: spoken.mailing,
+        for case in self.of {
+            let Some(units) = units_of.get(&case.mailing) else { continue };
+            let mailing = mailings.entry(case.mailing).or_insert_with(|| Mailing {
+                name: case.mailing,
                 nominations: Vec::new(),
-                first: spoken.first,
-                last: spoken.last,
-                said: [1, -1]
-                    .map(|side| words.values().filter(|units| units.signum() == side).count())
+                first: case.first,
+                last: case.last,
+                sides: [1, -1]
+                    .map(|side| units.values().filter(|units| units.signum() == side).count())
                     .into(),
             });
-            mailing.nominations.push(spoken.nomination);
-            (mailing.first, mailing.last) = (mailing.first.min(spoken.first), mailing.last.max(spoken.last));
+            mailing.nominations.push(case.nomination);
+            (mailing.first, mailing.last) = (mailing.first.min(case.first), mailing.last.max(case.last));
         }
         let mut mailings: Vec<Mailing> =
             mailings.into_values().filter(|mailing| mailing.last >= asked.since).collect();
         mailings.sort_unstable_by_key(|mailing| (mailing.last, mailing.name));
         let more_mailings = mailings.len().saturating_sub(MOST);
-        Sorted { mailings: mailings.split_off(more_mailings), more_mailings, said }
+        Sorted { mailings: mailings.split_off(more_mailings), more_mailings, by_reporter }
     }
 }
 
 impl State {
-    /// All that was said here.
+    /// Copies all user reports.
     pub fn gather(&self, now: u64) -> Gathered {
         let counts = self.counts();
-        let words = counts.voices.iter().map(|(&key, words)| (key, counts.voices.stands(words, now)));
-        let of = counts.cases.iter().map(|(&nomination, case)| Spoken {
+        let rows =
+            counts.user_reports.iter().map(|(&key, reports)| (key, counts.user_reports.net_of(reports, now)));
+        let of = counts.cases.iter().map(|(&nomination, case)| CaseCopy {
             nomination,
             mailing: case.mailing,
             first: case.first,
             last: case.last,
         });
-        Gathered { words: words.collect(), of: of.collect() }
+        Gathered { rows: rows.collect(), of: of.collect() }
     }
 
-    /// What was said here, and by whom.
-    pub fn overview(&self, sorted: &Sorted, asked: &Asked) -> Overview {
-        let mailings = sorted.mailings.iter().map(|mailing| self.said_of(mailing, asked.now)).collect();
-        let (reporters, more_reporters) = self.said_by(&sorted.said, asked);
+    /// Builds the overview.
+    pub fn overview(&self, sorted: &Sorted, asked: &OverviewFilter) -> Overview {
+        let mailings =
+            sorted.mailings.iter().map(|mailing| self.mailing_summary(mailing, asked.now)).collect();
+        let (reporters, more_reporters) = self.reporter_summaries(&sorted.by_reporter, asked);
         Overview { mailings, more_mailings: sorted.more_mailings, reporters, more_reporters }
     }
 
-    fn said_of(&self, mailing: &Mailing, now: u64) -> SaidOf {
+    fn mailing_summary(&self, mailing: &Mailing, now: u64) -> MailingSummary {
         let counts = self.counts();
         let net = |&nomination: &Signature| {
             let case = counts.cases.get(nomination)?;
             Some(self.known(case.of, nomination, counts.trust.weighing.thousandths, now).net)
         };
-        let (spam, not_spam) = mailing.said;
-        SaidOf {
+        let (spam, not_spam) = mailing.sides;
+        MailingSummary {
             mailing: mailing.name.to_string(),
             subject: counts.cases.get(mailing.name).map(|case| case.subject.clone()).unwrap_or_default(),
             first: mailing.first,
@@ -193,31 +197,36 @@ impl State {
         }
     }
 
-    fn said_by(&self, said: &HashMap<ReporterId, Sides>, asked: &Asked) -> (Vec<SaidBy>, usize) {
+    fn reporter_summaries(
+        &self,
+        by_reporter: &HashMap<ReporterId, Sides>,
+        asked: &OverviewFilter,
+    ) -> (Vec<ReporterSummary>, usize) {
         let trust = &self.counts().trust;
         let settings = &trust.weighing.settings;
         let of_traps = u8::try_from(trust.weighing.trap).unwrap_or(u8::MAX);
-        let known = trust.standings.iter().map(|(who, _)| *who);
-        let all: BTreeSet<ReporterId> = said.keys().copied().chain(known).chain(asked.reporter).collect();
-        let of = |who: &ReporterId| {
-            let standing = trust.standings.of(who);
-            let (spam, not_spam) = said.get(who).copied().unwrap_or_default();
-            let (trust, units) = if who.kind() == ReporterKind::Trap {
+        let known = trust.standings.iter().map(|(reporter, _)| *reporter);
+        let all: BTreeSet<ReporterId> =
+            by_reporter.keys().copied().chain(known).chain(asked.reporter).collect();
+        let of = |reporter: &ReporterId| {
+            let standing = trust.standings.of(reporter);
+            let (spam, not_spam) = by_reporter.get(reporter).copied().unwrap_or_default();
+            let (trust, units) = if reporter.kind() == ReporterKind::Trap {
                 (standing.trap_trust(asked.now), standing.trap_units(of_traps, asked.now))
             } else {
                 (standing.trust(settings, asked.now), standing.units(settings, asked.now))
             };
-            SaidBy {
-                reporter: who.to_string(),
-                kind: who.kind(),
+            ReporterSummary {
+                reporter: reporter.to_string(),
+                kind: reporter.kind(),
                 trust: f64::from(trust) / 65_536.0,
                 weight: whole(units.into()),
                 spam,
                 not_spam,
             }
         };
-        let asked_for = all.iter().filter(|who| asked.reporter.is_none_or(|only| only == **who));
-        let mut list: Vec<SaidBy> = asked_for.map(of).collect();
+        let asked_for = all.iter().filter(|reporter| asked.reporter.is_none_or(|only| only == **reporter));
+        let mut list: Vec<ReporterSummary> = asked_for.map(of).collect();
         list.sort_by(|a, b| {
             b.trust.total_cmp(&a.trust).then_with(|| (b.spam + b.not_spam).cmp(&(a.spam + a.not_spam)))
         });
@@ -227,7 +236,7 @@ impl State {
     }
 }
 
-/// Units as whole words.
+/// Converts units to reports of full weight.
 fn whole(units: i64) -> f64 {
     units as f64 / f64::from(bulkmark_types::UNIT)
 }

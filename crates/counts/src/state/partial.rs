@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A milter that holds only bulk of what others count.
+//! A milter with a partial copy, which has only bulk of others' counts.
 
 use crate::history::bulk::{BulkMark, Note, Section};
 use crate::history::vector::{Chain, Mark, Origin};
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::cache::Cache;
-use crate::state::held::Held;
 use crate::state::kept::KeptNote;
 use crate::state::merged::MergedCounts;
 use std::sync::Arc;
 
-/// A list of bulk that is coming in.
+/// A list of bulk that is being received.
 pub struct BulkAssembly {
     mark: BulkMark,
     versions: Vec<(Origin, u64)>,
-    held: Held,
+    held: BulkCounts,
 }
 
 impl BulkAssembly {
-    /// Of nothing yet; the list stands at `mark`, and has what rose up to these versions.
+    /// An empty list. The complete list has this `mark`, and all counts up to these versions.
     #[must_use]
     pub fn new(settings: &Settings, mark: BulkMark, versions: Vec<(Origin, u64)>) -> Self {
-        Self { mark, versions, held: Held::new(settings) }
+        Self { mark, versions, held: BulkCounts::new(settings) }
     }
 
-    /// Adds a part of it. False if it has nothing that was not in the list before.
+    /// Adds a part of it. Returns false if all of it was on the list before.
     pub fn add(&mut self, section: &Section, now: u64) -> bool {
         let mut is_new = false;
         self.held.raise(section, now, |_, _, _| is_new = true);
@@ -32,21 +32,21 @@ impl BulkAssembly {
     }
 }
 
-/// A note does not follow the last one that is known of its list.
+/// A note does not follow the last known one of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("note {found} of bulk came, and {known} is the last one known here; those between are missing")]
 pub struct NoteGap {
     /// The number that came.
     pub found: u64,
-    /// The last one that is known.
+    /// The number of the last known one.
     pub known: u64,
 }
 
 impl Cache {
-    /// Takes a note of the list that is known here. False when it was known before.
+    /// Applies a note of the known list. Returns false if it was applied before.
     ///
     /// # Errors
-    /// When those between are missing; nothing is changed then.
+    /// If notes are missing before it; nothing is changed then.
     pub fn take_note(&mut self, note: &Note, bytes: Arc<[u8]>, now: u64) -> Result<bool, NoteGap> {
         self.counts.clock = now;
         let known = self.counts.bulk.number;
@@ -62,7 +62,7 @@ impl Cache {
         Ok(true)
     }
 
-    /// Takes a whole list for all that others counted.
+    /// Adopts a whole list, in place of all others' counts.
     pub fn adopt_bulk(&mut self, assembly: BulkAssembly) {
         let BulkAssembly { mark, versions, held } = assembly;
         self.counts.held = held;
@@ -74,10 +74,10 @@ impl Cache {
         self.settle();
     }
 
-    /// Lets go of bulk that is held apart.
+    /// Drops the list of bulk.
     pub fn forget_bulk(&mut self) {
         if self.counts.bulk.is_begun() {
-            self.counts.held = Held::new(&self.counts.settings);
+            self.counts.held = BulkCounts::new(&self.counts.settings);
             self.counts.bulk = BulkMark::default();
             self.counts.changes.notes.clear();
             self.counts.relist();
@@ -86,7 +86,7 @@ impl Cache {
 }
 
 impl super::counts::Counts {
-    /// Applies a note, whose bytes are these.
+    /// Applies a note with its bytes.
     pub fn take_note(&mut self, note: &Note, bytes: &[u8], now: u64) {
         for section in &note.sections {
             self.held.raise(section, now, |_, _, _| ());
@@ -95,7 +95,7 @@ impl super::counts::Counts {
         self.bulk = self.bulk.after(note.number, bytes);
     }
 
-    /// Bulk is told up to these versions. That of an origin never goes back, and has no hash: nobody continues it here.
+    /// Moves the vector to the versions of the list of bulk. A version never decreases, and has no hash, as no update continues it here.
     pub fn move_to(&mut self, versions: &[(Origin, u64)]) {
         let vector = self.merged.vector_mut();
         for &(origin, version) in versions {

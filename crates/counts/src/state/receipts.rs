@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which batches of reports were counted already.
+//! The batches of reports that were counted.
 
 use crate::history::vector::Origin;
 use std::collections::HashMap;
 
-/// Who numbers batches: a client of this server, and one spool of it. A client may have several milters, and a milter
-/// that lost its disk begins another spool.
+/// The sender that numbers batches: a client of this server, and one of its spools. A client may have several milters, and a milter that
+/// lost its disk begins another spool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reporter {
     /// The client's name.
@@ -14,7 +14,7 @@ pub struct Reporter {
     pub spool: u64,
 }
 
-/// Where a batch was counted: it is in all updates of this origin from this version on.
+/// The place where a batch was counted: it is in all updates of this origin from this version on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     /// The origin that counted it.
@@ -23,7 +23,7 @@ pub struct Receipt {
     pub version: u64,
 }
 
-/// The last batch of a spool that was counted, as a file has it.
+/// The last counted batch of a spool, as stored in a file.
 #[derive(Debug, Clone)]
 pub struct LastBatch {
     /// The spool.
@@ -34,19 +34,19 @@ pub struct LastBatch {
     pub receipt: Receipt,
 }
 
-/// Spools of one client that are remembered. A client has as many as it has milters; a thousand more bring nothing but a
-/// larger ledger, so those that were silent for longest are forgotten.
+/// The most spools of one client that are remembered. A client has as many as it has milters; more would only enlarge the ledger, so the
+/// ones that are silent for longest are forgotten.
 pub const MAX_SPOOLS: usize = 1000;
 
 /// The last batch of each reporter: by client, then by spool.
 #[derive(Debug, Clone, Default)]
 pub struct Receipts {
     clients: HashMap<String, HashMap<u64, Last>>,
-    /// Grows with each batch. Versions would not do: those of two origins tell nothing of which was first.
+    /// Grows with each batch. Versions of two origins have no common order.
     clock: u64,
 }
 
-/// The last batch of a spool, and when it came.
+/// The last batch of a spool, and its position in time.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     number: u64,
@@ -54,7 +54,7 @@ struct Last {
     at: u64,
 }
 
-/// A batch number is below that of a batch that was counted, so that nobody can tell what it should mean.
+/// A batch number is below that of a counted batch, so that its meaning is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("batch {found} came after batch {last} of the same spool")]
 pub struct Backwards {
@@ -65,13 +65,13 @@ pub struct Backwards {
 }
 
 impl Receipts {
-    /// Of what was read of a server's file, whose origin is `origin` now. A file does not tell in which order they came;
-    /// those of the present origin are the newest, and among these versions tell.
+    /// Restores the last batches of a server's file; `origin` is the server's present origin. A file has no order of arrival; those of the
+    /// present origin are the newest, and within an origin versions give the order.
     pub fn restore(mut read: Vec<LastBatch>, origin: Origin) -> Self {
         read.sort_by_key(|LastBatch { receipt, .. }| (receipt.origin == origin, receipt.version));
         let mut receipts = Self::default();
         for LastBatch { reporter, number, receipt } in read {
-            // There are no more in the file than are remembered.
+            // The file has no more than are remembered.
             let _ = receipts.set(reporter, number, receipt);
         }
         receipts
@@ -84,7 +84,7 @@ impl Receipts {
         spools.map(|(client, (&spool, last))| (Reporter { client: client.clone(), spool }, last.number))
     }
 
-    /// The receipt of a batch that was counted; none when it is new.
+    /// Returns the receipt of a counted batch; `None` if it is new.
     pub fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
         match self.clients.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {
             Some(last) if number == last.number => Ok(Some(last.receipt)),
@@ -93,7 +93,7 @@ impl Receipts {
         }
     }
 
-    /// Remembers a batch that was counted. Returns the spool that is forgotten for it.
+    /// Remembers a counted batch. Returns the spool that is forgotten for it.
     #[must_use]
     pub fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
         let Reporter { client, spool } = reporter;
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(receipts.find(&reporter("bad", 0), 1), Ok(None));
     }
 
-    /// A server that goes on under another origin begins again with version 1. Whoever reports then is no older for it.
+    /// A server that continues under another origin starts over with version 1. Its reporters are still the newest.
     #[test]
     fn receipts_of_a_new_origin_are_the_newest() {
         let reporter = |spool| Reporter { client: "a".to_owned(), spool };
@@ -143,7 +143,7 @@ mod tests {
         }
         assert_eq!(receipts.set(reporter(full), 1, new), Some(reporter(0)));
         assert_eq!(receipts.find(&reporter(full), 1), Ok(Some(new)));
-        // As it is after a restart, too.
+        // The same holds after a restart.
         let read = (1..=full).map(|n| {
             let receipt = if n < full { old(n) } else { new };
             LastBatch { reporter: reporter(n), number: 1, receipt }

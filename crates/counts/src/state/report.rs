@@ -1,60 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a message tells the ledger.
+//! A message's report to the ledger.
 
 use bulkmark_types::Signature;
 use sha2::{Digest, Sha256};
 
-/// "I saw these signatures": what a message adds to the ledger, and what it asks for.
+/// "I saw these signatures": the additions of a message, and its questions.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What was seen, once for each recipient, or what else counts as one.
+    /// Signatures that count once for each recipient, or for whatever else counts as one.
     pub signatures: Vec<Signature>,
-    /// What was seen once, to however many recipients the message goes.
+    /// Signatures that count once, for however many recipients.
     pub once: Vec<Signature>,
-    /// What follows from counts that are known, and how often each is added; nothing where the whole message comes again. The
-    /// answer does not tell their counts.
+    /// Signatures that follow from known counts, each with the number of times it is added; not added if the whole message is a retry. The
+    /// answer does not include their counts.
     pub also: Vec<(Signature, u32)>,
-    /// Whether `also` follows from the counts of `signatures`, or of those of another report of this message: whoever has these
-    /// can tell them.
+    /// Whether `also` follows from the counts of `signatures`, or of those of another report of this message: it then reveals them.
     pub also_exact: bool,
-    /// What is only asked for.
+    /// Signatures whose counts are only asked for.
     pub asked: Vec<Signature>,
-    /// How often `signatures` were seen; zero only asks.
+    /// The number of times that `signatures` were seen; zero only asks.
     pub times: u32,
-    /// For each time, who it was for, as far as the caller knows: those that were refused (`Ledger::refused`) within
-    /// the last hour are not counted again.
+    /// One key for each time, if the caller knows the recipient: keys that were refused (`Ledger::refused`) within the last hour do not
+    /// count again.
     pub keys: Vec<RetryKey>,
-    /// What of it goes to other servers, where there are any.
+    /// The part that is shared with other servers, if there are any.
     pub shared: Shared,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
 }
 
-/// What of a report goes to other servers. What does not is counted here alone.
+/// The part of a report that is shared with other servers. The rest is counted only here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shared {
     /// All of it.
     #[default]
     All,
-    /// What was seen once, to however many recipients: no `body` signatures, and nothing that tells them.
+    /// Signatures that count once: no `body` signatures, and none that reveal them.
     Once,
     /// Nothing.
     Nothing,
 }
 
-/// A signature that a report, or a user's word, adds to.
+/// A signature that a report of mail or of a user adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addition {
-    /// The signature, tagged where it is a word.
+    /// The signature, tagged if it is a user report.
     pub signature: Signature,
-    /// How often it is added.
+    /// The number of times.
     pub times: u32,
-    /// Whether it goes to other servers.
+    /// Whether it is shared with other servers.
     pub shared: bool,
 }
 
 impl Report {
-    /// The additions of a report when so many of its times are those of a message that comes again.
+    /// The additions of a report if `again` of its times are retries.
     pub fn additions(&self, again: u32) -> impl Iterator<Item = Addition> {
         let each = self.times.saturating_sub(again);
         let once = u32::from(self.times > 0 && again == 0);
@@ -73,18 +72,18 @@ impl Report {
         all.chain(also).filter(|addition| addition.times > 0)
     }
 
-    /// What it asks for: the counts of these, in this order, are the answer.
+    /// The signatures whose counts are the answer, in this order.
     pub fn wanted(&self) -> impl Iterator<Item = Signature> {
         [&self.signatures, &self.once, &self.asked].into_iter().flatten().copied()
     }
 }
 
-/// Names one message to one recipient, over all tries of the same sender.
+/// Identifies one message to one recipient, over all tries of the same sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RetryKey([u8; 16]);
 
 impl RetryKey {
-    /// From whatever stays the same from one try to the next.
+    /// Made from fields that stay the same from one try to the next.
     #[must_use]
     pub fn new(fields: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
@@ -96,12 +95,12 @@ impl RetryKey {
         Self(std::array::from_fn(|i| digest[i]))
     }
 
-    /// The key that has these bytes on disk.
+    /// The key with these bytes on disk.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes, as they are written to disk.
+    /// Its bytes on disk.
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -111,9 +110,9 @@ impl RetryKey {
 mod tests {
     use super::*;
 
-    /// What tells an exact signature stays where that signature stays.
+    /// Signatures that reveal an exact signature are shared only if that one is.
     #[test]
-    fn what_follows_from_an_exact_signature_is_shared_like_it() {
+    fn signatures_that_reveal_an_exact_one_are_shared_like_it() {
         let signature = |n| Signature::from_bytes([n; 16]);
         let shared = |shared, also_exact| {
             let report = Report {

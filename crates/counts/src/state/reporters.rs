@@ -1,71 +1,71 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who is meant by the beginning of a hash, and who spoke of one mailing: for the administrator.
+//! Finding a reporter or mailing by the beginning of its hash, and the reporters of one mailing, for the administrator.
 
 use crate::state::roles::State;
 use bulkmark_types::{ReporterId, ReporterKind, Signature, UNIT};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reporters of one mailing that are told at most.
+/// The most reporters of one mailing.
 const MOST: usize = 1000;
 
-/// Who said something of one mailing.
+/// The user reports on one mailing, by reporter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SpokenOf {
-    /// What tells it from others.
+pub struct MailingReports {
+    /// Identifies the mailing.
     pub mailing: String,
-    /// The first message's subject, where that may be kept.
+    /// The first message's subject, if it may be stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// When it was first spoken of, in seconds since 1970.
+    /// The time of its first report, in seconds since 1970.
     pub first: u64,
-    /// When it last was.
+    /// The time of its last report.
     pub last: u64,
-    /// Those first whose word weighs most.
-    pub reporters: Vec<SpokenBy>,
-    /// Reporters beyond those.
+    /// The reporters, those with the greatest weight first.
+    pub reporters: Vec<MailingReport>,
+    /// The number of further reporters.
     pub more_reporters: usize,
 }
 
-/// What one reporter said of it.
+/// One reporter's report on a mailing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SpokenBy {
+pub struct MailingReport {
     /// A hash of the name.
     pub reporter: String,
-    /// What kind of reporter it is.
+    /// The kind of reporter.
     pub kind: ReporterKind,
-    /// Whether it calls it spam.
+    /// Whether it reports spam.
     pub spam: bool,
-    /// What its word weighs for the signature of the mailing for which it weighs most.
+    /// The weight of its report, for the signature of the mailing where it is greatest.
     pub weight: f64,
-    /// The beginning of the window in which it spoke last, in seconds since 1970.
+    /// The beginning of the window of its last report, in seconds since 1970.
     pub window: u64,
 }
 
-/// Why it is not known who or what is meant.
+/// The reason why no reporter or mailing was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
-    /// It is no beginning of any hash.
+    /// It is not the beginning of a hash.
     #[error("found {0:?}, expected the first of 32 hexadecimal digits, as `bulkmark report list` shows them")]
     NoHash(String),
-    /// None begins so.
+    /// There is none.
     #[error("no {of} that is known here begins with {prefix}")]
     Unknown {
-        /// What was looked for.
+        /// The kind of thing.
         of: &'static str,
         /// The beginning.
         prefix: String,
     },
-    /// Several do.
+    /// There are several.
     #[error("{count} {of}s begin with {prefix}, among them {first} and {second}: give more digits")]
     Ambiguous {
-        /// What was looked for.
+        /// The kind of thing.
         of: &'static str,
         /// The beginning.
         prefix: String,
-        /// How many.
+        /// Their number.
         count: usize,
         /// One of them.
         first: String,
@@ -74,7 +74,7 @@ pub enum Unclear {
     },
 }
 
-/// The one of these whose hash begins so; each may be there several times.
+/// Returns the only element whose hash begins with `prefix`; elements may be repeated.
 pub fn only<T: Ord + ToString>(all: Vec<T>, of: &'static str, prefix: &str) -> Result<T, Unclear> {
     let (all, prefix) = (BTreeSet::from_iter(all), prefix.to_lowercase());
     if !(1..=32).contains(&prefix.len()) || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -92,48 +92,48 @@ pub fn only<T: Ord + ToString>(all: Vec<T>, of: &'static str, prefix: &str) -> R
 }
 
 impl State {
-    /// Who said something here or is trusted for what was said, some several times.
-    pub fn speakers(&self) -> Vec<ReporterId> {
+    /// All reporters with user reports or standings; they may be repeated.
+    pub fn reporters(&self) -> Vec<ReporterId> {
         let counts = self.counts();
-        let speakers = counts.voices.iter().map(|((who, _), _)| *who);
-        speakers.chain(counts.trust.standings.iter().map(|(who, _)| *who)).collect()
+        let reporters = counts.user_reports.iter().map(|((reporter, _), _)| *reporter);
+        reporters.chain(counts.trust.standings.iter().map(|(reporter, _)| *reporter)).collect()
     }
 
-    /// Of which mailing each signature is that was spoken of.
+    /// The mailing of each signature with user reports.
     pub fn mailings(&self) -> Vec<Signature> {
         self.counts().cases.iter().map(|(_, case)| case.mailing).collect()
     }
 
-    /// Who spoke of a mailing, and how.
-    pub fn spoken_of(&self, mailing: Signature, now: u64) -> SpokenOf {
+    /// The reports on a mailing, by reporter.
+    pub fn mailing_reports(&self, mailing: Signature, now: u64) -> MailingReports {
         let counts = self.counts();
         let cases = || counts.cases.iter().filter(|(_, case)| case.mailing == mailing);
         let of: BTreeSet<Signature> = cases().map(|(nomination, _)| *nomination).collect();
-        let mut said: BTreeMap<ReporterId, (i32, u64)> = BTreeMap::new();
-        for ((who, nomination), words) in counts.voices.iter() {
-            let stands = counts.voices.stands(words, now);
-            if stands != 0 && of.contains(nomination) {
-                let (most, last) = said.entry(*who).or_default();
-                *most = if stands.abs() > most.abs() { stands } else { *most };
-                *last = words.iter().map(|word| word.window).max().unwrap_or_default().max(*last);
+        let mut found: BTreeMap<ReporterId, (i32, u64)> = BTreeMap::new();
+        for ((reporter, nomination), reports) in counts.user_reports.iter() {
+            let units = counts.user_reports.net_of(reports, now);
+            if units != 0 && of.contains(nomination) {
+                let (most, last) = found.entry(*reporter).or_default();
+                *most = if units.abs() > most.abs() { units } else { *most };
+                *last = reports.iter().map(|report| report.window).max().unwrap_or_default().max(*last);
             }
         }
-        let mut said: Vec<_> = said.into_iter().collect();
-        said.sort_by_key(|(who, (units, _))| (-units.abs(), *who));
-        let more_reporters = said.len().saturating_sub(MOST);
-        let by = |(who, (units, window)): &(ReporterId, (i32, u64))| SpokenBy {
-            reporter: who.to_string(),
-            kind: who.kind(),
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by_key(|(reporter, (units, _))| (-units.abs(), *reporter));
+        let more_reporters = found.len().saturating_sub(MOST);
+        let by = |(reporter, (units, window)): &(ReporterId, (i32, u64))| MailingReport {
+            reporter: reporter.to_string(),
+            kind: reporter.kind(),
             spam: *units > 0,
             weight: f64::from(units.abs()) / f64::from(UNIT),
             window: *window,
         };
-        SpokenOf {
+        MailingReports {
             mailing: mailing.to_string(),
             subject: counts.cases.get(mailing).map(|case| case.subject.clone()).unwrap_or_default(),
             first: cases().map(|(_, case)| case.first).min().unwrap_or_default(),
             last: cases().map(|(_, case)| case.last).max().unwrap_or_default(),
-            reporters: said.iter().take(MOST).map(by).collect(),
+            reporters: found.iter().take(MOST).map(by).collect(),
             more_reporters,
         }
     }
@@ -143,21 +143,21 @@ impl State {
 mod tests {
     use super::*;
 
-    /// What could be two is neither, and what is none is told as such.
+    /// An ambiguous beginning finds nothing, and an unknown one is reported as such.
     #[test]
-    fn a_beginning_means_one_or_nobody() {
+    fn a_beginning_finds_one_or_none() {
         let of = |first: u8| ReporterId::from_bytes([first, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         let find = |prefix: &str| only(vec![of(0xab), of(0xac), of(0x10), of(0xac)], "reporter", prefix);
         assert_eq!([find("AB"), find("1")], [Ok(of(0xab)), Ok(of(0x10))]);
         assert_eq!(find(&of(0xac).to_string()), Ok(of(0xac)));
-        let told = |prefix: &str| find(prefix).unwrap_err().to_string();
+        let error = |prefix: &str| find(prefix).unwrap_err().to_string();
         assert_eq!(
-            told("a"),
+            error("a"),
             format!("2 reporters begin with a, among them {} and {}: give more digits", of(0xab), of(0xac))
         );
-        assert_eq!(told("ff"), "no reporter that is known here begins with ff");
+        assert_eq!(error("ff"), "no reporter that is known here begins with ff");
         for bad in ["", "anna", "ab ", &"a".repeat(33)] {
-            assert!(told(bad).ends_with("as `bulkmark report list` shows them"), "{bad}");
+            assert!(error(bad).ends_with("as `bulkmark report list` shows them"), "{bad}");
         }
     }
 }

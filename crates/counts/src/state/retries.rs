@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages that were refused for the moment and will come again: they must not be counted again.
+//! Messages that were refused temporarily, which must not be counted again when they return.
 
 use crate::state::changes::Changes;
 use crate::state::report::{Report, RetryKey};
@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 /// Seconds for which a refused message is remembered. Senders try again within minutes; an hour covers the third try.
 const REMEMBERED_FOR: u64 = 3600;
 
-/// Refused messages that are remembered at most, about 5 MB; the oldest are forgotten first.
+/// The most refused messages that are remembered, about 5 MB; the oldest are forgotten first.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// The remembered keys and when each was refused last.
+/// The remembered keys, each with the time of its last refusal.
 #[derive(Default)]
 pub struct Retries {
     refused: HashMap<RetryKey, u64>,
@@ -25,7 +25,7 @@ impl Retries {
         self.refused.get(key).is_some_and(|&at| now.abs_diff(at) <= REMEMBERED_FOR)
     }
 
-    /// Remembers one message, as refused at the time `now`.
+    /// Remembers one message as refused at the time `now`.
     pub fn remember(&mut self, key: RetryKey, now: u64) {
         if let Some(before) = self.refused.insert(key, now) {
             self.order.remove(&(before, key));
@@ -33,14 +33,14 @@ impl Retries {
         self.order.insert((now, key));
     }
 
-    /// How many of a report's times are those of a message that comes again.
+    /// Returns the number of a report's times that are retries.
     pub fn again(&mut self, changes: &mut Changes, report: &Report) -> u32 {
         self.expire(changes, report.now);
         let again = report.keys.iter().filter(|key| self.contains(key, report.now)).count();
         u32::try_from(again).unwrap_or(u32::MAX)
     }
 
-    /// Remembers what is refused now.
+    /// Remembers messages that are refused now.
     pub fn remember_all(&mut self, changes: &mut Changes, keys: Vec<RetryKey>, now: u64) {
         for key in keys {
             self.remember(key, now);
@@ -49,25 +49,24 @@ impl Retries {
         self.expire(changes, now);
     }
 
-    /// Forgets, here and on disk, what need not be remembered any more. That must not wait for a checkpoint: a ledger whose
-    /// counts do not change makes none.
+    /// Forgets expired messages, here and on disk. That must not wait for a checkpoint: a ledger whose counts do not change makes none.
     fn expire(&mut self, changes: &mut Changes, now: u64) {
         changes.refused.extend(self.take_expired(now).into_iter().map(|key| (key, None)));
     }
 
-    /// How many messages are remembered.
+    /// The number of remembered messages.
     pub fn remembered(&self) -> usize {
         self.refused.len()
     }
 
-    /// Takes out what need not be remembered any more.
+    /// Takes out expired messages.
     pub fn take_expired(&mut self, now: u64) -> Vec<RetryKey> {
         let mut expired = Vec::new();
         let is_over = |&(at, _): &(u64, RetryKey)| now.abs_diff(at) > REMEMBERED_FOR;
         while self.order.len() > MAX_REMEMBERED || self.order.first().is_some_and(is_over) {
             expired.extend(self.order.pop_first());
         }
-        // A clock that was ahead leaves those that have yet to be.
+        // A clock that was ahead leaves entries in the future.
         while self.order.last().is_some_and(is_over) {
             expired.extend(self.order.pop_last());
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A state of any role, and what all of them can tell.
+//! The state of a ledger in any role, and the operations of all roles.
 
 use crate::history::vector::{Origin, Vector};
 use crate::settings::Role;
@@ -11,20 +11,20 @@ use crate::state::retries::Retries;
 use crate::state::server::Server;
 use crate::state::shares::{Shares, add_up};
 use crate::state::spool::Spool;
-use crate::state::words::Own;
+use crate::state::user_report::ReportSum;
 use bulkmark_types::{Signature, weigh};
 
-/// The state of a milter that counts for itself.
+/// The state of a milter that counts alone.
 pub struct Site {
     /// All counts.
     pub counts: Counts,
-    /// Messages that were refused for the moment.
+    /// Messages that were refused temporarily.
     pub retries: Retries,
     /// Reports that waited for a server when this milter had one. They count, and are never sent.
     pub left: Spool,
 }
 
-/// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
+/// All counts of a ledger in memory, with the changes that are not on disk yet. Each role has its own operations.
 pub enum State {
     /// A milter without servers.
     Site(Site),
@@ -34,7 +34,7 @@ pub enum State {
     Server(Server),
 }
 
-/// A ledger of this role cannot do what was asked of it.
+/// A ledger of this role does not have the requested operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongRole;
 
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// The counts alone.
+    /// Returns only the counts.
     pub fn into_counts(self) -> Counts {
         match self {
             Self::Site(site) => site.counts,
@@ -78,7 +78,7 @@ impl State {
     /// The state of a milter with upstream servers.
     ///
     /// # Errors
-    /// When it is another one.
+    /// If the role is another one.
     pub const fn cache(&mut self) -> Result<&mut Cache, WrongRole> {
         if let Self::Cache(cache) = self { Ok(cache) } else { Err(WrongRole) }
     }
@@ -86,12 +86,12 @@ impl State {
     /// The state of a server.
     ///
     /// # Errors
-    /// When it is another one.
+    /// If the role is another one.
     pub const fn server(&mut self) -> Result<&mut Server, WrongRole> {
         if let Self::Server(server) = self { Ok(server) } else { Err(WrongRole) }
     }
 
-    /// Own reports that no merged counts show; a server has none.
+    /// Own reports that are not in the merged counts; a server has none.
     pub const fn spool(&self) -> Option<&Spool> {
         match self {
             Self::Site(site) => Some(&site.left),
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// What was refused and will come again; nothing at a server.
+    /// Temporarily refused messages; none at a server.
     pub const fn retries(&self) -> Option<&Retries> {
         match self {
             Self::Site(site) => Some(&site.retries),
@@ -109,24 +109,24 @@ impl State {
         }
     }
 
-    /// Never less than the truth.
+    /// The count of a signature. Never too low.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         match self {
             Self::Server(server) => server.count(signature, now),
-            _ => self.counts().count_told(signature, now).saturating_add(self.pending(signature)),
+            _ => self.counts().count_at_milter(signature, now).saturating_add(self.pending(signature)),
         }
     }
 
-    /// User reports by a tagged signature, where the word of others' users weighs so many thousandths of that of one's own.
+    /// The count of user reports by a tagged signature, where a report of others' users weighs `thousandths` of a local one.
     pub fn weighed(&self, signature: Signature, thousandths: u32, now: u64) -> u32 {
-        weigh(self.count(signature, now), self.counts().voices.own(signature).units, thousandths)
+        weigh(self.count(signature, now), self.counts().user_reports.own(signature).units, thousandths)
     }
 
     fn pending(&self, signature: Signature) -> u32 {
         self.spool().map_or(0, |spool| spool.pending(signature))
     }
 
-    /// Of what the count of `signature` is made up.
+    /// The parts of the count of `signature`.
     pub fn shares(&self, signature: Signature, now: u64) -> Shares {
         let own = self.counts().local.generations.count_by_window(signature, now);
         let (own, others) = match self {
@@ -134,16 +134,16 @@ impl State {
                 add_up(own.into_iter().chain(server.limited.count_by_window(signature, now))),
                 self.counts().merged.count_by_window(signature, now),
             ),
-            _ => (own, self.counts().told_by_window(signature, now)),
+            _ => (own, self.counts().others_by_window(signature, now)),
         };
-        let Own { units: said, reporters } = self.counts().voices.own(signature);
+        let ReportSum { units: said, reporters } = self.counts().user_reports.own(signature);
         Shares { own, others, waiting: self.pending(signature), said, reporters, asked: None }
     }
 
-    /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
+    /// Adds a message's report. Returns the counts afterwards, of its signatures and its questions.
     ///
     /// # Errors
-    /// A server takes batches and no reports.
+    /// A server accepts batches, but no reports.
     pub fn report(&mut self, report: &Report) -> Result<Vec<u32>, WrongRole> {
         let (counts, retries) = self.of_milter()?;
         counts.clock = report.now;
@@ -152,7 +152,7 @@ impl State {
         Ok(report.wanted().map(|signature| self.count(signature, report.now)).collect())
     }
 
-    /// Remembers what was refused for the moment.
+    /// Remembers temporarily refused messages.
     ///
     /// # Errors
     /// A server refuses no messages.
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// How far each origin is counted here, a server's own included.
+    /// The version up to which each origin is counted here, including a server's own.
     pub fn vector(&self) -> Vector {
         match self {
             Self::Server(server) => server.vector(),
@@ -190,7 +190,7 @@ impl State {
 
     /// The origins whose history only this ledger writes.
     pub fn own_origins(&self) -> Vec<Origin> {
-        if matches!(self, Self::Server(server) if server.unheard.waits()) {
+        if matches!(self, Self::Server(server) if server.peer_check.waits()) {
             // Others may know more of them.
             return Vec::new();
         }
@@ -201,32 +201,32 @@ impl State {
         own
     }
 
-    /// Makes an update of what a server counted since the last one; others make none.
+    /// Makes an update of a server's counts since the last one; other roles make none.
     pub fn cut(&mut self, now: u64) {
         if let Self::Server(server) = self {
             server.cut(now);
         }
     }
 
-    /// Whether anything is to be put into an update.
+    /// Whether there is growth for an update.
     pub fn has_grown(&self) -> bool {
         matches!(self, Self::Server(server) if server.counts.local.has_grown() || server.limited.has_grown() || server.has_bulk_news())
     }
 
-    /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
+    /// Whether the changes must be written as a whole: updates that follow a snapshot or a new origin.
     pub const fn needs_checkpoint(&self) -> bool {
         self.counts().unwritten.is_apart()
             || self.counts().unwritten.asked
-            || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
+            || matches!(self, Self::Server(server) if server.renewed || server.peer_check.changed)
     }
 
-    /// What is of no more use at the time `now`; it is gone from memory.
+    /// Removes expired state from memory, and returns it.
     pub fn take_expired(&mut self, now: u64) -> Expired {
         let counts = self.counts_mut();
         let keep_updates = counts.settings.federation.keep_updates.as_secs();
         let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
         let held = counts.held.take_expired(now);
-        counts.take_expired_words(now);
+        counts.take_expired_reports(now);
         self.judge(now);
         let retries = match self {
             Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {

@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! For how many words there is room, and whose: so that nobody who says much keeps others from being heard.
+//! The number of rows of user reports, by kind of reporter: one busy reporter must not keep out others.
 
-use crate::state::words::VoiceKey;
+use crate::state::user_report::ReportKey;
 use bulkmark_types::{ReporterId, ReporterKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
-/// Rows of users that are kept at most. A message has up to nine, so this is what a thousand users say in a month who say something twice a
-/// day. docs/user-reports.md has the memory.
+/// The most rows of users. A message has up to nine, so it is enough for a month of a thousand users who report twice a day.
+/// docs/user-reports.md has the memory.
 pub const MAX_ROWS: usize = 1 << 19;
 
-/// Rows that each user has room for, whatever others say; while less than a half of all is taken, for more.
+/// Rows that each user has room for, whatever others report; as long as less than half of all are taken, for more.
 const MAX_OF_ONE: u32 = 1 << 15;
 
-/// Rows of traps, which have a room of their own: whoever knows one can write to it, so it is their own oldest words that make place.
+/// The most rows of traps, which have a separate room: anyone who knows a trap can write to it, so only the oldest rows of traps are
+/// evicted.
 pub const MAX_OF_TRAPS: usize = 1 << 17;
 
-/// Rows of clients of other protocols, which have a separate room: names that somebody makes up there take none from users. Each client has
-/// room for a sixteenth; while less than a half is taken, for more.
+/// The most rows of clients of other protocols, which have a separate room: names that are made up there take no room from users. Each
+/// client has room for a sixteenth; as long as less than half are taken, for more.
 pub const MAX_OF_INTERFACES: usize = 1 << 17;
 const MAX_OF_ONE_AT_INTERFACES: u32 = 1 << 13;
 
-/// How much there is of one reporter.
+/// The rows of one reporter.
 #[derive(Debug, Clone, Copy, Default)]
 struct Of {
     rows: u32,
     is_trap: bool,
 }
 
-/// What is taken.
+/// The used room.
 #[derive(Default)]
 pub struct Room {
     of: HashMap<ReporterId, Of>,
     users: usize,
     traps: usize,
     interfaces: usize,
-    /// The rows of traps, and some that are gone, by their first window.
-    oldest: BTreeSet<(u64, VoiceKey)>,
+    /// The rows of traps, including some that are gone, by their first window.
+    oldest: BTreeSet<(u64, ReportKey)>,
 }
 
-/// How many rows there are.
+/// The number of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
-    /// Of users.
+    /// Rows of users.
     pub users: usize,
-    /// Of traps.
+    /// Rows of traps.
     pub traps: usize,
-    /// Of clients of other protocols.
+    /// Rows of clients of other protocols.
     #[serde(default)]
     pub interfaces: usize,
 }
 
 impl Rows {
-    /// As many of users as find room.
+    /// The most rows of users.
     pub const MOST_OF_USERS: usize = MAX_ROWS;
 
     /// Whether there are none.
@@ -61,7 +62,7 @@ impl Rows {
         self.users == 0 && self.traps == 0 && self.interfaces == 0
     }
 
-    /// Whether there soon is no more room for users: four fifths of it are taken. Of traps their own oldest make place.
+    /// Whether there is soon no room for users: four fifths are taken. Traps evict their own oldest rows.
     #[must_use]
     pub const fn are_many(&self) -> bool {
         self.users >= MAX_ROWS / 5 * 4
@@ -73,7 +74,7 @@ impl Room {
         Rows { users: self.users, traps: self.traps, interfaces: self.interfaces }
     }
 
-    /// Whether a row of this reporter was one of a trap.
+    /// Whether the rows of this reporter are those of a trap.
     pub fn is_trap(&self, reporter: ReporterId) -> bool {
         self.of.get(&reporter).is_some_and(|of| of.is_trap)
     }
@@ -88,8 +89,8 @@ impl Room {
         is_trap || all < most / 2 || all < most && rows < most_of_one
     }
 
-    /// A row begins in this window.
-    pub fn take(&mut self, key: VoiceKey, is_trap: bool, window: u64) {
+    /// Adds a row that begins in this window.
+    pub fn take(&mut self, key: ReportKey, is_trap: bool, window: u64) {
         let of = self.of.entry(key.0).or_default();
         of.rows += 1;
         of.is_trap = is_trap;
@@ -101,7 +102,7 @@ impl Room {
         }
     }
 
-    /// A row is gone.
+    /// Removes a row.
     pub fn leave(&mut self, reporter: ReporterId) {
         let Some(of) = self.of.get_mut(&reporter) else { return };
         of.rows = of.rows.saturating_sub(1);
@@ -122,16 +123,16 @@ impl Room {
         }
     }
 
-    /// A row that may be one of those that are to make place, if traps have more than their room: the oldest first.
-    pub fn too_many(&mut self) -> Option<VoiceKey> {
+    /// Returns a candidate for eviction if traps have too many rows: the oldest first, perhaps one that is gone.
+    pub fn too_many(&mut self) -> Option<ReportKey> {
         if self.traps <= MAX_OF_TRAPS {
             return None;
         }
         self.oldest.pop_first().map(|(_, key)| key)
     }
 
-    /// Forgets what is gone.
-    pub fn sweep(&mut self, is_there: impl Fn(&VoiceKey) -> bool) {
+    /// Forgets rows that are gone.
+    pub fn sweep(&mut self, is_there: impl Fn(&ReportKey) -> bool) {
         self.oldest.retain(|(_, key)| is_there(key));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A signature server: what its clients report, and the history that it makes of it.
+//! A signature server: its clients' reports, and the history that it makes from them.
 
 use crate::history::refusal::Refusal;
 use crate::history::update::{Scope, Update};
@@ -12,14 +12,14 @@ use crate::state::generations::Generations;
 use crate::state::limited::{ClientUpdate, Limited, Limits, OverQuota};
 use crate::state::member::{Member, Reported};
 use crate::state::merged::{Applied, MergedCounts};
+use crate::state::note_queue::NoteQueue;
+use crate::state::peer_check::PeerCheck;
 use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
-use crate::state::teller::Teller;
-use crate::state::unheard::Unheard;
 use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::sync::Arc;
 
-/// How many reports of a batch before its turn the cells of a signature are fetched from memory.
+/// The distance in a batch at which the cells of later signatures are prefetched.
 const AHEAD: usize = 8;
 
 /// The state of a signature server.
@@ -28,28 +28,28 @@ pub struct Server {
     pub counts: Counts,
     /// The number of the first local report that is in no update.
     pub cut_at: u64,
-    /// The last batches of each reporter, by which none counts twice.
+    /// The last batch of each reporter, so that none counts twice.
     pub receipts: Receipts,
-    /// What limited clients reported, each for itself.
+    /// The reports of limited clients, each client separately.
     pub limited: Limited,
-    /// What is to be told of bulk.
-    pub teller: Teller,
-    /// What is not known since the start: whether the file is an old copy.
-    pub unheard: Unheard,
-    /// Whether the local counts begin anew under another origin, and the file still has the old ones.
+    /// The queue for the list of bulk.
+    pub note_queue: NoteQueue,
+    /// The check since the start whether the file is an old copy.
+    pub peer_check: PeerCheck,
+    /// Whether the local counts have a new origin, and the file still has the old ones.
     pub renewed: bool,
 }
 
-/// Changed cells of limited clients after which updates are cut before their time, so that what waits takes little memory.
+/// Changed cells of limited clients after which updates are cut early, so that they take little memory.
 const CUT_CELLS: usize = 1 << 18;
 
-/// Why a batch is not counted.
+/// The reason why a batch is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotCounted {
-    /// Its number is below that of one that was counted.
+    /// Its number is below that of a counted batch.
     #[error(transparent)]
     Backwards(#[from] Backwards),
-    /// Its client may bring no more signatures in this window.
+    /// Its client may report no more new signatures in this window.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
     /// It is not known yet whether this ledger is an old copy.
@@ -60,26 +60,26 @@ pub enum NotCounted {
 }
 
 impl Server {
-    /// Of all that was counted here or by others.
+    /// The count over all local and others' reports.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
-        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let held = self.peer_check.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
         counted.saturating_add(held)
     }
 
-    /// At least [`count`](Self::count), by one look at all that limited clients brought.
+    /// An upper bound of [`count`](Self::count), with one lookup for all limited clients.
     fn bound(&self, signature: Signature, now: u64) -> u32 {
-        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let held = self.peer_check.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.bound(signature, now).saturating_add(self.limited.bound(signature, now));
         counted.saturating_add(held)
     }
 
-    /// Whether the count of a signature is so high. That most are far below takes no exact count to know.
+    /// Whether the count of a signature is at least `least`. Most are far below, which the bound shows.
     pub(crate) fn reaches(&self, signature: Signature, least: u32, now: u64) -> bool {
         self.bound(signature, now) >= least && self.count(signature, now) >= least
     }
 
-    /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
+    /// Counts a client's batch once, within the client's limits if there are any. `new` is a random number for a new origin.
     ///
     /// # Errors
     /// [`NotCounted`]; nothing is counted then.
@@ -96,7 +96,7 @@ impl Server {
         if let Some(receipt) = self.receipts.find(&reporter, number)? {
             return Ok(receipt);
         }
-        if self.unheard.waits() {
+        if self.peer_check.waits() {
             return Err(NotCounted::Waits);
         }
         let receipt = match limits {
@@ -107,14 +107,15 @@ impl Server {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        reports.iter().for_each(|&(signature, _)| self.look_for_bulk(signature, now));
-        if self.counts.local.is_full() || self.teller.is_full() || self.limited.grown_cells() >= CUT_CELLS {
+        reports.iter().for_each(|&(signature, _)| self.queue_if_bulk(signature, now));
+        if self.counts.local.is_full() || self.note_queue.is_full() || self.limited.grown_cells() >= CUT_CELLS
+        {
             self.cut(now);
         }
         Ok(receipt)
     }
 
-    /// Counts what a client without limits reports, with what all of these report.
+    /// Counts a batch of a client without limits, in the common counts.
     fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
         let local = &self.counts.local;
         if reports.is_empty() {
@@ -131,7 +132,7 @@ impl Server {
         receipt
     }
 
-    /// Counts what a limited client reports, apart from all others.
+    /// Counts a batch of a limited client, separate from all others.
     fn count_limited(
         &mut self,
         client: &str,
@@ -152,7 +153,7 @@ impl Server {
         }
         let (member, bounds) = self.limited.member(client, new);
         let raised = (&mut *member, bounds);
-        let added = add_limited(&mut self.counts, &self.unheard, raised, reports, limits.influence, now);
+        let added = add_limited(&mut self.counts, &self.peer_check, raised, reports, limits.influence, now);
         if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
@@ -161,41 +162,41 @@ impl Server {
         Ok(if version > 0 { receipt } else { self.waits_for_nothing() })
     }
 
-    /// The receipt of a batch of which nothing is counted: it is in all updates that there are. The next one may never be made.
+    /// The receipt of a batch of which nothing is counted: all existing updates include it. The next one may never be made.
     fn waits_for_nothing(&self) -> Receipt {
         let local = &self.counts.local;
         Receipt { origin: local.origin(), version: local.mark().version }
     }
 
-    /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
+    /// Withdraws all counts of a limited client, here and everywhere. Returns false if there is no such client.
     pub fn withdraw(&mut self, client: &str, now: u64) -> bool {
-        if self.unheard.waits() {
+        if self.peer_check.waits() {
             return false;
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
-        // Nobody writes this history any more, but it is still to be told.
+        // This history is finished, but others still need it.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
-        self.begin_bulk_anew();
+        self.restart_bulk();
         true
     }
 
-    /// Makes updates of what was added since the last ones.
+    /// Makes updates of the growth since the last ones.
     pub fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
             self.counts.keep(&update, bytes.into(), now);
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         }
         self.cut_limited(now);
-        if !self.unheard.waits() {
-            // Else the journal has what is held back, and the next start is to find it there as what is in no update.
+        if !self.peer_check.waits() {
+            // Otherwise the journal has the held reports, which must be in no update at the next start.
             self.cut_at = self.counts.next;
         }
         self.cut_bulk(now);
     }
 
-    /// How far each origin is counted here, the own ones included.
+    /// The version up to which each origin is counted here, including own ones.
     pub fn vector(&self) -> Vector {
         let mut vector = self.counts.merged.vector().clone();
         vector.set(self.counts.local.origin(), self.counts.local.mark());
@@ -209,11 +210,11 @@ impl Server {
         for ClientUpdate { client, update, bytes } in self.limited.cut() {
             self.counts.changes.clients.insert(client);
             self.counts.keep(&update, bytes.into(), now);
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         }
     }
 
-    /// The history that this server alone writes, if it is one of its own.
+    /// The mark of an origin that only this server writes; `None` for others.
     pub fn own_mark(&self, origin: Origin) -> Option<Mark> {
         if origin == self.counts.local.origin() {
             return Some(self.counts.local.mark());
@@ -221,7 +222,7 @@ impl Server {
         self.limited.of_origin(origin).map(|member| member.mark)
     }
 
-    /// Applies an update of another origin. `new` is a random name for what needs one.
+    /// Applies an update of another origin. `new` is a random number for a new origin.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -241,27 +242,27 @@ impl Server {
             if version != ours.version + 1 || update.before() != ours.chain {
                 return Err(Refusal::Fork { origin, version });
             }
-            // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
-            // we would tell another story than the one that they heard.
-            self.say_restored(origin);
+            // Others know more of our own history: this ledger was restored from an old copy. Under the old origin we would continue a
+            // different history than theirs.
+            self.log_restored(origin);
             let mut known = Vector::new();
             known.set(origin, Mark { version, ..Mark::default() });
-            self.unheard.hear("", &known);
-            self.unheard.go_on();
+            self.peer_check.receive("", &known);
+            self.peer_check.stop_waiting();
             if let Err(error) = self.renew(now, new) {
                 self.counts.broken = Some(format!("a new origin could not begin: {error}"));
                 return Err(Refusal::Parameter { origin, error });
             }
         }
         let applied = self.counts.apply(update, bytes, now)?;
-        self.teller.has_moved |= applied == Applied::New;
+        self.note_queue.has_moved |= applied == Applied::New;
         if applied == Applied::New && update.scope == Scope::Withdrawn {
-            self.begin_bulk_anew();
+            self.restart_bulk();
         }
         Ok(applied)
     }
 
-    pub(crate) fn say_restored(&self, known: Origin) {
+    pub(crate) fn log_restored(&self, known: Origin) {
         log::error!(
             "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on \
              under a new origin and takes over what they know",
@@ -269,7 +270,7 @@ impl Server {
         );
     }
 
-    /// Goes on under other origins. What was counted so far becomes others' counts, but for what is in no update yet, which is the
+    /// Continues under new origins. The previous counts become others' counts, except for growth that is in no update yet: that is the
     /// first update of the new origins.
     pub fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
         let Counts { local, merged, settings, .. } = &mut self.counts;
@@ -287,14 +288,14 @@ impl Server {
             self.counts.keep(&update, bytes.into(), now);
         }
         self.renewed = true;
-        // Notes that were made since that copy have numbers that would be given again.
-        self.begin_bulk_anew();
+        // Notes after that copy have numbers that would be used again.
+        self.restart_bulk();
         self.renew_limited(now, new)
     }
 
-    /// The same of the limited clients.
+    /// Likewise for the limited clients.
     fn renew_limited(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
-        // As different from one another as the numbers that they are made of.
+        // The new origins are random because `new` is.
         let mut next = new.0;
         let names = || {
             next = next.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
@@ -302,7 +303,7 @@ impl Server {
         };
         for (client, member) in self.limited.renew(names) {
             let (origin, mark) = (member.origin, member.mark);
-            let (layer, since) = member.into_told()?;
+            let (layer, since) = member.into_published()?;
             let merged = &mut self.counts.merged;
             merged.layers_mut().insert(origin, layer)?;
             merged.vector_mut().set(origin, mark);
@@ -315,21 +316,21 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a snapshot of what others counted.
+    /// Adopts a snapshot of others' counts.
     ///
     /// # Errors
-    /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
+    /// If it has counts of this server itself, which would count twice; otherwise see [`Counts::adopt`].
     pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
         self.may_adopt(snapshot.vector())?;
-        self.teller.has_moved = true;
+        self.note_queue.has_moved = true;
         self.counts.adopt(snapshot)
     }
 }
 
-/// Adds as many reports of each signature as a client may bring.
+/// Adds the reports that are within the limits of a client.
 fn add_limited(
     counts: &mut Counts,
-    unheard: &Unheard,
+    peer_check: &PeerCheck,
     (member, bounds): (&mut Member, &mut Bounds),
     reports: &[(Signature, u32)],
     most: u32,
@@ -342,7 +343,7 @@ fn add_limited(
         let elsewhere = |cell| {
             let former = member.former.iter().filter_map(|&origin| layers.get(origin));
             let held =
-                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(unheard.cell(of, cell)));
+                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(peer_check.cell(of, cell)));
             former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, window, cell, now)))
         };
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;

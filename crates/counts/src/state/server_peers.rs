@@ -1,41 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server hears of other servers: how far they know what it counted itself, and what counts nowhere any more.
+//! A server's exchange with other servers: their knowledge of its own counts, and histories that have expired.
 
 use crate::history::past::Past;
 use crate::history::refusal::Refusal;
 use crate::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
 use crate::history::window::Calendar;
 use crate::state::bounds::Bounds;
-use crate::state::changes::{Begun, JournalEntry};
+use crate::state::changes::{JournalEntry, NewWindow};
 use crate::state::generations::Generations;
 use crate::state::local::Local;
 use crate::state::member::Member;
+use crate::state::peer_check::HeldBack;
 use crate::state::server::Server;
-use crate::state::unheard::HeldBack;
 use bulkmark_filter::ParameterError;
 
-/// Seconds by which the clocks of two servers may differ, and more.
+/// A bound of the difference between the clocks of two servers, in seconds.
 const CLOCKS: u64 = 600;
 
 impl Server {
-    /// A peer says how far it knows each origin. If it knows more of this server's own than the server itself, the file is an old
-    /// copy: all goes on under the name `new`.
+    /// Applies a peer's version vector. If the peer knows more of this server's origins than the server itself, the file is an old copy:
+    /// the server continues under the origin `new`.
     ///
     /// # Errors
-    /// When there is no memory; then memory and file do not agree any more.
-    pub fn hear(&mut self, peer: &str, theirs: &Vector, now: u64, new: Origin) -> Result<(), ParameterError> {
-        self.unheard.hear(peer, theirs);
-        if self.unheard.waits()
+    /// If there is not enough memory; then memory and file do not agree any more.
+    pub fn receive(
+        &mut self,
+        peer: &str,
+        theirs: &Vector,
+        now: u64,
+        new: Origin,
+    ) -> Result<(), ParameterError> {
+        self.peer_check.receive(peer, theirs);
+        if self.peer_check.waits()
             && let Some(known) = self.first_known_better(theirs)
         {
-            self.say_restored(known);
+            self.log_restored(known);
             self.renew(now, new)?;
-            self.unheard.go_on();
+            self.peer_check.stop_waiting();
         }
         self.release()
     }
 
-    /// An own origin of which somebody knows more updates than there are here.
+    /// An own origin of which the vector has more updates than there are here.
     fn first_known_better(&self, theirs: &Vector) -> Option<Origin> {
         let members = self.limited.iter().map(|(_, member)| (member.origin, member.mark));
         let local = (self.counts.local.origin(), self.counts.local.mark());
@@ -43,27 +49,27 @@ impl Server {
         [local].into_iter().chain(members).find(better).map(|(origin, _)| origin)
     }
 
-    /// Does not wait for peers any longer: all goes on under the name `new`, whatever they know. Returns those that said nothing; none
-    /// when nothing waits.
+    /// Ends the wait for peers: the server continues under the origin `new`. Returns the peers that have not answered; `None` if it was not
+    /// waiting.
     ///
     /// # Errors
-    /// As [`hear`](Self::hear).
-    pub fn go_on(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
-        if !self.unheard.waits() {
+    /// As [`receive`](Self::receive).
+    pub fn stop_waiting(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
+        if !self.peer_check.waits() {
             return Ok(None);
         }
         self.renew(now, new)?;
-        self.unheard.go_on();
-        Ok(Some(self.unheard.peers().map(str::to_owned).collect()))
+        self.peer_check.stop_waiting();
+        Ok(Some(self.peer_check.peers().map(str::to_owned).collect()))
     }
 
-    /// Counts what was held back and nobody knows, once all peers were heard: where it was acknowledged, which is in the next update
-    /// of its origin.
+    /// Counts held reports that no peer knows, once all peers have answered. They count where they were acknowledged, in the next update of
+    /// their origin.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn release(&mut self) -> Result<(), ParameterError> {
-        for (origin, held) in self.unheard.release() {
+        for (origin, held) in self.peer_check.release() {
             if self.own_mark(origin).is_some() {
                 held.entries.iter().try_for_each(|entry| self.count_again(entry))?;
             } else if self.counts.merged.vector().get(origin).version == held.version {
@@ -81,17 +87,17 @@ impl Server {
             member.add(bounds, window, signature, times, true)?;
         } else {
             if let Some(capacity) = self.counts.local.generations.begin(window) {
-                self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
+                self.counts.changes.begun.push(NewWindow { window, first: self.counts.next, capacity });
             }
             self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         }
         self.counts.journal(entry.clone());
-        self.look_for_bulk(signature, window.start);
+        self.queue_if_bulk(signature, window.start);
         Ok(())
     }
 
-    /// Makes the last update of a history that this server wrote before it went on under another name. It is of a filter of its own:
-    /// such can be added to whatever there is.
+    /// Makes the last update of a history that this server wrote before it continued under a new origin. It is made from a separate filter:
+    /// such updates can be added to any counts.
     fn finish(&mut self, origin: Origin, held: &HeldBack) -> Result<(), ParameterError> {
         let mark = self.counts.merged.vector().get(origin);
         let of_client = held.entries.iter().any(|entry| entry.client.is_some());
@@ -101,7 +107,7 @@ impl Server {
             for entry in held.entries.iter().filter(|_| capacity.is_some()) {
                 member.add(&mut Bounds::default(), entry.window, entry.signature, entry.times, true)?;
             }
-            // Of a client whose counts were taken back meanwhile, these are, too.
+            // If the client's counts were withdrawn meanwhile, these are withdrawn too.
             if capacity.is_some() { member.cut() } else { Some(member.withdraw()) }
         } else {
             let mut local = Local::recording(Generations::new(&self.counts.settings), origin, mark);
@@ -116,15 +122,15 @@ impl Server {
             Ok(_) => Ok(()),
             Err(Refusal::Parameter { error, .. }) => Err(error),
             Err(refusal) => {
-                // It is of windows that are over, or in which nobody counts.
-                log::error!("what was held back cannot be counted: {refusal}");
+                // Its windows are over, or nobody counts in them.
+                log::error!("held reports cannot be counted: {refusal}");
                 Ok(())
             }
         }
     }
 
-    /// Takes over that the beginnings of others' histories count nowhere any more: what is missing of them here is not missed.
-    pub fn pass_over(&mut self, past: &[Past], now: u64) {
+    /// Accepts that the beginnings of others' histories have expired: their missing updates are not needed any more.
+    pub fn skip_past(&mut self, past: &[Past], now: u64) {
         self.counts.clock = now;
         for &past in past {
             let known = self.counts.merged.vector().get(past.origin);
@@ -133,7 +139,7 @@ impl Server {
                 continue;
             }
             if known.version == 0 && self.counts.merged.vector().len() >= MAX_ORIGINS {
-                // Nothing of it counts, and there is no room to know that.
+                // Nothing of it counts, and there is no room to remember it.
                 continue;
             }
             log::warn!(
@@ -143,16 +149,16 @@ impl Server {
             );
             self.counts.merged.vector_mut().set(past.origin, past.mark);
             self.counts.changes.past.push(past);
-            // The vector goes to disk with a checkpoint.
+            // A checkpoint writes the vector.
             self.counts.unwritten.part();
         }
         if self.counts.unwritten.is_apart() {
-            self.forget_over(now);
+            self.drop_over(now);
         }
     }
 
-    /// Forgets all windows that are over: here they are not what they are elsewhere. Two clocks agree in the time.
-    fn forget_over(&mut self, now: u64) {
+    /// Drops all windows that are over, as they differ from those elsewhere. Two clocks agree on the time.
+    fn drop_over(&mut self, now: u64) {
         self.cut(now);
         let calendar = Calendar::new(&self.counts.settings);
         self.limited.iter_mut().for_each(|member| member.layer.take_over(calendar, now));
@@ -161,10 +167,10 @@ impl Server {
         self.counts.changes.over.extend(local.into_iter().chain(merged));
     }
 
-    /// Whether a snapshot of what `theirs` says could be taken.
+    /// Checks whether a snapshot with the vector `theirs` could be adopted.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason if not.
     pub fn may_adopt(&self, theirs: &Vector) -> Result<(), Refusal> {
         let own = [self.counts.local.origin()];
         let own = own.into_iter().chain(self.limited.iter().map(|(_, member)| member.origin));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Of what a count is made up.
+//! The parts of a count.
 
 use bulkmark_types::weigh;
 use serde::{Deserialize, Serialize};
 
-/// A part of a count: what one window holds.
+/// The part of a count in one window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// When the window begins, in seconds since 1970 (UTC).
+    /// The beginning of the window, in seconds since 1970 (UTC).
     pub window: u64,
     /// The count in it.
     pub count: u32,
 }
 
-/// One share for each window in which there is a count, of several for a window.
+/// Sums the shares of each window, and leaves out windows without a count.
 pub fn add_up(shares: impl Iterator<Item = Share>) -> Vec<Share> {
     let mut sums: Vec<Share> = Vec::new();
     for share in shares.filter(|share| share.count > 0) {
@@ -29,19 +29,19 @@ pub fn add_up(shares: impl Iterator<Item = Share>) -> Vec<Share> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Shares {
-    /// Of what this ledger counts itself, for each window in which it was seen.
+    /// This ledger's own counts, by window.
     pub own: Vec<Share>,
-    /// Of what others counted, all of them together.
+    /// All others' counts, by window.
     pub others: Vec<Share>,
-    /// Reports of its own that no server's update holds yet.
+    /// Own reports that no server's update includes yet.
     pub waiting: u32,
-    /// Of user reports, how much of it reporters of this mail server said.
+    /// The part of user reports that reporters of this mail server made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub said: u32,
-    /// How many reporters these are.
+    /// The number of these reporters.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reporters: u32,
-    /// What a server counts, where only bulk is held here and it was asked.
+    /// The count of a server that was asked, if only bulk is held here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u32>,
 }
@@ -52,7 +52,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Shares {
-    /// The count.
+    /// The whole count.
     #[must_use]
     pub fn total(&self) -> u32 {
         let windows = self.own.iter().chain(&self.others);
@@ -60,7 +60,7 @@ impl Shares {
         known.max(self.asked.unwrap_or(0))
     }
 
-    /// The count of user reports, where the word of others' users weighs so many thousandths of that of one's own.
+    /// The count of user reports, where a report of others' users weighs `thousandths` of a local one.
     #[must_use]
     pub fn weighed(&self, thousandths: u32) -> u32 {
         weigh(self.total(), self.said, thousandths)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Local reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in what comes back.
+//! Local reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in the merged counts.
 
 use crate::history::vector::{Origin, Vector};
 use crate::state::inherited::{Inherited, LastSent};
@@ -17,88 +17,88 @@ pub use changes::SpoolChanges;
 pub use lost::Dropped;
 pub use trim::Trimmed;
 
-/// Reports in one batch at most, from a spool to a server.
+/// The most reports in one batch from a spool to a server.
 pub const MAX_BATCH: usize = 8192;
 
-/// The receipt of a batch that no server took and none is to take, or of which a server counts nothing.
+/// The receipt of a batch that no server will count, or of which a server counts nothing.
 const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
 
-/// A report that waits.
+/// A report in the spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// The signature that was seen.
+    /// The reported signature.
     pub signature: Signature,
-    /// How often it was seen.
+    /// The number of times that it was seen.
     pub times: u32,
-    /// When it was made, in seconds since 1970.
+    /// The time of the report, in seconds since 1970.
     pub at: u64,
 }
 
-/// Reports that travel together, under one number.
+/// Reports that are sent together, under one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     /// Its number in its spool.
     pub number: u64,
-    /// The server that it was first sent to: after a lost answer only that one knows whether it counted.
+    /// The server that it was first sent to: after a lost answer only that server knows whether it is counted.
     pub upstream: String,
-    /// The number of the first report in it, and of that behind it.
+    /// The numbers of its reports.
     pub reports: Range<u64>,
-    /// Where it was counted; none while it is open.
+    /// Its receipt; `None` while it is open.
     pub receipt: Option<Receipt>,
-    /// Whether the merged counts show it. It is kept only because an older one is not settled.
+    /// Whether the merged counts include it. It is kept only because an older one is not settled.
     pub included: bool,
 }
 
 /// A batch as it is sent: each signature once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its number; a batch that is sent again has the same.
+    /// Its number; a repeated batch has the same.
     pub number: u64,
-    /// Signatures, and how often each was seen.
+    /// Signatures, each with the number of times that it was seen.
     pub reports: Vec<(Signature, u32)>,
 }
 
-/// All reports that the merged counts do not show yet.
+/// All reports that the merged counts do not include yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spool {
-    /// A random number, by which servers know it.
+    /// A random number that identifies it to servers.
     id: u64,
-    /// The one that it had before, and the number of the first batch under the present one.
+    /// The previous number, and the number of the first batch under the present one.
     before: Option<(u64, u64)>,
     /// Reports `first ..`.
     reports: VecDeque<Waiting>,
     first: u64,
-    /// In the order of their reports. Reports that are in none wait.
+    /// In the order of their reports. Reports in no batch wait.
     batches: VecDeque<Batch>,
     next_batch: u64,
     last_sent: LastSent,
     /// The sum over `reports`, without those in included batches.
     pending: HashMap<Signature, u64>,
     inherited: Inherited,
-    /// Open batches that were for a fleet's log, of which a server that has the fleet's counts is to decide.
+    /// Open batches for a fleet's log; a server that has the fleet's counts decides about them.
     moved: BTreeSet<u64>,
 }
 
-/// A spool as its file has it.
+/// The content of a spool in its file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The spool's random number.
     pub id: u64,
-    /// Its number before, and the first batch under the present one.
+    /// The previous number, and the number of the first batch under the present one.
     pub before: Option<(u64, u64)>,
     /// Its reports, in the order of their numbers.
     pub reports: VecDeque<Waiting>,
-    /// The number of the first of them.
+    /// The number of the first report.
     pub first: u64,
     /// Its batches, in any order.
     pub batches: Vec<Batch>,
     /// The number of the next new batch.
     pub next_batch: u64,
-    /// None in files of older programs.
+    /// `None` in files of older programs.
     pub last_sent: Option<LastSent>,
 }
 
-/// The number of the spool that a batch is of: the present one, or up to a batch the one before.
+/// The number of a batch's spool: the present one, or the previous one for earlier batches.
 const fn id_of(id: u64, before: Option<(u64, u64)>, batch: u64) -> u64 {
     match before {
         Some((before, until)) if batch < until => before,
@@ -107,12 +107,12 @@ const fn id_of(id: u64, before: Option<(u64, u64)>, batch: u64) -> u64 {
 }
 
 impl Spool {
-    /// One of nothing, with this random number.
+    /// An empty spool with this random number.
     pub fn new(id: u64) -> Self {
         Self::of(Stored { id, next_batch: 1, ..Stored::default() }, Inherited::default())
     }
 
-    /// As it was read. Before anything of it is sent, `upstreams` are to be asked what they know of it.
+    /// Restores a spool from its file. Before it sends anything, `upstreams` must be asked for their last batches.
     pub fn restore(mut stored: Stored, upstreams: &[String]) -> Self {
         let moved = upstreams.first().map(|upstream| stored.readdress(upstream));
         let end = stored.first + stored.reports.len() as u64;
@@ -135,7 +135,7 @@ impl Spool {
         Self { id, before, reports, first, batches, next_batch, last_sent, pending, inherited, moved }
     }
 
-    /// Its random number, and that which it had before with the number of the first batch under the present one.
+    /// Its random number, and the previous one with the number of the first batch under the present one.
     pub const fn ids(&self) -> (u64, Option<(u64, u64)>) {
         (self.id, self.before)
     }
@@ -145,29 +145,29 @@ impl Spool {
         &self.last_sent
     }
 
-    /// The number of the spool that a batch was first sent under.
+    /// The number of the spool under which a batch was first sent.
     pub fn id_of(&self, batch: u64) -> u64 {
         id_of(self.id, self.before, batch)
     }
 
-    /// How often `signature` was reported here and is not in the merged counts yet.
+    /// The number of local reports of `signature` that are not in the merged counts yet.
     pub fn pending(&self, signature: Signature) -> u32 {
         self.pending.get(&signature).map_or(0, |&sum| u32::try_from(sum).unwrap_or(u32::MAX))
     }
 
-    /// Reports that are held.
+    /// The number of held reports.
     pub fn held(&self) -> usize {
         self.reports.len()
     }
 
-    /// Reports that nobody acknowledged.
+    /// The number of unacknowledged reports.
     pub fn unsent(&self) -> u64 {
         let taken = self.batches.iter().filter(|batch| batch.receipt.is_some());
         let taken: u64 = taken.map(|batch| self.places(&batch.reports).len() as u64).sum();
         (self.reports.len() as u64).saturating_sub(taken)
     }
 
-    /// When the oldest report that nobody acknowledged was made.
+    /// The time of the oldest unacknowledged report.
     pub fn oldest(&self) -> Option<u64> {
         let waiting = self.gaps().first().map(|gap| gap.start);
         let open = self.batches.iter().find(|batch| batch.receipt.is_none()).map(|batch| batch.reports.start);
@@ -175,7 +175,7 @@ impl Spool {
         self.reports.get(self.places(&(oldest..oldest + 1)).start).map(|report| report.at)
     }
 
-    /// The reports that are in no batch: those that were there at the start apart from those that were made since.
+    /// The ranges of reports that are in no batch; those from before the start are separate from later ones.
     fn gaps(&self) -> Vec<Range<u64>> {
         let (mut gaps, mut from) = (Vec::new(), self.first);
         let behind = self.end()..self.end();
@@ -202,18 +202,18 @@ impl Spool {
         *self.pending.entry(report.signature).or_default() += u64::from(report.times);
     }
 
-    /// A batch that `upstream` has not answered: the oldest.
+    /// The oldest batch that `upstream` has not answered.
     pub fn open(&self, upstream: &str) -> Option<Outgoing> {
         let open = self.batches.iter().filter(|batch| batch.receipt.is_none() && batch.upstream == upstream);
         open.min_by_key(|batch| batch.number).map(|batch| self.outgoing(batch))
     }
 
-    /// An empty batch by which this server is asked whether it knows more of this spool than is known here.
+    /// An empty batch that asks this server whether it knows a later batch of this spool.
     pub fn question(&self, upstream: &str) -> Option<Outgoing> {
         self.inherited.question(upstream).map(|number| Outgoing { number, reports: Vec::new() })
     }
 
-    /// A new batch of reports that wait. It must be written down before it is sent.
+    /// Begins a batch of waiting reports. It must be on disk before it is sent.
     pub fn begin(&mut self, upstream: &str) -> Option<Outgoing> {
         let may = |gap: &Range<u64>| !self.inherited.has(gap.start) || self.inherited.all_agreed();
         let gap = self.gaps().into_iter().find(may)?;
@@ -222,7 +222,7 @@ impl Spool {
         Some(self.outgoing(&batch))
     }
 
-    /// Puts reports that wait into a new batch.
+    /// Puts waiting reports into a new batch.
     fn put(&mut self, upstream: &str, reports: Range<u64>) -> Batch {
         let number = self.next_batch;
         self.next_batch += 1;
@@ -235,8 +235,8 @@ impl Spool {
         batch
     }
 
-    /// Lets go of a batch that was for a fleet's log, if the one that this server refused is one: it says that a later one of the fleet is
-    /// counted, and then this one is.
+    /// Drops the batch that this server refused if it was for a fleet's log. The refusal means that a later batch of the fleet is counted,
+    /// and so is this one.
     pub fn is_counted(&mut self, upstream: &str) -> Option<u64> {
         let number = self.open(upstream)?.number;
         self.moved.remove(&number).then_some(number).filter(|&number| self.drop_batch(upstream, number))
@@ -253,9 +253,9 @@ impl Spool {
         Outgoing { number: batch.number, reports }
     }
 
-    /// Remembers where a batch of this server was counted, if anything of it was, or that it knows no later one. False when it has no such batch.
+    /// Records the receipt of a batch of this server, or that the server knows no later one. Returns false if there is no such batch.
     pub fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
-        // In the file, no version is no receipt.
+        // In the file, version 0 means that there is no receipt.
         let receipt = if receipt.version == 0 { DROPPED } else { receipt };
         let found = self.mark(upstream, number, receipt);
         let of_this = found && self.id_of(number) == self.id;
@@ -266,13 +266,13 @@ impl Spool {
     }
 
     fn mark(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
-        // A question has the number of a batch, too, which may have been answered before.
+        // A question has the number of a batch, which may have its receipt already.
         let mut open = self.batches.iter_mut().filter(|batch| batch.receipt.is_none());
         let batch = open.find(|batch| batch.number == number && batch.upstream == upstream);
         batch.map(|batch| batch.receipt = Some(receipt)).is_some()
     }
 
-    /// Lets go of the reports that are in the merged counts of `vector`.
+    /// Drops the reports that are included in the merged counts of `vector`.
     pub fn settle(&mut self, vector: &Vector) {
         let shown =
             |receipt: Receipt| receipt == DROPPED || vector.get(receipt.origin).version >= receipt.version;
@@ -289,7 +289,7 @@ impl Spool {
         self.batches = batches;
     }
 
-    /// Takes reports out of the sums.
+    /// Subtracts reports from the sums.
     fn release(&mut self, numbers: &Range<u64>) {
         let reports: Vec<Waiting> = self.reports.range(self.places(numbers)).copied().collect();
         reports.into_iter().for_each(|report| self.take_out(report));
@@ -309,14 +309,14 @@ impl Spool {
         self.reports.range(self.places(&(self.first..end))).copied().collect()
     }
 
-    /// Takes the reports below this number out of the queue.
+    /// Removes the reports below this number.
     fn forget(&mut self, end: u64) {
         let gone = self.places(&(self.first..end)).len();
         self.reports.drain(..gone);
         self.first += gone as u64;
     }
 
-    /// Where reports with these numbers are in the queue.
+    /// The indices of the reports with these numbers.
     fn places(&self, numbers: &Range<u64>) -> Range<usize> {
         let place = |number: u64| {
             usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.reports.len())
@@ -357,7 +357,7 @@ mod tests {
         ["a", "b"].map(str::to_owned)
     }
 
-    /// As it comes back from its file.
+    /// The spool after storing and loading.
     pub fn reopened(spool: &Spool, upstreams: &[String]) -> Spool {
         let (id, before) = spool.ids();
         let stored = Stored {
@@ -383,41 +383,41 @@ mod tests {
 
     const COUNTED: Receipt = Receipt { origin: Origin(1), version: 1 };
 
-    /// An old copy was put back: it has an open batch for one server, and more that waits than one batch holds. The other
-    /// server is active, and knows nothing. Nothing of it goes out, and what is reported since does.
+    /// An old copy was restored: it has an open batch for one server, and more waiting reports than fit one batch. The other server is
+    /// active, and knows nothing. None of these is sent, but later reports are.
     #[test]
-    fn an_old_copy_sends_nothing_that_it_found() {
+    fn an_old_copy_sends_none_of_its_reports() {
         let mut spool = Spool::new(OLD);
         push(&mut spool, 0..10);
         assert_eq!(spool.begin("a").unwrap().number, 1);
         push(&mut spool, 10..3 * MAX_BATCH);
         let mut spool = reopened(&spool, &two());
         push(&mut spool, 3 * MAX_BATCH..3 * MAX_BATCH + 2);
-        // The one that is active is asked first, and then gets what was made since.
+        // The active server is asked first, and then gets the later reports.
         assert_eq!(spool.open("b"), None);
         assert_eq!(spool.question("b"), Some(Outgoing { number: 0, reports: Vec::new() }));
         spool.acknowledge("b", 0, COUNTED);
         assert_eq!(spool.question("b"), None);
         let new = 3 * MAX_BATCH as u128 + 1;
         assert_eq!(signatures(spool.begin("b")), [new, new + 1]);
-        // The other one is still to be sent its open batch; it knows a later one.
+        // The other server has yet to get its open batch; it knows a later one.
         assert_eq!(spool.open("a").unwrap().number, 1);
         assert_eq!(spool.renew("a", OLD, NEW).lost, 3 * MAX_BATCH as u64);
         assert_eq!((spool.open("a"), spool.question("a"), spool.begin("a")), (None, None, None));
-        // What the active one was sent since the start goes on under the number that it was sent under.
+        // The active server's batch since the start keeps the number under which it was sent.
         assert_eq!((spool.id_of(2), signatures(spool.open("b"))), (OLD, vec![new, new + 1]));
         assert_eq!(spool.held(), 3 * MAX_BATCH + 2 - 3 * MAX_BATCH);
         push(&mut spool, 0..1);
         let batch = spool.begin("a").unwrap();
         assert_eq!((spool.id_of(batch.number), signatures(Some(batch))), (NEW, vec![1]));
-        // All of that holds over another start.
+        // All of this holds after another start.
         let spool = reopened(&spool, &two());
         assert_eq!((spool.id_of(2), spool.ids().0, spool.held()), (OLD, NEW, 3));
     }
 
-    /// What waited at the start goes out once all servers were asked, and not mixed with what came since.
+    /// Reports that waited at the start are sent once all servers have been asked, and not mixed with later ones.
     #[test]
-    fn what_waited_goes_out_when_all_agree() {
+    fn waiting_reports_are_sent_when_all_agree() {
         let mut spool = Spool::new(OLD);
         push(&mut spool, 0..3);
         let mut spool = reopened(&spool, &two());
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!((spool.held(), spool.batches().count()), (0, 0));
     }
 
-    /// A new spool was never sent anywhere, so nobody is asked.
+    /// A new spool was never sent anywhere, so no server is asked.
     #[test]
     fn a_new_spool_asks_nobody() {
         let mut spool = Spool::new(OLD);

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the file lacks until the next checkpoint, beside the rows that a commit writes.
+//! State that the file lacks until the next checkpoint, beside the rows that a commit writes.
 
-/// How the merged counts in memory relate to those in the file.
+/// The relation of the merged counts in memory to those in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Merged {
-    /// They follow from the file's cells and the updates or steps behind these.
+    /// They follow from the file's cells and the later updates or steps.
     #[default]
     Follow,
-    /// A snapshot was added, or the vector moved by something that is no update: the file lacks both.
+    /// A snapshot was added, or the vector moved without an update: the file lacks both.
     Apart,
-    /// They took the place of the counts that the file still has, which a checkpoint deletes.
+    /// They replaced the counts in the file, which a checkpoint deletes.
     Replace,
 }
 
-/// What a checkpoint has to write, and why it cannot wait.
+/// The work of the next checkpoint, and the reasons why it cannot wait.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwritten {
-    /// How the file's merged counts differ.
+    /// The difference of the file's merged counts.
     pub merged: Merged,
-    /// Whether another list of bulk began; a checkpoint deletes the one that the file has.
+    /// Whether another list of bulk began; a checkpoint deletes the one in the file.
     pub relisted: bool,
-    /// Whether somebody asked for a checkpoint.
+    /// Whether a checkpoint was requested.
     pub asked: bool,
     /// Bytes of the steps since the last checkpoint.
     pub steps: usize,
 }
 
 impl Unwritten {
-    /// Notes that what commits write is not enough to make the merged counts, or their list of bulk, from the file.
+    /// Records that commits are not enough to restore the merged counts, or their list of bulk, from the file.
     pub fn part(&mut self) {
         self.merged = self.merged.max(Merged::Apart);
     }
 
-    /// Whether updates and steps in the file lead to other merged counts than these.
+    /// Whether updates and steps in the file lead to other merged counts.
     pub const fn is_apart(&self) -> bool {
         !matches!(self.merged, Merged::Follow)
     }

@@ -143,14 +143,14 @@ impl Node {
     /// Receives a peer's version vector.
     pub(super) fn receive_vector(&mut self, peer: &str, theirs: &Vector) {
         let (now, new) = (self.now, Origin(self.new_name()));
-        self.state().server().unwrap().hear(peer, theirs, now, new).unwrap();
+        self.state().server().unwrap().receive(peer, theirs, now, new).unwrap();
         self.commit();
     }
 
     /// Stops waiting for its peers.
     pub(super) fn stop_waiting(&mut self) {
         let (now, new) = (self.now, Origin(self.new_name()));
-        self.state().server().unwrap().go_on(now, new).unwrap();
+        self.state().server().unwrap().stop_waiting(now, new).unwrap();
         self.commit();
     }
 

@@ -340,7 +340,7 @@ impl World {
         let again = usize::from(loss && self.chance(30));
         let node = &mut self.servers[to].node;
         let now = node.now;
-        node.state().server().unwrap().pass_over(&missing.past, now);
+        node.state().server().unwrap().skip_past(&missing.past, now);
         for bytes in missing.updates[..cut].iter().flat_map(|bytes| std::iter::repeat_n(bytes, 1 + again)) {
             let applied = node.apply(bytes);
             assert!(applied.is_ok(), "seed {}: {applied:?}", self.seed);

@@ -8,7 +8,7 @@ use bulkmark_counts::history::fields::{CutOff, Fields};
 use bulkmark_counts::state::cases::{Case, Cases};
 use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
-use bulkmark_trust::{Standing, Standings, Voice};
+use bulkmark_trust::{Standing, Standings, Vote};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
@@ -43,16 +43,16 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) 
 }
 
 fn encode(case: &Case) -> Vec<u8> {
-    let Case { of, mailing, first, last, parts, judged, subject, voices } = case;
+    let Case { of, mailing, first, last, parts, judged, subject, votes } = case;
     let mut bytes = [of.to_bytes(), mailing.to_bytes()].concat();
     bytes.extend_from_slice(&[*first, *last].map(u64::to_le_bytes).concat());
     let length = u16::try_from(subject.len()).unwrap_or(0);
     bytes.extend_from_slice(&[*parts, (*judged).into()]);
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(&subject.as_bytes()[..length.into()]);
-    for voice in voices {
-        bytes.extend_from_slice(voice.who.bytes());
-        bytes.extend_from_slice(&voice.encode());
+    for vote in votes {
+        bytes.extend_from_slice(vote.reporter.bytes());
+        bytes.extend_from_slice(&vote.encode());
     }
     bytes
 }
@@ -64,16 +64,16 @@ fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let (first, last) = (fields.u64()?, fields.u64()?);
     let ([parts], [judged]) = (fields.take()?, fields.take()?);
     let length = usize::from(u16::from_le_bytes(fields.take()?));
-    let Some((subject, voices)) = fields.0.split_at_checked(length) else { return Ok(None) };
+    let Some((subject, votes)) = fields.0.split_at_checked(length) else { return Ok(None) };
     let Ok(subject) = String::from_utf8(subject.to_vec()) else { return Ok(None) };
-    let (voices, []) = voices.as_chunks::<{ 16 + Voice::BYTES }>() else { return Ok(None) };
-    let voice = |bytes: &[u8; 16 + Voice::BYTES]| {
-        let (reporter, voice) = bytes.split_first_chunk()?;
-        Voice::decode(ReporterId::from_bytes(*reporter), voice)
+    let (votes, []) = votes.as_chunks::<{ 16 + Vote::BYTES }>() else { return Ok(None) };
+    let vote = |bytes: &[u8; 16 + Vote::BYTES]| {
+        let (reporter, vote) = bytes.split_first_chunk()?;
+        Vote::decode(ReporterId::from_bytes(*reporter), vote)
     };
-    let voices: Option<Vec<Voice>> = voices.iter().map(voice).collect();
+    let votes: Option<Vec<Vote>> = votes.iter().map(vote).collect();
     let judged = judged != 0;
-    Ok(voices.map(|voices| Case { of, mailing, first, last, parts, judged, subject, voices }))
+    Ok(votes.map(|votes| Case { of, mailing, first, last, parts, judged, subject, votes }))
 }
 
 /// Reads all rows.

@@ -10,11 +10,11 @@ use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::spool_mark::SpoolMark;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin};
+use bulkmark_counts::state::bulk_counts::BulkCounts;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::fleet::fold::Fleet;
 use bulkmark_counts::state::fleet::keeps::Keeps;
 use bulkmark_counts::state::fleet::marks::KnownMark;
-use bulkmark_counts::state::held::Held;
 use bulkmark_counts::state::kept::KeptStep;
 use bulkmark_counts::state::merged::{Applied, MergedCounts};
 use redb::{Database, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
@@ -177,7 +177,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
 
 /// Forgets all counts of the fleet.
 fn reset_fleet(counts: &mut Counts) {
-    let (merged, held) = (MergedCounts::new(&counts.settings), Held::new(&counts.settings));
+    let (merged, held) = (MergedCounts::new(&counts.settings), BulkCounts::new(&counts.settings));
     counts.replace_fleet(merged, held, Fleet::default());
 }
 
@@ -191,7 +191,7 @@ fn drop_unwanted(counts: &mut Counts, wanted: Keeps) {
         counts.fleet = fleet;
     }
     if !wanted.list {
-        counts.held = Held::new(&counts.settings);
+        counts.held = BulkCounts::new(&counts.settings);
     }
     counts.relist();
 }

@@ -15,7 +15,7 @@ use crate::disk::schema::{
 use crate::disk::{cases, chain, held_back, layers, user_reports};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::{Begun, Changes};
+use bulkmark_counts::state::changes::{Changes, NewWindow};
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::kept::KeptUpdate;
@@ -65,12 +65,12 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
 }
 
 /// Writes the sizes of new windows; their cells follow with the next checkpoint.
-fn write_begun(txn: &WriteTransaction, begun: &[Begun]) -> Result<(), redb::Error> {
+fn write_begun(txn: &WriteTransaction, begun: &[NewWindow]) -> Result<(), redb::Error> {
     if begun.is_empty() {
         return Ok(());
     }
     let mut table = txn.open_table(LOCAL.slices)?;
-    for &Begun { window, first, capacity } in begun {
+    for &NewWindow { window, first, capacity } in begun {
         let record = Record { from: first, distinct: 0, chunks: 0, capacity };
         let (start, length) = window.key();
         table.insert((start, length, 0), &*seal(LOCAL.names[0], &slice_key(window, 0), &record.encode()))?;
@@ -224,7 +224,7 @@ pub(crate) fn checkpoint(
 pub(crate) fn mark_clean(state: &mut State) {
     if let State::Server(server) = state {
         server.renewed = false;
-        server.unheard.changed = false;
+        server.peer_check.changed = false;
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();

@@ -7,8 +7,8 @@ use crate::disk::schema::{get_meta, put_meta};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::Origin;
 use bulkmark_counts::state::limited::Limited;
+use bulkmark_counts::state::peer_check::HeldBack;
 use bulkmark_counts::state::server::Server;
-use bulkmark_counts::state::unheard::HeldBack;
 use redb::WriteTransaction;
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ const HELD: &str = "held";
 
 /// Writes the reports held back, if they changed. Those in the journal are held back until a checkpoint.
 pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb::Error> {
-    if !server.unheard.changed && server.unheard.held().is_empty() {
+    if !server.peer_check.changed && server.peer_check.held().is_empty() {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    for (origin, held) in server.unheard.held() {
+    for (origin, held) in server.peer_check.held() {
         // All of one limited client, or all of unlimited ones.
         let entries = encode_batch(&held.entries);
         for field in [origin.0, held.version, entries.len() as u64] {

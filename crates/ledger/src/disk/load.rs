@@ -22,14 +22,14 @@ use bulkmark_counts::settings::{LocalCopy, Role, Settings};
 use bulkmark_counts::state::cache::Cache;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::local::Local;
+use bulkmark_counts::state::note_queue::NoteQueue;
+use bulkmark_counts::state::peer_check::PeerCheck;
 use bulkmark_counts::state::receipts::{LastBatch, Receipts, Reporter};
 use bulkmark_counts::state::report::RetryKey;
 use bulkmark_counts::state::retries::Retries;
 use bulkmark_counts::state::roles::{Site, State};
 use bulkmark_counts::state::server::Server;
 use bulkmark_counts::state::spool::Spool;
-use bulkmark_counts::state::teller::Teller;
-use bulkmark_counts::state::unheard::Unheard;
 use redb::{Database, ReadableTable, WriteTransaction};
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ fn load_counts(
     let mut counts = Counts::new(local, merged, next, settings);
     counts.layers_on_disk = Some(stored);
     bulk::load(txn, &mut counts)?;
-    user_reports::load(txn, &mut counts.voices)?;
+    user_reports::load(txn, &mut counts.user_reports)?;
     cases::load(txn, &mut counts)?;
     // Before single updates: those of a fleet are in its steps.
     chain::load(txn, &mut counts)?;
@@ -161,12 +161,12 @@ fn load_server(
     bulk::load(txn, &mut counts)?;
     bulk::load_notes(txn, &mut counts, true)?;
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
-    let mut teller = Teller::default();
-    teller.has_moved = true;
-    let unheard = Unheard::new(peers, waits, held);
-    let mut server = Server { counts, cut_at, receipts, limited, teller, unheard, renewed: false };
+    let mut note_queue = NoteQueue::default();
+    note_queue.has_moved = true;
+    let peer_check = PeerCheck::new(peers, waits, held);
+    let mut server = Server { counts, cut_at, receipts, limited, note_queue, peer_check, renewed: false };
     server.release().map_err(no_memory)?;
-    since.into_iter().for_each(|(signature, at)| server.look_for_bulk(signature, at));
+    since.into_iter().for_each(|(signature, at)| server.queue_if_bulk(signature, at));
     Ok(server)
 }
 

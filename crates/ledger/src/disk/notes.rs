@@ -139,8 +139,8 @@ mod tests {
     use super::*;
     use crate::disk::{commit, open};
     use bulkmark_counts::settings::{Role, Settings};
+    use bulkmark_counts::state::bulk_counts::BulkCounts;
     use bulkmark_counts::state::expired::Expired;
-    use bulkmark_counts::state::held::Held;
     use bulkmark_counts::state::receipts::Reporter;
     use bulkmark_types::{FederationKey, Signature};
     use std::sync::Arc;
@@ -156,7 +156,7 @@ mod tests {
         let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])
             .unwrap_or_else(|e| panic!("{e}"));
         let (signature, mut marks) = (Signature::from_bytes([9; 16]), Vec::new());
-        loaded.state.server().unwrap().tell_bulk(10, 5);
+        loaded.state.server().unwrap().list_bulk(10, 5);
         for number in 1..=3u32 {
             let server = loaded.state.server().unwrap();
             let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
@@ -181,7 +181,7 @@ mod tests {
         let list = reader.bulk().unwrap().unwrap();
         assert_eq!((list.mark, list.count().unwrap(), list.versions.len()), (ours, 1, 1));
         let (rows, last) = list.rows(None, 16).unwrap();
-        let mut held = Held::new(&settings);
+        let mut held = BulkCounts::new(&settings);
         rows.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
         assert_eq!(held.count(signature, NOW), 30);
         assert!(list.rows(last, 16).unwrap().0.is_empty());

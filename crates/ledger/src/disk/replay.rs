@@ -10,7 +10,7 @@ use bulkmark_counts::history::vector::{Mark, Origin};
 use bulkmark_counts::state::changes::JournalEntry;
 use bulkmark_counts::state::limited::Limited;
 use bulkmark_counts::state::merged::MergedCounts;
-use bulkmark_counts::state::unheard::HeldBack;
+use bulkmark_counts::state::peer_check::HeldBack;
 use bulkmark_filter::ParameterError;
 use redb::{ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;

@@ -48,7 +48,7 @@ impl Ledger {
             return Ok(known);
         }
         let new = name()?;
-        self.ask_server(move |server| server.tell_bulk(bound, new)).await
+        self.ask_server(move |server| server.list_bulk(bound, new)).await
     }
 
     /// Applies bulk that another server listed.
@@ -56,7 +56,7 @@ impl Ledger {
     /// # Errors
     /// If the ledger is not available.
     pub async fn receive_bulk(&self, sections: Vec<Section>, now: u64) -> Result<(), LedgerError> {
-        self.ask_server(move |server| server.hear_bulk(&sections, now)).await
+        self.ask_server(move |server| server.receive_bulk(&sections, now)).await
     }
 
     /// Applies a note of the list with this number; `bytes` is its encoded form. Returns false if the note was known.

@@ -11,7 +11,7 @@ use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin};
 use bulkmark_counts::settings::Settings;
 use bulkmark_counts::state::fleet::assembly::FleetAssembly;
-use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
+use bulkmark_counts::state::fleet::draft::{Drafted, LoggedBatch, Terms, draft};
 use bulkmark_counts::state::merged::Applied;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Ledger {
     /// If the ledger cannot be read.
     pub async fn draft_step(
         &self,
-        batches: Vec<Batched>,
+        batches: Vec<LoggedBatch>,
         terms: Terms,
     ) -> Result<Option<Drafted>, LedgerError> {
         let (batches, terms, new) = (Arc::new(batches), Arc::new(terms), Origin(name()?));

@@ -33,7 +33,7 @@ impl Ledger {
     pub async fn receive_vector(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
-            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| set_broken(server, &e));
+            server.receive(&peer, &theirs, now, new).unwrap_or_else(|e| set_broken(server, &e));
         };
         self.ask_server(work).await
     }
@@ -45,7 +45,7 @@ impl Ledger {
     pub async fn stop_waiting(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
         let new = Origin(name()?);
         let work = move |server: &mut Server| {
-            server.go_on(now, new).unwrap_or_else(|e| {
+            server.stop_waiting(now, new).unwrap_or_else(|e| {
                 set_broken(server, &e);
                 None
             })
@@ -67,7 +67,7 @@ impl Ledger {
     /// # Errors
     /// If that is not on disk.
     pub async fn skip_past(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
-        self.ask_server(move |server| server.pass_over(&past, now)).await
+        self.ask_server(move |server| server.skip_past(&past, now)).await
     }
 
     /// Applies updates one after another, in one commit, up to the first that cannot be applied. Returns whether any of them was new.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::FILE_NAME;
-use bulkmark_counts::{Asked, Durability, Nominated, Saying, TakenBack, Weighing};
+use bulkmark_counts::{Durability, Nominated, OverviewFilter, Submission, Weighing, Withdrawal};
 use bulkmark_types::{ReporterId, nomination, revocation};
 
 fn report(signature: Signature, times: u32, now: u64) -> Report {
@@ -177,26 +177,26 @@ async fn trust_in_reporters_is_kept() {
     let (settings, key) = (Settings::default(), FederationKey::public());
     let [of, other] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
     let (now, later) = (1_800_000_000, 1_800_000_000 + 2 * 86_400);
-    let user_report = |number: u8, of, now| Saying {
+    let user_report = |number: u8, of, now| Submission {
         // The last two bits mark a user.
         reporter: ReporterId::from_bytes([4 * number + 1; 16]),
         nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
         weighing: Weighing { thousandths: 1000, ..Weighing::default() },
         now,
-        ..Saying::default()
+        ..Submission::default()
     };
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
     for number in 0..12 {
         assert_eq!(ledger.submit(user_report(number, of, now)).await.unwrap().units, 2);
     }
     // A trap, since users without history do not confirm each other.
-    ledger.submit(Saying { trap: Some(1), ..user_report(60, of, now) }).await.unwrap();
+    ledger.submit(Submission { trap: Some(1), ..user_report(60, of, now) }).await.unwrap();
     ledger.report(report(of, 100, now + 20)).await.unwrap();
     ledger.close().await.unwrap();
     for round in 0..3 {
         let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
         assert_eq!(ledger.submit(user_report(round, other, later)).await.unwrap().units, 5, "round {round}");
-        let asked = Asked { since: 0, reporter: None, now: later };
+        let asked = OverviewFilter { since: 0, reporter: None, now: later };
         let overview = ledger.overview(asked).await.unwrap();
         let trusted = overview.reporters.iter().filter(|by| by.weight > 0.6).count();
         assert_eq!(trusted, 12, "{overview:?}");
@@ -226,17 +226,17 @@ async fn a_user_report_is_on_disk_when_it_is_answered() {
     ledger.report(report(mail, 3, now)).await.unwrap();
     assert_eq!(on_disk(), [0, 0, 0], "mail is answered before");
     let reporter = ReporterId::from_bytes([1; 16]);
-    let submission = Saying {
+    let submission = Submission {
         reporter,
         nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
         weighing: Weighing { thousandths: 1000, ..Weighing::default() },
         now,
-        ..Saying::default()
+        ..Submission::default()
     };
     assert_eq!(ledger.submit(submission.clone()).await.unwrap().counted, 1);
     assert_eq!(on_disk(), [3, 2, 0]);
     ledger.report(report(mail, 1, now)).await.unwrap();
-    assert_eq!(ledger.forget(reporter, now).await, Ok(TakenBack { signatures: 1, left: 0 }));
+    assert_eq!(ledger.forget(reporter, now).await, Ok(Withdrawal { signatures: 1, left: 0 }));
     assert_eq!(on_disk(), [4, 2, 2]);
     ledger.report(report(mail, 1, now)).await.unwrap();
     assert_eq!(on_disk(), [4, 2, 2]);

@@ -3,11 +3,11 @@
 
 use super::Ledger;
 use crate::errors::LedgerError;
-use bulkmark_counts::state::hearing::TakenBack;
-use bulkmark_counts::state::overview::{Asked, Overview};
-use bulkmark_counts::state::reporters::{SpokenOf, Unclear, only};
+use bulkmark_counts::state::overview::{Overview, OverviewFilter};
+use bulkmark_counts::state::reporters::{MailingReports, Unclear, only};
 use bulkmark_counts::state::roles::State;
-use bulkmark_counts::state::saying::{Said, Saying, Weighing};
+use bulkmark_counts::state::submission::{Submission, Tally, Weighing};
+use bulkmark_counts::state::submit::Withdrawal;
 use bulkmark_types::{ReporterId, Signature};
 use std::sync::atomic::Ordering;
 
@@ -16,8 +16,8 @@ impl Ledger {
     ///
     /// # Errors
     /// If it is not on disk; then nothing was counted, and it can be submitted again.
-    pub async fn submit(&self, saying: Saying) -> Result<Said, LedgerError> {
-        self.ask_role(move |state: &mut State| state.say(&saying)).await
+    pub async fn submit(&self, saying: Submission) -> Result<Tally, LedgerError> {
+        self.ask_role(move |state: &mut State| state.submit(&saying)).await
     }
 
     /// Sets the rules for the trust in reporters, until the next call.
@@ -33,11 +33,11 @@ impl Ledger {
     ///
     /// # Errors
     /// If that is not on disk; then some reports may be withdrawn, and a new call withdraws the rest.
-    pub async fn forget(&self, reporter: ReporterId, now: u64) -> Result<TakenBack, LedgerError> {
-        let (mut all, mut from) = (TakenBack::default(), None);
+    pub async fn forget(&self, reporter: ReporterId, now: u64) -> Result<Withdrawal, LedgerError> {
+        let (mut all, mut from) = (Withdrawal::default(), None);
         loop {
             let part = self.ask_role(move |state: &mut State| state.forget(reporter, from, now)).await?;
-            all.signatures += part.taken_back;
+            all.signatures += part.withdrawn;
             all.left += part.left;
             from = part.next;
             if from.is_none() {
@@ -59,7 +59,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If there are no counts.
-    pub async fn overview(&self, asked: Asked) -> Result<Overview, LedgerError> {
+    pub async fn overview(&self, asked: OverviewFilter) -> Result<Overview, LedgerError> {
         let gathered = self.query(move |state: &State| state.gather(asked.now)).await?;
         let sorted = off_thread(move || gathered.sort(&asked)).await?;
         self.query(move |state: &State| state.overview(&sorted, &asked)).await
@@ -70,7 +70,7 @@ impl Ledger {
     /// # Errors
     /// If there are no counts. [`Unclear`] if no reporter or several match.
     pub async fn reporter_of(&self, prefix: String) -> Result<Result<ReporterId, Unclear>, LedgerError> {
-        let reporters = self.query(State::speakers).await?;
+        let reporters = self.query(State::reporters).await?;
         off_thread(move || only(reporters, "reporter", &prefix)).await
     }
 
@@ -82,13 +82,13 @@ impl Ledger {
         &self,
         prefix: String,
         now: u64,
-    ) -> Result<Result<SpokenOf, Unclear>, LedgerError> {
+    ) -> Result<Result<MailingReports, Unclear>, LedgerError> {
         let mailings = self.query(State::mailings).await?;
         let mailing = match off_thread(move || only(mailings, "mailing", &prefix)).await? {
             Ok(mailing) => mailing,
             Err(unclear) => return Ok(Err(unclear)),
         };
-        self.query(move |state: &State| Ok(state.spoken_of(mailing, now))).await
+        self.query(move |state: &State| Ok(state.mailing_reports(mailing, now))).await
     }
 
     /// Returns the weighted user reports for these tagged signatures at the time `now`. A report by users of other sites weighs this many

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One ledger that is aggregator and holder at once: what a step has in bytes, and what it takes to make and to apply it.
 
-use bulkmark_counts::{Batched, Carried, Durability, Federation, Role, Settings, Terms};
+use bulkmark_counts::{Durability, Federation, LoggedBatch, Role, Settings, SpoolBatch, Terms};
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError, OpenError, now};
 use bulkmark_types::{FederationKey, Signature};
 use std::num::NonZeroU32;
@@ -105,7 +105,7 @@ impl Member {
             let number = self.next[*milter];
             self.next[*milter] += 1;
             let spool = *milter as u64 + 1;
-            let carried = Carried {
+            let carried = SpoolBatch {
                 key_id: self.key_id,
                 spool,
                 number,
@@ -117,7 +117,7 @@ impl Member {
             stepped.batches += bytes.len();
             self.place += 1;
             let (client, limits, withdrawn) = (name(*milter), None, 0);
-            batched.push(Batched { place: self.place, at: self.at, client, limits, withdrawn, bytes });
+            batched.push(LoggedBatch { place: self.place, at: self.at, client, limits, withdrawn, bytes });
         }
         while !batched.is_empty() {
             let terms = Terms { epoch: 1, made: 1, gone: 0, withdrawn: Vec::new(), most_bytes: MAX_BYTES };

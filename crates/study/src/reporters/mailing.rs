@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One mailing, and what was said of it.
 
-use bulkmark_trust::{Case, Heard, Judgement, Settings, Side, Standing, Voice};
+use bulkmark_trust::{Case, Effect, Judgement, Settings, Side, Standing, Vote};
 use bulkmark_types::{ReporterId, UNIT};
 
 /// A message that many get.
@@ -9,7 +9,7 @@ use bulkmark_types::{ReporterId, UNIT};
 pub(super) struct Mailing {
     /// What it is.
     pub(super) truth: Side,
-    voices: Vec<Voice>,
+    votes: Vec<Vote>,
     /// What speaks for spam, less what speaks against it, in units.
     net: i64,
     heard: bool,
@@ -21,7 +21,7 @@ pub(super) struct Mailing {
 
 impl Mailing {
     pub(super) const fn new(truth: Side) -> Self {
-        Self { truth, voices: Vec::new(), net: 0, heard: false, is_own: false, seen: 0 }
+        Self { truth, votes: Vec::new(), net: 0, heard: false, is_own: false, seen: 0 }
     }
 
     /// A mailing that only so many accounts in one hand get.
@@ -34,7 +34,7 @@ impl Mailing {
     }
 
     pub(super) fn was_spam(&self) -> bool {
-        self.voices.iter().any(|voice| voice.spam_after)
+        self.votes.iter().any(|vote| vote.spam_after)
     }
 
     /// Hears somebody; true for the first word.
@@ -47,20 +47,20 @@ impl Mailing {
         now: u64,
     ) -> bool {
         let who = id(person);
-        let (voice, change) = match self.case().hear((who, side), standing, settings, now) {
-            Heard::Again => return false,
-            Heard::Counts(voice) => (voice, i64::from(voice.units)),
-            Heard::TakesBack(voice, units) => (voice, i64::from(units)),
+        let (vote, change) = match self.case().weigh((who, side), standing, settings, now) {
+            Effect::Repeats => return false,
+            Effect::Counts(vote) => (vote, i64::from(vote.units)),
+            Effect::Withdraws(vote, units) => (vote, i64::from(units)),
         };
         match side {
             Side::Spam => self.net += change,
             Side::NotSpam => self.net -= change,
         }
-        match self.voices.iter_mut().find(|known| known.who == who) {
-            Some(known) => *known = voice,
+        match self.votes.iter_mut().find(|known| known.reporter == who) {
+            Some(known) => *known = vote,
             // What weighs nothing changes nothing, now or later.
-            None if voice.units == 0 => (),
-            None => self.voices.push(voice),
+            None if vote.units == 0 => (),
+            None => self.votes.push(vote),
         }
         !std::mem::replace(&mut self.heard, true)
     }
@@ -68,11 +68,11 @@ impl Mailing {
     /// A trap gets a copy and reports it with full weight; true for the first word.
     pub(super) fn trapped(&mut self, settings: &Settings) -> bool {
         self.net += i64::from(UNIT);
-        self.voices.push(Voice {
-            who: TRAP,
+        self.votes.push(Vote {
+            reporter: TRAP,
             side: Some(Side::Spam),
             units: 8,
-            told: self.net < i64::from(settings.threshold()) + i64::from(UNIT),
+            informative: self.net < i64::from(settings.threshold()) + i64::from(UNIT),
             newcomer: false,
             trap: true,
             seen: self.seen,
@@ -82,7 +82,7 @@ impl Mailing {
     }
 
     const fn case(&self) -> Case<'_> {
-        Case { voices: self.voices.as_slice(), elsewhere: 0, seen: self.seen }
+        Case { votes: self.votes.as_slice(), elsewhere: 0, seen: self.seen }
     }
 
     /// Judges those who spoke.

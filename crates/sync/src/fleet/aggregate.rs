@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Makes steps of what the milters report. Any number of aggregators do so side by side, and know nothing of one another: the
-//! log takes the first step that follows the last, and all go on from what it delivers.
+//! Makes steps of the milters' reports. Any number of aggregators do so side by side, without knowing of one another: the log takes the
+//! first step that follows the last one, and all continue from the step that it delivers.
 
+use super::anomalies::no_more_epochs;
 use super::basis::Basis;
 use super::cursor::{Cursor, own};
 use super::guard::guard;
 use super::lost::Lost;
-use super::notes::no_more_epochs;
 use super::queue::{Clients, Queue};
 use super::snapshots::Snapshots;
 use super::state::{Count, Fleet, Stopped};
@@ -20,23 +20,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How often the log is asked who its clients are, and whether it lost its end.
+/// How often the log is asked for its clients, and whether it lost its end.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// How soon it is asked again for a client that it did not name.
+/// How soon the log is asked again for a client that is not in its list.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a step may take from the log's taking it to its coming back.
+/// How long a step may take from its acknowledgement by the log to its delivery.
 const DELIVERY: Duration = Duration::from_secs(5);
 
-/// How soon another is drafted when the log did not say that it took one. Of two that follow the same step the log takes one.
+/// How soon another step is drafted when the log did not acknowledge one. Of two that follow the same step, the log takes one.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Makes steps every `sync_interval` in which batches came, and snapshots, for as long as the ledger is open. The ledger is kept in step
-/// by [`follow`](super::follow()).
+/// Makes steps every `sync_interval` in which batches came, and snapshots, as long as the ledger is open. [`follow`](super::follow()) keeps
+/// the ledger in step.
 pub async fn aggregate<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
     let guarding = guard(Arc::clone(&log), Arc::clone(&fleet));
     tokio::select! {
@@ -67,7 +67,7 @@ async fn make_steps<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
             Ok(()) => (),
             Err(Stopped::Ledger(LedgerError::Closed)) => return,
             Err(e) => {
-                aggregator.fleet.fails(Flow::Reports, &e);
+                aggregator.fleet.set_failing(Flow::Reports, &e);
                 if began.elapsed() > DELIVERY {
                     backoff = Backoff::up_to(LONGEST);
                 }
@@ -85,28 +85,28 @@ struct Aggregator<L> {
     turns: Turns,
     queue: Queue,
     clients: Clients,
-    /// Withdrawals that need no step any more.
+    /// Withdrawals that no longer need a step.
     withdrawn: Vec<(String, u32)>,
-    /// The step that was appended and has not come back.
+    /// The step that was appended and is not delivered yet.
     waits: Option<Appended>,
 }
 
 /// A step that was appended.
 struct Appended {
     mark: Mark,
-    /// How long it is waited for.
+    /// The end of the wait for it.
     until: Instant,
-    /// Its bytes and the place that it was to follow, if the log had something behind that already.
+    /// Its bytes and the place that it should follow, if the log already had something behind that place.
     late: Option<(Place, Vec<u8>)>,
 }
 
 type Reached = watch::Receiver<Option<Cursor>>;
 
 impl<L: Log> Aggregator<L> {
-    /// Reads batches and makes steps, until something is to be looked at anew.
+    /// Reads batches and makes steps, until the basis has to be determined again.
     async fn run(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
         self.in_step(reached).await?;
-        // The mark comes first: by it the log has lost nothing that it got since.
+        // Read the mark first: compared with a later one, the log would seem to have lost its newest batches.
         let mut mark = self.ledger.fleet();
         let ends = self.ends().await?;
         let first = self.log.first_batch().await?;
@@ -120,7 +120,7 @@ impl<L: Log> Aggregator<L> {
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;
-        self.fleet.works(Flow::Reports);
+        self.fleet.set_working(Flow::Reports);
         let mut look = tokio::time::interval(LOOK);
         let mut stepped = Instant::now();
         loop {
@@ -128,7 +128,7 @@ impl<L: Log> Aggregator<L> {
             tokio::select! {
                 batch = batches.next(), if self.queue.has_room() => {
                     let batch = batch?;
-                    self.fleet.reads(&batch, self.clients.rate(&batch.client));
+                    self.fleet.batch_read(&batch, self.clients.rate(&batch.client));
                     self.queue.push(batch, Instant::now());
                 }
                 changed = reached.changed() => {
@@ -148,7 +148,7 @@ impl<L: Log> Aggregator<L> {
                     }
                 }
                 () = until(due) => {
-                    if self.queue.strangers(&self.clients) {
+                    if self.queue.has_unknown(&self.clients) {
                         self.look_again_at_clients().await?;
                     }
                     self.draft(basis, reached).await?;
@@ -166,18 +166,18 @@ impl<L: Log> Aggregator<L> {
         }
     }
 
-    /// When a step is to be drafted; none while there is nothing to tell, or one is on its way.
+    /// Returns the time of the next draft; none while there is no news, or a step is on its way.
     fn due(&mut self, basis: &Basis, mark: FleetMark, stepped: Instant) -> Option<Instant> {
         self.waits.take_if(|step| step.until <= Instant::now());
         if let Some(step) = &self.waits {
             return Some(step.until);
         }
-        let told = basis.is_news(mark) || self.clients.withdrawn() != self.withdrawn;
-        let since = self.queue.since().or_else(|| told.then_some(stepped))?;
+        let has_news = basis.is_news(mark) || self.clients.withdrawn() != self.withdrawn;
+        let since = self.queue.since().or_else(|| has_news.then_some(stepped))?;
         Some(self.turns.due(since, self.queue.is_full(), stepped))
     }
 
-    /// A step came.
+    /// Records that a step was delivered.
     fn has_stepped(&mut self, basis: &Basis, mark: FleetMark) {
         let won = self.waits.take().map(|step| step.mark == own(mark));
         match won {
@@ -186,12 +186,12 @@ impl<L: Log> Aggregator<L> {
             None => (),
         }
         self.turns.made(won == Some(true));
-        // Places of an older epoch say nothing of what was read in this one.
+        // Places of an older epoch are unrelated to the batches read in this one.
         let covers = if mark.epoch == basis.epoch { mark.covers } else { basis.covers };
         self.queue.covered(covers, Instant::now());
     }
 
-    /// Drafts a step and appends it. What becomes of it, the log tells by delivering it, or another.
+    /// Drafts a step and appends it. The log then delivers it, or another one.
     async fn draft(&mut self, basis: Basis, reached: &Reached) -> Result<(), Stopped> {
         let Some(cursor) = *reached.borrow() else { return Ok(()) };
         let mark = self.ledger.fleet();
@@ -199,7 +199,7 @@ impl<L: Log> Aggregator<L> {
             return Ok(());
         }
         if !basis.ahead && !cursor.is_at(own(mark)) {
-            // The reader is about to say so.
+            // The reader of steps is about to report its position.
             tokio::task::yield_now().await;
             return Ok(());
         }
@@ -216,23 +216,23 @@ impl<L: Log> Aggregator<L> {
         let Some((_, made)) = step_head(&drafted.bytes) else { return Ok(()) };
         if self.append(cursor.place, made, drafted.bytes).await {
             self.fleet.count(Count::JunkBatches, drafted.junk);
-            drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
+            drafted.unread.iter().for_each(|what| self.fleet.skipped_batch(what));
             log::debug!("step {} of {} batches", made.version, drafted.batches);
         }
         Ok(())
     }
 
-    /// Appends a step behind a place. True when the log says that it took it; it may be there although the log did not say so.
+    /// Appends a step behind a place. True if the log acknowledged it; otherwise it may still be there.
     async fn append(&mut self, place: Place, mark: Mark, bytes: Vec<u8>) -> bool {
         let appended = self.log.append_step(place, bytes.clone()).await;
         let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
         let (size, is_taken) = (bytes.len(), matches!(appended, Ok(Some(_))));
-        // Another was first; it comes.
+        // Another step was first, and will be delivered.
         let late = matches!(appended, Ok(None)).then_some((place, bytes));
         self.waits = Some(Appended { mark, until: Instant::now() + wait, late });
         match appended {
-            Ok(_) => self.fleet.works(Flow::Reports),
-            Err(e) => self.fleet.fails(Flow::Reports, &Stopped::from(e)),
+            Ok(_) => self.fleet.set_working(Flow::Reports),
+            Err(e) => self.fleet.set_failing(Flow::Reports, &Stopped::from(e)),
         }
         if is_taken {
             self.snapshots.made(size);
@@ -240,8 +240,8 @@ impl<L: Log> Aggregator<L> {
         is_taken
     }
 
-    /// What came before a step of ours was none of the chain: the same step is appended behind it, at once. Whoever floods the log with
-    /// junk would else be first each time.
+    /// Appends a step again, at once, if the entry that preceded it was not part of the chain. Otherwise anybody who floods the log with
+    /// junk would always be first.
     async fn append_late(&mut self, basis: Basis, mark: FleetMark, reached: &Reached) {
         let Some(cursor) = *reached.borrow() else { return };
         let follows = basis.ahead || cursor.is_at(own(mark));
@@ -255,30 +255,30 @@ impl<L: Log> Aggregator<L> {
 
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends, self.ledger.fleet());
+        self.fleet.set_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 
     async fn look_at_clients(&mut self) -> Result<(), Stopped> {
-        self.clients.are(self.log.clients().await?);
+        self.clients.set(self.log.clients().await?);
         Ok(())
     }
 
-    /// A client that was added a moment ago is not taken for nobody.
+    /// Gives a client that was added a moment ago time to appear in the list.
     async fn look_again_at_clients(&mut self) -> Result<(), Stopped> {
         self.look_at_clients().await?;
-        if self.queue.strangers(&self.clients) {
+        if self.queue.has_unknown(&self.clients) {
             tokio::time::sleep(LOOK_AGAIN).await;
             self.look_at_clients().await?;
-            if self.queue.strangers(&self.clients) {
-                log::warn!("batches of a client that the log does not know any more are passed over");
+            if self.queue.has_unknown(&self.clients) {
+                log::warn!("batches of a client that is no longer in the log's list are skipped");
                 self.clients.give_up(&self.queue);
             }
         }
         Ok(())
     }
 
-    /// Waits until the ledger has all steps of the log, and the log all of the ledger's: what it lost of them is appended again.
+    /// Waits until the ledger has all steps of the log, and the log all of the ledger's: steps that it lost are appended again.
     async fn in_step(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
         loop {
             let ends = self.ends().await?;
@@ -289,12 +289,12 @@ impl<L: Log> Aggregator<L> {
             {
                 return Ok(());
             }
-            // Nothing but the log itself says when it has more.
+            // Only the log itself reports that it has more.
             let _ = tokio::time::timeout(LOOK, reached.changed()).await;
         }
     }
 
-    /// The log has not all steps that are known here. True when the next step may follow what is here all the same.
+    /// Mends a log that lacks steps known here. True if the next step may follow the local ones all the same.
     async fn heal(&mut self, cursor: Cursor, here: Mark) -> Result<bool, Stopped> {
         match Lost::of(&self.ledger, cursor, here)? {
             Lost::Steps { behind, kept } => {
@@ -308,22 +308,22 @@ impl<L: Log> Aggregator<L> {
             }
             Lost::TooMuch => {
                 log::warn!(
-                    "the log has not all steps up to {}; a snapshot of them takes their place",
+                    "the log lacks some of the steps up to {}; a snapshot of them takes their place",
                     here.version
                 );
                 self.snapshots.put_now().await?;
                 Ok(true)
             }
             Lost::Nothing => {
-                // The reader of steps is to take the log's chain over.
-                self.fleet.forks();
+                // The reader of steps must take over the log's chain.
+                self.fleet.set_forked();
                 Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
             }
         }
     }
 }
 
-/// Is done at a time, or never.
+/// Waits until a time, or forever.
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A milter that is further than the log's chain: either the log lost its end, and an aggregator is about to append it again, or all
-//! aggregators have forgotten what the milter knows, and go on without it.
+//! A milter that is ahead of the log's chain: either the log lost its end, and an aggregator will append it again soon, or all aggregators
+//! lost steps that the milter has, and continue without them.
 
 use crate::log::Ends;
 use bulkmark_counts::{FleetMark, Mark};
 use std::time::{Duration, Instant};
 
-/// How long the log's chain must stand still, with all batches counted, before a milter that is ahead gives up what it knows. Aggregators
+/// How long the log's chain must stand still, with all batches counted, before a milter that is ahead discards its own state. Aggregators
 /// that have more append it within seconds of their start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The last step of the log's chain, and what it counted.
+/// The last step of the log's chain, and the batches that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tip {
     pub(super) mark: Mark,
-    /// The place for batches that it counts on.
+    /// The stream of batches that it counts.
     pub(super) made: u64,
-    /// Up to where it counted them.
+    /// The last batch that it counts.
     pub(super) covers: u64,
 }
 
@@ -27,13 +27,13 @@ impl Tip {
     }
 }
 
-/// Since when a milter is ahead of a chain on which somebody counts.
+/// The time since when a milter is ahead of a chain that aggregators continue.
 #[derive(Default)]
 pub(super) struct Ahead(Option<(Tip, Instant)>);
 
 impl Ahead {
-    /// Whether the log's chain, which was read to its end, is to be taken over although the milter, at `own`, is further: without that
-    /// it would wait for steps that nobody makes, since nobody reports.
+    /// Whether the log's chain, which was read to its end, must be taken over although the milter, at `own`, is ahead. Without this, a
+    /// milter would wait for steps that never come if nobody reports.
     pub(super) fn gives_up(&mut self, tip: Option<Tip>, own: Mark, ends: Ends, now: Instant) -> bool {
         let counts = |tip: &Tip| tip.made == ends.made && tip.covers >= ends.batches.0;
         let is_ahead = |tip: &Tip| tip.mark != own && tip.mark.version <= own.version;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_milter_gives_up_what_everybody_else_forgot() {
+    fn a_milter_discards_steps_that_all_others_lost() {
         let own = Mark { version: 9, chain: Chain([1; 16]) };
         let ends = Ends { made: 5, batches: Place(20), steps: Place(3), first_step: Place(1) };
         let (start, mut ahead) = (Instant::now(), Ahead::default());
@@ -66,14 +66,14 @@ mod tests {
         assert!(!ahead.gives_up(Some(tip(7, 20)), own, ends, at(0)));
         assert!(!ahead.gives_up(Some(tip(7, 20)), own, ends, at(59)));
         assert!(ahead.gives_up(Some(tip(7, 20)), own, ends, at(60)));
-        // A chain that goes on is waited for; it may be what the milter knows, that is appended again.
+        // A growing chain is waited for: an aggregator may be appending the steps that the milter knows.
         assert!(!ahead.gives_up(Some(tip(8, 20)), own, ends, at(61)));
         assert!(!ahead.gives_up(Some(tip(8, 20)), own, ends, at(120)));
         assert!(ahead.gives_up(Some(tip(8, 20)), own, ends, at(121)));
     }
 
     #[test]
-    fn it_does_not_where_nobody_counts_or_more_is_to_come() {
+    fn it_waits_while_batches_are_uncounted_or_steps_to_come() {
         let own = Mark { version: 9, chain: Chain([1; 16]) };
         let ends = Ends { made: 5, batches: Place(20), steps: Place(3), first_step: Place(1) };
         let other = Ends { made: 6, ..ends };

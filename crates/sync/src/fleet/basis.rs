@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the next step counts on: the last one, or a new epoch in which all that is not counted is looked at again.
+//! The basis of the next step: the last step, or a new epoch in which all uncounted batches are considered again.
 
 use crate::log::{Ends, Place};
 use bulkmark_counts::FleetMark;
 
-/// What the next steps count on.
+/// The basis of the next steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Basis {
     pub(super) epoch: u64,
     pub(super) made: u64,
     pub(super) covers: u64,
-    /// Batches up to here are not kept any more.
+    /// The last batch that is no longer kept.
     pub(super) gone: u64,
-    /// Whether the log has not all steps that are known here, and goes on from them all the same.
+    /// Whether the log lacks steps that are known here, and continues from them all the same.
     pub(super) ahead: bool,
 }
 
 impl Basis {
-    /// That of the last step, or a new epoch: when the place for batches is another or lost its end, and when the log has not all steps
-    /// (`ahead`), for whoever waits for what it has must hear of it. `first` is the first batch that the log still has.
+    /// Returns that of the last step, or a new epoch: if the stream of batches is another one or lost its end, and if the log lacks steps
+    /// (`ahead`), because members that wait for these must learn of it. `first` is the first batch that the log still has.
     ///
-    /// None when there can be no new epoch.
+    /// None if no new epoch is possible.
     pub(super) fn of(mark: FleetMark, ends: Ends, first: Place, ahead: bool) -> Option<Self> {
         let FleetMark { version, epoch, made, covers, .. } = mark;
         let goes_on = version > 0 && made == ends.made && covers <= ends.batches.0;
@@ -32,15 +32,15 @@ impl Basis {
         Some(Self { epoch, made: ends.made, covers, gone, ahead })
     }
 
-    /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
-    /// gone.
+    /// Whether a step is needed even without batches: to announce a new epoch, in which members report again, or that batches are gone that
+    /// some wait for.
     pub(super) const fn is_news(&self, mark: FleetMark) -> bool {
         let is_new = mark.version > 0 && self.epoch > mark.epoch;
         let covered = if self.epoch == mark.epoch { mark.covers } else { 0 };
         is_new || self.gone > covered
     }
 
-    /// Whether steps up to this one count on it, too, or it is the epoch behind theirs.
+    /// Whether this basis holds after the step of this mark: both count the same batches, or it is the epoch after that of the step.
     pub(super) fn holds(&self, mark: FleetMark) -> bool {
         mark.version == 0
             || mark.next_epoch() == Some(self.epoch)
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_begins_where_the_last_step_counts_on_another_place_or_is_not_in_the_log() {
+    fn an_epoch_begins_where_the_last_step_counts_another_stream_or_is_not_in_the_log() {
         let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };
         let of = |ends, ahead| Basis::of(mark, ends, Place(5), ahead).unwrap();
         let same = of(ends(7, 12), false);
@@ -72,9 +72,9 @@ mod tests {
         assert!(!first.is_news(FleetMark::default()), "nobody waits for anything");
     }
 
-    /// A ledger in which a program of before let the last epoch be named counts on as long as the log stands, and says so when it cannot.
+    /// A ledger in which an older program stored the last epoch counts as long as the log stands, and reports when it no longer can.
     #[test]
-    fn behind_the_last_epoch_none_begins() {
+    fn no_epoch_begins_after_the_last_one() {
         let mark = FleetMark { version: 3, epoch: u64::MAX, made: 7, covers: 10, ..FleetMark::default() };
         assert_eq!(Basis::of(mark, ends(7, 12), Place(5), false).unwrap().epoch, u64::MAX);
         assert_eq!(Basis::of(mark, ends(8, 12), Place(5), false), None);
@@ -87,7 +87,7 @@ mod tests {
         );
     }
 
-    /// Whoever waits for a batch that the log dropped before anybody counted it must hear so.
+    /// A member that waits for a batch must learn that the log dropped it before it was counted.
     #[test]
     fn batches_that_are_gone_are_news() {
         let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };

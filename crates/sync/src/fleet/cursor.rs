@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where a reader of steps is, and what the next step is to it.
+//! The position of a reader of steps, and its relation to the next step.
 //!
-//! The log's order decides: of two steps that follow the same one, the first is the chain. A reader that goes on from where it was
-//! before may find another chain than its own: its log was put back to an older copy, and went on without it. So what does not
-//! follow makes it doubt, and look at the newest snapshot and all that follows that, before it takes it for junk.
+//! The log's order decides: of two steps that follow the same one, the first belongs to the chain. A reader that continues from its old
+//! position may meet another chain: its log was restored from an older copy, and continued without the lost steps. So a step that does not
+//! follow raises a doubt, and the reader compares the newest snapshot and all steps behind it, before it treats the step as junk.
 
 use crate::log::Place;
 use bulkmark_counts::{Chain, FleetMark, Mark};
 
-/// How far a ledger is in the chain.
+/// Returns the position of a ledger in the chain.
 pub(super) const fn own(mark: FleetMark) -> Mark {
     Mark { version: mark.version, chain: mark.chain }
 }
 
-/// What a step says of its place in the chain.
+/// The head of a step: its place in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     /// Its number.
@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub(super) before: Chain,
     /// Its own hash.
     pub(super) chain: Chain,
-    /// When the newest of what it counts came, by the log's clock.
+    /// The time of the newest batch that it counts, by the log's clock.
     pub(super) time: u64,
 }
 
@@ -36,80 +36,84 @@ impl Head {
     }
 }
 
-/// What a step is to a reader.
+/// The relation of a step to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// It follows what is counted here: it is to be applied.
+pub(super) enum StepKind {
+    /// It follows the local chain and must be applied.
     Next,
-    /// It is counted here already, or lost a race.
+    /// It is already counted, or another step was first.
     Known,
-    /// It has no place in the chain, and is passed over.
+    /// It has no place in the chain, and is skipped.
     Junk,
-    /// It does not follow, which may be the log's fault or this ledger's.
+    /// It does not follow: either the log's fault or this ledger's.
     Doubt,
-    /// The log's chain is another than that which is counted here.
+    /// The log's chain differs from the local one.
     Fork,
-    /// The chain begins with what a server counted, which is in the snapshot.
+    /// The chain begins with a server's counts, which are in the snapshot.
     Seed,
 }
 
-/// Where a reader of steps is.
+/// The position of a reader of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// All up to here was seen.
+    /// The last place that was read.
     pub(super) place: Place,
-    /// How far the log's chain is there; none while no step of it was seen.
+    /// The end of the log's chain there; none while no step of it was read.
     pub(super) tip: Option<Mark>,
-    /// The time of that step, as far as it was read; else 0.
+    /// The time of that step if it was read; otherwise 0.
     pub(super) time: u64,
-    /// Whether a step followed since the reader is there.
+    /// Whether a step followed since the reader started there.
     went_on: bool,
-    /// What does not follow up to here was doubted before.
+    /// Steps up to here that do not follow were doubted before.
     doubted: Place,
 }
 
 impl Cursor {
-    /// At a place of which the chain is known, or is what the first step says. What was doubted before is not again.
+    /// Starts at a place whose chain is known, or is taken from the first step. Steps that were doubted before are not doubted again.
     pub(super) const fn new(place: Place, tip: Option<Mark>, doubted: Place) -> Self {
         Self { place, tip, time: 0, went_on: false, doubted }
     }
 
-    /// Up to where what does not follow was doubted, when this place is, too.
+    /// Returns the end of the doubted steps when this place is doubted, too.
     pub(super) fn doubted_with(&self, place: Place) -> Place {
         self.doubted.max(place)
     }
 
-    /// What a step at `place` is to a ledger that is at `own`. Without a head it cannot be read.
-    pub(super) fn see(&mut self, place: Place, head: Option<Head>, own: Mark) -> Seen {
+    /// Classifies a step at `place` for a ledger that is at `own`. A step without head cannot be parsed.
+    pub(super) fn classify(&mut self, place: Place, head: Option<Head>, own: Mark) -> StepKind {
         self.place = self.place.max(place);
-        let Some(head) = head else { return Seen::Junk };
+        let Some(head) = head else { return StepKind::Junk };
         if own.version == 0 && head.version == 1 && head.before != Chain::default() && self.tip.is_none() {
-            return Seen::Seed;
+            return StepKind::Seed;
         }
         let before = Mark { version: head.version.saturating_sub(1), chain: head.before };
         let tip = *self.tip.get_or_insert(before);
         let doubted = place <= self.doubted;
         if head.follows(own) && (tip == own || tip.version < own.version) {
-            return Seen::Next;
+            return StepKind::Next;
         }
         if head.follows(tip) && head.version <= own.version {
             (self.tip, self.time, self.went_on) = (Some(head.mark()), head.time, true);
-            // Of older ones it is not known here which they were.
-            return if head.version == own.version && head.mark() != own { Seen::Fork } else { Seen::Known };
+            // Older local steps are not known here.
+            return if head.version == own.version && head.mark() != own {
+                StepKind::Fork
+            } else {
+                StepKind::Known
+            };
         }
         match (head.version <= tip.version, doubted) {
-            (true, _) if doubted || self.went_on => Seen::Known,
-            (false, true) => Seen::Junk,
-            _ => Seen::Doubt,
+            (true, _) if doubted || self.went_on => StepKind::Known,
+            (false, true) => StepKind::Junk,
+            _ => StepKind::Doubt,
         }
     }
 
-    /// A step that followed was applied, and the ledger is at `own` now.
+    /// Records that a step that followed was applied, and the ledger is at `own` now.
     pub(super) const fn applied(&mut self, own: Mark) {
         (self.tip, self.went_on) = (Some(own), true);
     }
 
-    /// Whether the log's chain ends in what is counted here.
+    /// Whether the log's chain ends where the ledger is.
     pub(super) fn is_at(&self, own: Mark) -> bool {
         self.tip.map_or(own.version == 0, |tip| tip == own)
     }
@@ -119,7 +123,7 @@ impl Cursor {
 mod tests {
     use super::*;
 
-    /// A step of a branch, by letter.
+    /// The mark of a step of a branch, by letter.
     fn mark(branch: u8, version: u64) -> Mark {
         let chain = if version == 0 {
             Chain::default()
@@ -140,61 +144,65 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_is_applied_and_losers_are_known() {
+    fn steps_that_follow_are_applied_and_losers_are_known() {
         let mut cursor = Cursor::new(Place(0), None, Place(0));
         let mut own = Mark::default();
         for version in 1..=3 {
-            assert_eq!(cursor.see(Place(version), straight(b'a', version), own), Seen::Next);
+            assert_eq!(cursor.classify(Place(version), straight(b'a', version), own), StepKind::Next);
             own = mark(b'a', version);
             cursor.applied(own);
-            assert_eq!(cursor.see(Place(version), step((b'a', b'b'), version), own), Seen::Known, "lost");
+            assert_eq!(
+                cursor.classify(Place(version), step((b'a', b'b'), version), own),
+                StepKind::Known,
+                "lost"
+            );
         }
         assert!(cursor.is_at(own));
-        assert_eq!(cursor.see(Place(9), None, own), Seen::Junk);
-        // What does not follow is doubted once, and passed over when the snapshot said nothing else.
-        assert_eq!(cursor.see(Place(10), straight(b'b', 4), own), Seen::Doubt);
+        assert_eq!(cursor.classify(Place(9), None, own), StepKind::Junk);
+        // A step that does not follow is doubted once, and skipped if the snapshot does not contradict.
+        assert_eq!(cursor.classify(Place(10), straight(b'b', 4), own), StepKind::Doubt);
         let mut again = Cursor::new(Place(1), Some(mark(b'a', 1)), cursor.doubted_with(Place(10)));
         for version in [2, 3] {
-            assert_eq!(again.see(Place(version), straight(b'a', version), own), Seen::Known);
+            assert_eq!(again.classify(Place(version), straight(b'a', version), own), StepKind::Known);
         }
-        assert_eq!(again.see(Place(9), None, own), Seen::Junk);
-        assert_eq!(again.see(Place(10), straight(b'b', 4), own), Seen::Junk);
-        assert_eq!(again.see(Place(11), straight(b'a', 4), own), Seen::Next);
+        assert_eq!(again.classify(Place(9), None, own), StepKind::Junk);
+        assert_eq!(again.classify(Place(10), straight(b'b', 4), own), StepKind::Junk);
+        assert_eq!(again.classify(Place(11), straight(b'a', 4), own), StepKind::Next);
     }
 
-    /// The log was put back to version 2 and went on without what is counted here.
+    /// The log was restored at version 2 and continued without the later steps.
     #[test]
     fn another_chain_is_noticed_however_long_it_is() {
         let own = mark(b'a', 5);
-        // It is shorter, and its places are used again: the reader that goes on behind its own finds an older version.
+        // It is shorter, and its places are reused: a reader that continues from its own place finds an older version.
         let mut cursor = Cursor::new(Place(5), Some(own), Place(0));
-        assert_eq!(cursor.see(Place(6), straight(b'b', 4), own), Seen::Doubt);
+        assert_eq!(cursor.classify(Place(6), straight(b'b', 4), own), StepKind::Doubt);
         // It is longer.
-        assert_eq!(cursor.see(Place(6), straight(b'b', 6), own), Seen::Doubt);
-        // From its beginning, or from a snapshot that both have.
+        assert_eq!(cursor.classify(Place(6), straight(b'b', 6), own), StepKind::Doubt);
+        // Read from its beginning, or from a snapshot that both have.
         for tip in [None, Some(mark(b'a', 2))] {
             let mut cursor = Cursor::new(Place(2), tip, Place(9));
-            assert_eq!(cursor.see(Place(3), step((b'a', b'b'), 3), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(3), step((b'a', b'b'), 3), own), StepKind::Known);
             assert!(!cursor.is_at(own));
-            assert_eq!(cursor.see(Place(4), straight(b'b', 4), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(4), straight(b'b', 4), own), StepKind::Known);
             assert_eq!(cursor.time, 4);
-            assert_eq!(cursor.see(Place(5), straight(b'b', 5), own), Seen::Fork);
+            assert_eq!(cursor.classify(Place(5), straight(b'b', 5), own), StepKind::Fork);
         }
     }
 
-    /// The log lost its end, and somebody who had it put it there again.
+    /// The log lost its end, and a member that had it appended it again.
     #[test]
     fn the_same_chain_at_other_places_is_the_same() {
         let own = mark(b'a', 5);
         let mut cursor = Cursor::new(Place(0), None, Place(0));
         for (place, version) in [(1, 3), (2, 4), (7, 5)] {
             assert!(!cursor.is_at(own));
-            assert_eq!(cursor.see(Place(place), straight(b'a', version), own), Seen::Known);
+            assert_eq!(cursor.classify(Place(place), straight(b'a', version), own), StepKind::Known);
         }
         assert!(cursor.is_at(own));
-        assert_eq!(cursor.see(Place(8), straight(b'a', 6), own), Seen::Next);
-        // A log that begins anew behind what is counted here.
+        assert_eq!(cursor.classify(Place(8), straight(b'a', 6), own), StepKind::Next);
+        // A log whose first step follows the local one.
         let mut cursor = Cursor::new(Place(0), None, Place(0));
-        assert_eq!(cursor.see(Place(1), straight(b'a', 6), own), Seen::Next);
+        assert_eq!(cursor.classify(Place(1), straight(b'a', 6), own), StepKind::Next);
     }
 }

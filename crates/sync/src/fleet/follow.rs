@@ -2,7 +2,7 @@
 //! Keeps a ledger in step with a fleet's log.
 
 use super::ahead::{Ahead, Tip};
-use super::cursor::{Cursor, Head, Seen, own};
+use super::cursor::{Cursor, Head, StepKind, own};
 use super::snapshot;
 use super::state::{Count, Fleet, Stopped};
 use crate::backoff::Backoff;
@@ -13,16 +13,16 @@ use bulkmark_ledger::{Ledger, LedgerError, now};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the log is asked how far it is: whether all of it is here, and whether it lost its end.
+/// How often the log is asked for its ends: whether all of it is here, and whether it lost some.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The longest time between two attempts to reach the log. Nothing new is sent before it is read again.
+/// The longest time between two attempts to reach the log. No new batches are sent before it is read again.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Whoever read for so long begins anew with short times.
+/// After reading for this long, pauses are short again.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Applies the log's steps to a ledger, in their order, for as long as that is open.
+/// Applies the log's steps to a ledger, in order, as long as it is open.
 pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
     let mut follower = Follower {
         ledger,
@@ -43,12 +43,12 @@ pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
             (backoff, unlike) = (Backoff::up_to(LONGEST), Backoff::default());
         }
         match result {
-            // It looks anew from elsewhere.
+            // It continues from another place.
             Ok(()) => (),
             Err(Stopped::Ledger(LedgerError::Closed)) => return,
             Err(e) => {
-                follower.fleet.fails(Flow::Updates, &e);
-                // What was to be compared may not have been, to its end.
+                follower.fleet.set_failing(Flow::Updates, &e);
+                // The comparison may be incomplete.
                 (follower.doubted, follower.from) = (Place(0), None);
                 let patience = if matches!(e, Stopped::Unlike(_)) { &mut unlike } else { &mut backoff };
                 patience.wait().await;
@@ -62,11 +62,11 @@ struct Follower<L> {
     settings: Settings,
     log: Arc<L>,
     fleet: Arc<Fleet>,
-    /// What does not follow up to here was compared with the snapshot and all behind it.
+    /// Steps up to here that do not follow were compared with the snapshot and all behind it.
     doubted: Place,
-    /// Where the next reading begins, if not where the ledger is.
+    /// The start of the next reading, if not the ledger's place.
     from: Option<(Place, Option<Mark>)>,
-    /// The last step of the log's chain, as far as it was read.
+    /// The last step of the log's chain that was read.
     tip: Option<Tip>,
     ahead: Ahead,
 }
@@ -74,16 +74,16 @@ struct Follower<L> {
 impl<L: Log> Follower<L> {
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends, self.ledger.fleet());
+        self.fleet.set_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 
-    /// Reads steps until something is wrong, or is to be read from elsewhere.
+    /// Reads steps until an error, or until reading must continue from another place.
     async fn read(&mut self) -> Result<(), Stopped> {
         let (mut cursor, mut steps) = self.begin().await?;
         let mut look = tokio::time::interval(LOOK);
         loop {
-            self.fleet.reaches(cursor);
+            self.fleet.set_cursor(cursor);
             tokio::select! {
                 step = steps.next() => {
                     let step = step.map_err(|e| self.cut(e))?;
@@ -96,13 +96,15 @@ impl<L: Log> Follower<L> {
         }
     }
 
-    /// A reader behind where the ledger is, or, where the log has no place like that, from where its chain can be compared.
+    /// Starts a reader behind the ledger's place or, if the log has no such place, where its chain can be compared.
     async fn begin(&mut self) -> Result<(Cursor, L::Steps), Stopped> {
         if self.ledger.fleet().version == 0 && self.from.is_none() {
-            // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
+            // An empty ledger is up to date sooner by a snapshot than by each step.
             match self.take_snapshot(false).await {
-                // Perhaps all steps are there.
-                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => self.fleet.fails(Flow::Updates, &e),
+                // All steps may still be there.
+                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => {
+                    self.fleet.set_failing(Flow::Updates, &e)
+                }
                 taken => drop(taken?),
             }
         }
@@ -112,7 +114,7 @@ impl<L: Log> Follower<L> {
         let (place, tip) = match self.from.take() {
             Some(from) => from,
             None if known && mark.place <= ends.steps.0 => (Place(mark.place), Some(own(mark))),
-            // The log lost its end, and has other places behind it; its first step says where it is.
+            // The log lost its end, and numbers new steps differently; its first step shows the position.
             None => (before(ends.first_step), None),
         };
         let cursor = Cursor::new(place, tip, self.doubted);
@@ -138,15 +140,15 @@ impl<L: Log> Follower<L> {
         Ok((Cursor::new(place, None, self.doubted), steps))
     }
 
-    /// What the log says where it has no more steps for this reader.
+    /// Logs that the log has no more steps for this reader, and returns the error.
     fn cut(&mut self, error: LogError) -> Stopped {
         if let LogError::Gone(place) = error {
-            log::info!("the log has no steps behind place {} any more; looking anew", place.0);
+            log::info!("the log has no steps behind place {} any more; starting over", place.0);
         }
         error.into()
     }
 
-    /// Whether the log is as it was, and all of it is here.
+    /// Checks whether the log still has its end, and whether all of it is here.
     async fn look(&mut self, cursor: &Cursor) -> Result<(), Stopped> {
         let ends = self.ends().await?;
         if ends.steps < cursor.place {
@@ -157,7 +159,7 @@ impl<L: Log> Follower<L> {
         }
         let is_all = cursor.place >= ends.steps;
         if is_all && cursor.is_at(own(self.ledger.fleet())) && self.knows_bulk() {
-            self.fleet.is_fresh();
+            self.fleet.set_fresh();
         }
         let tip = self.tip.filter(|tip| is_all && self.is_milter() && cursor.tip == Some(tip.mark));
         let gives_up = self.ahead.gives_up(tip, own(self.ledger.fleet()), ends, Instant::now());
@@ -172,7 +174,7 @@ impl<L: Log> Follower<L> {
         self.settings.federation.fleet_client.is_some()
     }
 
-    /// Whether a milter that holds bulk alone is told of it.
+    /// Whether a milter with a partial copy receives all bulk that it must hold.
     fn knows_bulk(&self) -> bool {
         let from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
         if from > 0 {
@@ -180,37 +182,37 @@ impl<L: Log> Follower<L> {
                 "the steps do not tell bulk from the count {from} on yet, and copy = \"partial\" needs that: it is asked for with the next \
                  own reports; a partner cannot ask, and aggregators of before tell nothing"
             ));
-            self.fleet.fails(Flow::Updates, &error);
+            self.fleet.set_failing(Flow::Updates, &error);
         }
         from == 0
     }
 
-    /// Takes a step; false when reading is to go on from elsewhere.
+    /// Handles a step; false if reading must continue from another place.
     async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
         let Step { place, bytes } = step;
-        let told = step_head(&bytes);
-        let head = told.map(|(head, mark)| Head {
+        let parsed = step_head(&bytes);
+        let head = parsed.map(|(head, mark)| Head {
             version: mark.version,
             before: head.before,
             chain: mark.chain,
             time: head.time,
         });
-        let seen = cursor.see(place, head, own(self.ledger.fleet()));
-        if let (Seen::Known | Seen::Next, Some((head, mark))) = (seen, told) {
+        let kind = cursor.classify(place, head, own(self.ledger.fleet()));
+        if let (StepKind::Known | StepKind::Next, Some((head, mark))) = (kind, parsed) {
             self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
         }
-        match seen {
-            Seen::Known => Ok(true),
-            Seen::Junk if let Some(other) = other_step(&bytes) => {
+        match kind {
+            StepKind::Known => Ok(true),
+            StepKind::Junk if let Some(other) = other_step(&bytes) => {
                 self.fleet.count(Count::JunkSteps, 1);
-                self.fleet.meets_step(place, other);
+                self.fleet.skipped_step(place, other);
                 Ok(true)
             }
-            Seen::Junk => {
+            StepKind::Junk => {
                 self.junk(place, &"it cannot be read, or does not follow the chain");
                 Ok(true)
             }
-            Seen::Next => {
+            StepKind::Next => {
                 match self.ledger.apply_step(bytes.into(), place.0, now()).await? {
                     Ok(Applied::New) => {
                         cursor.applied(own(self.ledger.fleet()));
@@ -219,24 +221,24 @@ impl<L: Log> Follower<L> {
                     Ok(_) => (),
                     Err(refusal @ StepRefusal::Unlike { .. }) => {
                         self.fleet.count(Count::JunkSteps, 1);
-                        self.fleet.fails(Flow::Updates, &refusal);
+                        self.fleet.set_failing(Flow::Updates, &refusal);
                     }
                     Err(refusal) => self.junk(place, &refusal),
                 }
                 Ok(true)
             }
-            Seen::Seed => self.begin_with_seed().await.map(|()| false),
-            Seen::Doubt => self.doubt(place, cursor).await.map(|()| false),
-            Seen::Fork => self.fork().await.map(|()| false),
+            StepKind::Seed => self.begin_with_seed().await.map(|()| false),
+            StepKind::Doubt => self.doubt(place, cursor).await.map(|()| false),
+            StepKind::Fork => self.fork().await.map(|()| false),
         }
     }
 
     fn junk(&self, place: Place, why: &dyn std::fmt::Display) {
         self.fleet.count(Count::JunkSteps, 1);
-        log::warn!("what the log has at place {} of its steps is passed over: {why}", place.0);
+        log::warn!("the entry at place {} of the log's steps is skipped: {why}", place.0);
     }
 
-    /// A step does not follow: the newest snapshot says which chain is the log's. What still does not follow is junk.
+    /// A step does not follow: the newest snapshot shows the log's chain. Steps that still do not follow are junk.
     async fn doubt(&mut self, place: Place, cursor: &Cursor) -> Result<(), Stopped> {
         self.doubted = cursor.doubted_with(place);
         let here = self.ledger.fleet();
@@ -245,7 +247,7 @@ impl<L: Log> Follower<L> {
             place.0
         );
         let snapshot = match snapshot::mark(&self.ledger, &self.settings, &*self.log).await {
-            // It is for aggregators to put another one in its place, which they do when they have read all steps.
+            // Aggregators replace it once they have read all steps.
             Err(e @ Stopped::Unfit(_)) if !self.is_milter() => {
                 log::warn!("{e}; the steps alone say what the log's chain is");
                 None
@@ -269,7 +271,7 @@ impl<L: Log> Follower<L> {
         Ok(())
     }
 
-    /// The chain begins with what a server counted.
+    /// Takes a snapshot, since the chain begins with a server's counts.
     async fn begin_with_seed(&mut self) -> Result<(), Stopped> {
         if self.take_snapshot(false).await? {
             return Ok(());
@@ -280,7 +282,7 @@ impl<L: Log> Follower<L> {
         ))
     }
 
-    /// The log's chain is another than the one known here: what it has is what counts.
+    /// The log's chain differs from the local one: the log's is taken over.
     async fn fork(&mut self) -> Result<(), Stopped> {
         log::warn!(
             "the log was put back to an older state and went on from there; its counts are taken over as they are"
@@ -295,7 +297,7 @@ impl<L: Log> Follower<L> {
         Ok(())
     }
 
-    /// Takes the newest snapshot over, if it is newer than what is here, or as it is. False when there was none like that.
+    /// Takes over the newest snapshot if it is newer than the local state, or in any case with `as_it_is`. False if there was none.
     async fn take_snapshot(&self, as_it_is: bool) -> Result<bool, Stopped> {
         let taken = snapshot::take(&self.ledger, &self.settings, &*self.log, as_it_is).await?;
         if taken {
@@ -307,7 +309,7 @@ impl<L: Log> Follower<L> {
     }
 }
 
-/// The place before another one.
+/// Returns the place before another one.
 fn before(place: Place) -> Place {
     Place(place.0.saturating_sub(1))
 }

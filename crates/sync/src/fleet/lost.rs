@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a log lacks of the steps that an aggregator knows, after it was put back to an older state.
+//! The steps that a log lacks and an aggregator knows, after the log was restored to an older state.
 
 use super::cursor::Cursor;
 use bulkmark_counts::{Mark, step_head};
 use bulkmark_ledger::{Ledger, LedgerError, OldStep};
 
-/// Bytes of steps that are appended again at a time, to a log that lost them.
+/// Bytes of lost steps that are appended again at a time.
 const HEALED: usize = 8 << 20;
 
-/// Which of the last steps are asked for their time.
+/// The recent steps whose time is read, by their distance from the last one.
 const LOOKS_BACK: [u64; 5] = [1, 8, 64, 512, 4096];
 
-/// What the log lost.
+/// The loss of a log.
 pub(super) enum Lost {
-    /// Steps behind this one, the first of which are these.
+    /// Steps behind this one; `kept` are the first of them.
     Steps { behind: u64, kept: Vec<OldStep> },
-    /// More than is kept here; a snapshot can take its place.
+    /// More than is kept here; a snapshot can replace it.
     TooMuch,
-    /// Nothing: its chain went on and is another than the one known here.
+    /// Nothing: its chain continued and differs from the local one.
     Nothing,
 }
 
 impl Lost {
-    /// What a log lost that ends at this cursor, where the ledger is at `here`.
+    /// Determines the loss of a log that ends at this cursor, for a ledger that is at `here`.
     pub(super) fn of(ledger: &Ledger, cursor: Cursor, here: Mark) -> Result<Self, LedgerError> {
         let tip = cursor.tip.unwrap_or_default();
         let kept = ledger.steps_since(tip.version, HEALED)?;
@@ -36,8 +36,8 @@ impl Lost {
     }
 }
 
-/// The newest time of some of the last steps that are counted here, if any are kept. The last one alone may be of old batches, which
-/// were looked at again in a new epoch.
+/// Returns the newest time of some recent local steps, if any are kept. The last one alone may count old batches that were considered again
+/// in a new epoch.
 fn time_of(ledger: &Ledger, here: Mark) -> Result<Option<u64>, LedgerError> {
     let mut newest = None;
     for back in LOOKS_BACK {
@@ -48,8 +48,8 @@ fn time_of(ledger: &Ledger, here: Mark) -> Result<Option<u64>, LedgerError> {
     Ok(newest)
 }
 
-/// Whether a chain that ends in `tip`, of this time, is another one than that up to `here`, where none of the steps is kept by which
-/// they could be compared. What was before `here` is older than that; a log that was put back and went on has newer ones.
+/// Whether a chain that ends in `tip`, of this time, differs from the one up to `here`, if no steps are kept to compare them. Steps before
+/// `here` are older than it; a log that was restored and continued has newer ones.
 fn is_other(tip: Mark, tip_time: u64, here: Mark, time: Option<u64>) -> bool {
     tip.version > 0
         && tip.chain != here.chain
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
     use bulkmark_counts::Chain;
 
-    /// A log that lost its end gets a snapshot of what is known here; one that went on from an older state keeps what it has.
+    /// A log that lost its end receives a local snapshot; one that continued from an older state keeps its chain.
     #[test]
-    fn a_chain_that_went_on_is_another() {
+    fn a_chain_that_continued_is_another() {
         let mark = |version, chain| Mark { version, chain: Chain([chain; 16]) };
         let (older, here) = (mark(10, 1), mark(5000, 2));
         assert!(!is_other(Mark::default(), 0, here, Some(900)), "the log is empty");

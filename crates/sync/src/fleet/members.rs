@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All members of a fleet, as they said of themselves in the log; and the mailings of all.
+//! All members of a fleet, by the state that they report in the log; and the mailings of all.
 
-use super::word::{Condition, FleetMailing, MemberRole, MemberWord};
-use crate::log::{Log, LogError, Word};
+use super::state_report::{Condition, FleetMailing, MemberRole, ReportBody};
+use crate::log::{Log, LogError, StateReport};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// A member is silent when it missed three times to speak, and some seconds for the way.
+/// A member is silent after it missed three reports, plus some seconds for delivery.
 const MISSED: u64 = 3;
 const WAY: u64 = 5;
 
-/// How far it may lag, and how long its reports may wait, in seconds, before it is late: what alerts are made of, too.
+/// The lag and the waiting time of reports, in seconds, above which a member is late. Alerts use the same limits.
 const LAG: u64 = 60;
 const WAITING: u64 = 300;
 
-/// How long the log keeps what a member says, in seconds.
+/// How long the log keeps a member's state report, in seconds.
 const KEPT: u64 = 3600;
 
-/// Members and mailings that are told at most.
+/// Maximum of shown members and mailings.
 const MOST_MEMBERS: usize = 10_000;
 const MOST_MAILINGS: usize = 50;
 
-/// How a member is, at a glance.
+/// The state of a member, at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberState {
-    /// As it should be.
+    /// No problem.
     Well,
-    /// It lags behind the log, or nobody counts what it reports.
+    /// It lags behind the log, or nobody counts its reports.
     Late,
-    /// It says nothing any more.
+    /// It no longer reports its state.
     Silent,
-    /// It said nothing for an hour, or never, and stands in the log's lists.
+    /// It is in the log's lists, and reported nothing for an hour, or never.
     Absent,
-    /// It says what this version does not understand.
+    /// Its report is in a format that this version does not know.
     Unreadable,
 }
 
 impl MemberState {
-    /// All of them, with their names.
+    /// All states, with their names.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Well, "well"),
         (Self::Late, "late"),
@@ -54,74 +54,77 @@ impl MemberState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MemberStatus {
-    /// Its name, as the log proves it.
+    /// Its name, as the log authenticated it.
     pub name: String,
-    /// How it is.
+    /// Its state.
     pub state: MemberState,
-    /// How long ago it said what follows; of one that is absent, the hour for which that is kept.
+    /// The age of its report; of an absent member, the hour for which reports are kept.
     pub heard_seconds_ago: u64,
-    /// What it does, and how far it is.
+    /// Its role and its position.
     #[serde(flatten)]
     pub condition: Condition,
 }
 
-/// What a member said last.
+/// The last report of a member.
 #[derive(Debug)]
-struct Heard {
+struct LastReport {
     name: String,
     seconds_ago: u64,
-    /// None where it cannot be read.
-    word: Option<MemberWord>,
+    /// None if it cannot be parsed.
+    body: Option<ReportBody>,
 }
 
-/// What was read at a time.
+/// The members at the time of reading.
 #[derive(Debug)]
 pub struct Members {
     at: Instant,
-    all: Vec<Heard>,
-    /// Who stands in the log's lists, and as what.
+    all: Vec<LastReport>,
+    /// The members in the log's lists, with their roles.
     listed: BTreeMap<String, MemberRole>,
 }
 
 impl Members {
-    /// As they stand in the log now.
+    /// Reads all members from the log.
     ///
     /// # Errors
-    /// When the log does not say who they are, or how.
+    /// When the lists or the state reports cannot be read.
     pub async fn read<L: Log>(log: &L) -> Result<Self, LogError> {
-        // Who is let in meanwhile is not taken for absent.
+        // Read the lists first: a member that joins meanwhile is not absent.
         let (clients, aggregators) = (log.clients().await?, log.aggregators().await?);
         let clients = clients.into_iter().map(|client| (client.name, MemberRole::Milter));
         let aggregators = aggregators.into_iter().map(|name| (name, MemberRole::Aggregator));
-        Ok(Self::of(log.words().await?, clients.chain(aggregators).take(MOST_MEMBERS).collect()))
+        Ok(Self::of(log.state_reports().await?, clients.chain(aggregators).take(MOST_MEMBERS).collect()))
     }
 
-    fn of(words: Vec<Word>, listed: BTreeMap<String, MemberRole>) -> Self {
-        let heard =
-            |Word { name, seconds_ago, bytes }| Heard { name, seconds_ago, word: MemberWord::decode(&bytes) };
-        let all = words.into_iter().take(MOST_MEMBERS).map(heard).collect();
+    fn of(reports: Vec<StateReport>, listed: BTreeMap<String, MemberRole>) -> Self {
+        let last = |StateReport { name, seconds_ago, bytes }| LastReport {
+            name,
+            seconds_ago,
+            body: ReportBody::decode(&bytes),
+        };
+        let all = reports.into_iter().take(MOST_MEMBERS).map(last).collect();
         Self { at: Instant::now(), all, listed }
     }
 
-    /// Whether none of them says anything yet.
+    /// Whether none of them has reported its state yet.
     #[must_use]
     pub const fn are_silent(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Each of them, as it is by now.
+    /// Returns the current state of each.
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let since = self.at.elapsed().as_secs();
-        let known = self.all.iter().map(|Heard { name, seconds_ago, word }| {
-            let mut status = status(name, seconds_ago + since, word.as_ref());
+        let known = self.all.iter().map(|LastReport { name, seconds_ago, body }| {
+            let mut status = status(name, seconds_ago + since, body.as_ref());
             if status.condition.role == MemberRole::Unknown {
                 status.condition.role = self.listed.get(name).copied().unwrap_or(MemberRole::Unknown);
             }
             status
         });
-        let speak: BTreeSet<_> = self.all.iter().map(|heard| &heard.name).collect();
-        let absent = self.listed.iter().filter(|(name, _)| !speak.contains(name));
+        let reporting: BTreeSet<_> = self.all.iter().map(|last| &last.name).collect();
+        let absent = self.listed.iter().filter(|(name, _)| !reporting.contains(name));
         let absent = absent.map(|(name, role)| MemberStatus {
             state: MemberState::Absent,
             condition: Condition { role: *role, ..Condition::default() },
@@ -132,12 +135,12 @@ impl Members {
         all
     }
 
-    /// The largest mailings of all.
+    /// Returns the largest mailings of all members.
     #[must_use]
     pub fn mailings(&self) -> Vec<FleetMailing> {
         let mut merged: BTreeMap<&str, FleetMailing> = BTreeMap::new();
-        for Heard { name, word, .. } in &self.all {
-            for mailing in word.iter().flat_map(|word| &word.mailings) {
+        for LastReport { name, body, .. } in &self.all {
+            for mailing in body.iter().flat_map(|body| &body.mailings) {
                 match merged.entry(&mailing.signature) {
                     Entry::Occupied(mut entry) => add(entry.get_mut(), name, mailing),
                     Entry::Vacant(entry) => {
@@ -153,12 +156,12 @@ impl Members {
     }
 }
 
-fn status(name: &str, ago: u64, word: Option<&MemberWord>) -> MemberStatus {
-    let condition = word.map(|word| word.condition.clone()).unwrap_or_default();
+fn status(name: &str, ago: u64, body: Option<&ReportBody>) -> MemberStatus {
+    let condition = body.map(|body| body.condition.clone()).unwrap_or_default();
     let is_late = condition.lag_seconds.is_some_and(|lag| lag > LAG)
         || condition.waiting_seconds.is_some_and(|waiting| waiting > WAITING);
-    let state = match word {
-        Some(word) if ago > MISSED * word.every + WAY => MemberState::Silent,
+    let state = match body {
+        Some(body) if ago > MISSED * body.every + WAY => MemberState::Silent,
         Some(_) if is_late => MemberState::Late,
         Some(_) => MemberState::Well,
         None => MemberState::Unreadable,
@@ -172,7 +175,7 @@ fn add(to: &mut FleetMailing, name: &str, mailing: &FleetMailing) {
     to.recipients = to.recipients.saturating_add(mailing.recipients);
     to.first = to.first.min(mailing.first);
     to.last = to.last.max(mailing.last);
-    // It may have said the same twice.
+    // It may have reported the same mailing twice.
     if to.members.last().is_none_or(|last| last != name) {
         to.members.push(name.to_owned());
     }
@@ -185,22 +188,22 @@ fn add(to: &mut FleetMailing, name: &str, mailing: &FleetMailing) {
 mod tests {
     use super::*;
 
-    fn word(name: &str, seconds_ago: u64, word: MemberWord) -> Word {
-        Word { name: name.to_owned(), seconds_ago, bytes: word.encode() }
+    fn report(name: &str, seconds_ago: u64, body: ReportBody) -> StateReport {
+        StateReport { name: name.to_owned(), seconds_ago, bytes: body.encode() }
     }
 
     #[test]
-    fn who_lags_waits_or_is_silent_is_marked() {
+    fn members_that_lag_wait_or_are_silent_are_marked() {
         let milter = Condition::new(MemberRole::Milter);
         let at = |lag_seconds, waiting_seconds| {
-            MemberWord::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)
+            ReportBody::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)
         };
-        let words = vec![
-            word("well", 180, at(Some(60), Some(300))),
-            word("behind", 0, at(Some(61), None)),
-            word("waits", 0, at(None, Some(301))),
-            word("silent", 186, at(None, None)),
-            Word { name: "other".to_owned(), seconds_ago: 0, bytes: b"{}".to_vec() },
+        let reports = vec![
+            report("well", 180, at(Some(60), Some(300))),
+            report("behind", 0, at(Some(61), None)),
+            report("waits", 0, at(None, Some(301))),
+            report("silent", 186, at(None, None)),
+            StateReport { name: "other".to_owned(), seconds_ago: 0, bytes: b"{}".to_vec() },
         ];
         let listed = [
             ("agg", MemberRole::Aggregator),
@@ -209,7 +212,7 @@ mod tests {
             ("well", MemberRole::Milter),
         ];
         let listed = listed.map(|(name, role)| (name.to_owned(), role)).into();
-        let members = Members::of(words, listed);
+        let members = Members::of(reports, listed);
         let all = members.status();
         let states: Vec<_> = all.iter().map(|member| (member.name.as_str(), member.state)).collect();
         let [well, late, silent, absent, unreadable] = MemberState::ALL.map(|(state, _)| state);
@@ -240,13 +243,13 @@ mod tests {
             members: Vec::new(),
             subject: (count == 30).then(|| "Offer".to_owned()),
         };
-        let milter = || MemberWord::new(Condition::new(MemberRole::Milter), 60);
-        let with = |mailings| MemberWord { mailings, ..milter() };
-        let words = vec![
-            word("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
-            word("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),
+        let milter = || ReportBody::new(Condition::new(MemberRole::Milter), 60);
+        let with = |mailings| ReportBody { mailings, ..milter() };
+        let reports = vec![
+            report("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
+            report("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),
         ];
-        let members = Members::of(words, BTreeMap::new());
+        let members = Members::of(reports, BTreeMap::new());
         let all = members.mailings();
         assert_eq!((all.len(), all[0].count, all[0].messages, all[0].recipients), (2, 30, 10, u64::MAX));
         assert_eq!((all[0].first, all[0].last, all[0].subject.as_deref()), (5, 20, Some("Offer")));

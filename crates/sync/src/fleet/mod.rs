@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A machine of a fleet: what it does with a replicated log in the place of servers.
+//! The tasks of a fleet's machine, with a replicated log in the place of servers.
 //!
-//! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a
-//! milter's reports into the log, and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches
-//! that it read, `basis` says on what a step counts, `turns` when it is made, and `lost` gives the log back the steps that it lost.
-//! `guard` ends what members hold open
-//! in the log. `snapshot` takes all at once; `snapshots` puts it, and reads
-//! what others put. `state` is what they tell one another, and people.
-//! `tell` says in the log how this machine is (`word`), and reads what all others say (`members`).
+//! `follow` applies the log's steps to the ledger; `cursor` classifies each, and `ahead` detects that no more will come. `push` appends a
+//! milter's reports to the log, and `outbox` tracks those on their way. `aggregate` makes steps: `queue` has the batches that it read,
+//! `basis` determines which batches a step counts, `turns` when it is made, and `lost` finds the steps that the log lost. `guard` ends
+//! connections of members that block the log. `snapshot` takes all counts at once; `snapshots` puts them into the log, and checks those of
+//! other aggregators. `state` is shared by the tasks, and shown to people, with `anomalies` and `reporters`. `publish` puts this machine's
+//! state into the log (`state_report`), and reads those of all (`members`).
 
 mod aggregate;
 mod ahead;
+mod anomalies;
 mod basis;
 mod cursor;
 mod follow;
 mod guard;
 mod lost;
 mod members;
-mod notes;
 mod outbox;
+mod publish;
 mod push;
 mod queue;
 mod reporters;
 mod snapshot;
 mod snapshots;
 mod state;
-mod tell;
+mod state_report;
 mod turns;
-mod word;
 
 pub use aggregate::aggregate;
 pub use follow::follow;
 pub use members::{MemberState, MemberStatus, Members};
+pub use publish::{PublishSettings, gather, publish_state};
 pub use push::push;
 pub use reporters::ReporterStatus;
 pub use state::{Fleet, FleetStatus};
-pub use tell::{Telling, gather, tell};
-pub use word::{Condition, FleetMailing, MAX_MAILINGS, MemberRole};
+pub use state_report::{Condition, FleetMailing, MAX_MAILINGS, MemberRole};

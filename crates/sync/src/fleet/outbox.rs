@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Own batches on their way into the log, until a step counts them. What the log acknowledges is only a place to look at: a batch is
-//! appended again when all up to there is covered and it is not counted, when the log does not reach as far any more, or when it is
+//! Own batches on their way into the log, until a step counts them. The log's acknowledgement is only a place to look at: a batch is
+//! appended again when all up to that place is covered and the batch is not counted, when the log no longer reaches that far, or when it is
 //! another log.
 
-use crate::log::{Appending, Ends, LogError, Place};
+use crate::log::{BatchId, Ends, LogError, Place};
 use bulkmark_counts::FleetMark;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long it is waited before a batch is appended again; twice as long after each time. A log is without a leader for up to nine
-/// seconds when that dies, and what is tried long after it has another one is shared late.
+/// The pause before a batch is appended again, doubled after each time. A log has no leader for up to nine seconds when that dies, and
+/// batches that are repeated long after it has a new one are shared late.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest time where the log takes no more of this machine for now: each attempt has all of the batches, for nothing.
+/// The longest pause if the log takes no more from this machine for now: each attempt sends all of the batches in vain.
 const LAST_PAUSE_TOO_SOON: Duration = Duration::from_secs(15);
 
-/// The longest time where the log takes it each time and nobody counts it.
+/// The longest pause if the log takes the batch each time and nobody counts it.
 const LAST_PAUSE_UNCOUNTED: Duration = Duration::from_secs(60);
 
-/// For how long a batch may be in the log, uncovered, before it is asked whether that still has it.
+/// How long a batch may be in the log, uncovered, before the log is asked whether it still has it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A batch that is too far ahead of others is passed over once; more often, somebody has to look.
+/// A batch that is too far ahead of others is skipped once; if it happens more often, somebody has to look.
 const OFTEN: u32 = 3;
 
-/// What is known of a batch.
+/// The state of a batch.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     attempt: u32,
-    /// How often in a row it failed, or was not counted.
+    /// How often in a row it failed or was not counted.
     failures: u32,
-    /// How often the log had it, all there was covered, and it was not counted.
+    /// How often the log had it, with all batches there covered, and it was not counted.
     passed: u32,
-    /// Of the ledger, when it was appended.
+    /// The ledger's epoch when it was appended.
     epoch: u64,
     state: State,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// It is to be appended from then on.
+    /// It must be appended from then on.
     Waits(Instant),
     /// It is being appended.
     OnTheWay,
-    /// The log has it, as it says, since then.
+    /// The log acknowledged it at that time.
     Stored(Place, Instant),
 }
 
@@ -56,8 +56,8 @@ pub(super) type Id = (u64, u64);
 pub(super) struct Outbox(BTreeMap<Id, Sent>);
 
 impl Outbox {
-    /// These batches are open, where all steps up to `mark` are applied: others are not sent any more. Returns how many are to be
-    /// appended once more, although the log had them.
+    /// Sets the open batches, with all steps up to `mark` applied; others are no longer sent. Returns how many must be appended once more
+    /// although the log had them.
     pub(super) fn open(&mut self, open: &[Id], mark: FleetMark, now: Instant) -> u64 {
         self.0.retain(|id, _| open.contains(id));
         for &id in open {
@@ -82,57 +82,57 @@ impl Outbox {
         again
     }
 
-    /// Those that are to be appended now.
-    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<Appending> {
+    /// Returns the batches to append now.
+    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<BatchId> {
         let mut due = Vec::new();
         for (&(spool, number), sent) in &mut self.0 {
             if let State::Waits(from) = sent.state
                 && from <= now
             {
                 (sent.state, sent.epoch) = (State::OnTheWay, mark.epoch);
-                due.push(Appending { spool, number, attempt: sent.attempt });
+                due.push(BatchId { spool, number, attempt: sent.attempt });
             }
         }
         due
     }
 
-    /// The log says that it has a batch there.
-    pub(super) fn stored(&mut self, id: Appending, place: Place, now: Instant) {
+    /// Records that the log acknowledged a batch at this place.
+    pub(super) fn stored(&mut self, id: BatchId, place: Place, now: Instant) {
         if let Some(sent) = self.on_the_way(id) {
             sent.state = State::Stored(place, now);
         }
     }
 
-    /// Appending a batch failed; it may be in the log all the same. Where the log heard of it and did not store it in time, it does by another
-    /// attempt; if it stores both, it is counted once.
-    pub(super) fn failed(&mut self, id: Appending, error: &LogError, now: Instant) {
+    /// Records that appending a batch failed; it may be in the log all the same. If the log received it and did not store it in time, the
+    /// next attempt has another number; if it stores both, the batch is counted once.
+    pub(super) fn failed(&mut self, id: BatchId, error: &LogError, now: Instant) {
         let Some(sent) = self.on_the_way(id) else { return };
         sent.failures = sent.failures.saturating_add(1);
-        let longest = if matches!(error, LogError::Enough(_)) { LAST_PAUSE_TOO_SOON } else { LAST_PAUSE };
+        let longest =
+            if matches!(error, LogError::RateLimited(_)) { LAST_PAUSE_TOO_SOON } else { LAST_PAUSE };
         let from = now + pause(sent.failures, longest);
         match error {
-            LogError::Unstored(_) => sent.repeat(from),
+            LogError::NotStored(_) => sent.repeat(from),
             _ => sent.state = State::Waits(from),
         }
     }
 
-    fn on_the_way(&mut self, id: Appending) -> Option<&mut Sent> {
+    fn on_the_way(&mut self, id: BatchId) -> Option<&mut Sent> {
         let sent = self.0.get_mut(&(id.spool, id.number))?;
         (sent.attempt == id.attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
     }
 
-    /// Batches that are passed over again and again.
+    /// Returns the number of batches that were repeatedly skipped.
     pub(super) fn passed_over(&self) -> u64 {
         self.0.values().filter(|sent| sent.passed >= OFTEN).count() as u64
     }
 
-    /// Whether a batch is in the log for so long, and nobody counted it, that the log is to be asked how far it is.
+    /// Whether a batch is uncounted in the log for so long that the log must be asked for its ends.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         self.0.values().any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
     }
 
-    /// The log is as far as this. What is behind it is not there any more, and returned is how many batches that are; all others
-    /// wait for somebody who counts them.
+    /// Compares with the ends of the log. Batches behind them are lost, and their number is returned; all others wait for an aggregator.
     pub(super) fn compare(&mut self, ends: Ends, mark: FleetMark, now: Instant) -> u64 {
         let mut lost = 0;
         for sent in self.0.values_mut() {
@@ -150,7 +150,7 @@ impl Outbox {
 }
 
 impl Sent {
-    /// It is to be appended under another name, from then on.
+    /// Schedules it under another name.
     fn repeat(&mut self, from: Instant) {
         self.attempt = self.attempt.saturating_add(1);
         self.state = State::Waits(from);
@@ -169,18 +169,17 @@ mod tests {
         FleetMark { version: 1, epoch, made: epoch, covers, ..FleetMark::default() }
     }
 
-    fn id(spool: u64, number: u64, attempt: u32) -> Appending {
-        Appending { spool, number, attempt }
+    fn id(spool: u64, number: u64, attempt: u32) -> BatchId {
+        BatchId { spool, number, attempt }
     }
 
     fn ends(made: u64, batches: u64) -> Ends {
         Ends { made, batches: Place(batches), steps: Place(1), first_step: Place(1) }
     }
 
-    /// A batch that the log took is let go of only when it is not open any more; when it was passed over it is appended again, later
-    /// each time.
+    /// A batch that the log took is kept as long as it is open; if it was skipped, it is appended again, later each time.
     #[test]
-    fn what_is_not_counted_is_appended_again() {
+    fn uncounted_batches_are_appended_again() {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
         assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now), 0);
         assert_eq!(outbox.due(mark(1, 0), now), [id(7, 1, 0), id(7, 2, 0)]);
@@ -205,7 +204,7 @@ mod tests {
         assert!(pauses.is_sorted() && pauses.last() == Some(&LAST_PAUSE_UNCOUNTED), "{pauses:?}");
     }
 
-    /// An error says nothing: the same attempt is made again, by which the log may know it.
+    /// After an error, the same attempt is repeated, so that the log can recognize it.
     #[test]
     fn after_an_error_it_is_the_same_attempt() {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
@@ -216,22 +215,22 @@ mod tests {
             assert_eq!(outbox.due(mark(1, 0), now), []);
             now += LAST_PAUSE;
         }
-        // Unless the log says that it has heard of it, and does not store it.
+        // Unless the log received it and does not store it.
         outbox.due(mark(1, 0), now);
-        outbox.failed(id(7, 1, 0), &LogError::Unstored(String::new()), now);
+        outbox.failed(id(7, 1, 0), &LogError::NotStored(String::new()), now);
         assert_eq!(outbox.due(mark(1, 0), now), []);
         assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [id(7, 1, 1)]);
-        // Under another spool's name the numbers are others.
+        // Another spool has its own numbers.
         assert_eq!(outbox.open(&[(8, 1)], mark(1, 0), now), 0);
         assert_eq!(outbox.due(mark(1, 0), now), [id(8, 1, 0)]);
         outbox.stored(id(7, 1, 0), Place(1), now);
         assert_eq!(outbox.open(&[(8, 1)], mark(1, 3), now), 0, "that was of the other");
     }
 
-    /// The log lost its end, or is another: what it had is appended again. One that has it and whom nobody folds is left alone,
-    /// so that it does not grow while there is no aggregator.
+    /// If the log lost its end, or is another one, its batches are appended again. A batch that it still has is left alone even if nobody
+    /// counts it, so that the log does not grow while there is no aggregator.
     #[test]
-    fn what_the_log_lost_is_appended_again() {
+    fn batches_that_the_log_lost_are_appended_again() {
         let (mut outbox, now) = (Outbox::default(), Instant::now());
         outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now);
         outbox.due(mark(1, 0), now);
@@ -251,7 +250,7 @@ mod tests {
         assert_eq!(
             outbox.compare(ends(3, 9), mark(2, 0), later),
             1,
-            "it was made anew, and nobody noticed yet"
+            "it was created again, and nobody noticed yet"
         );
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reports of this machine on their way into the log.
+//! Appends this machine's reports to the log.
 
 use super::cursor::own;
 use super::outbox::{Id, Outbox};
 use super::state::{Count, Fleet, Stopped};
-use crate::log::{Appending, Ends, Log, LogError, Place};
+use crate::log::{BatchId, Ends, Log, LogError, Place};
 use crate::state::Flow;
 use bulkmark_counts::FleetMark;
 use bulkmark_ledger::{FleetBatch, Ledger};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Batches at a time that no step covers yet.
+/// Maximum of batches that no step covers yet.
 const OUTSTANDING: usize = 64;
 
-/// A batch that was appended, and what became of it.
-type Appended = (Appending, Result<Place, LogError>);
+/// A batch that was appended, and the result.
+type Appended = (BatchId, Result<Place, LogError>);
 
-/// Appends own reports to the log, in batches, every `interval`, until steps cover them; for as long as the ledger is open.
+/// Appends own reports to the log in batches, every `interval`, until steps cover them, as long as the ledger is open.
 ///
-/// New ones are begun only when all is covered that was in the log when it was reached: a ledger that is an old copy hears of the
-/// batches that it forgot, and begins another spool, before it uses their numbers for others.
+/// New batches are begun only once all batches are covered that were in the log when it was reached: a ledger that is an old copy learns of
+/// the batches that it forgot, and begins another spool, before it reuses their numbers.
 pub async fn push<L: Log>(ledger: Ledger, interval: Duration, log: Arc<L>, fleet: Arc<Fleet>) {
     let mut pusher = Pusher {
         outbox: Outbox::default(),
@@ -38,10 +38,10 @@ pub async fn push<L: Log>(ledger: Ledger, interval: Duration, log: Arc<L>, fleet
             _ = tick.tick() => match pusher.round().await {
                 Ok(()) => (),
                 Err(Stopped::Ledger(bulkmark_ledger::LedgerError::Closed)) => return,
-                Err(e) => pusher.fleet.fails(Flow::Reports, &e),
+                Err(e) => pusher.fleet.set_failing(Flow::Reports, &e),
             },
             Some(appended) = pusher.appends.join_next() => {
-                // One that panicked says which it was by nothing; it is begun anew with the task.
+                // A panic does not show which one it was; the task starts over.
                 let Ok(appended) = appended else { return };
                 pusher.appended(appended);
             }
@@ -61,17 +61,17 @@ struct Pusher<L> {
 impl<L: Log> Pusher<L> {
     async fn round(&mut self) -> Result<(), Stopped> {
         let begin = self.fence.is_passed(&self.ledger, &*self.log, &self.fleet).await?;
-        // The mark comes first: by it nothing looks uncounted that was counted since.
+        // Read the mark first: with a later one, batches that were counted since would look uncounted.
         let (mark, now) = (self.ledger.fleet(), Instant::now());
         let bulk_from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
         let batches = self.ledger.outgoing(0, OUTSTANDING, begin, bulk_from).await?;
         let open: Vec<Id> = batches.iter().map(|batch| (batch.spool, batch.number)).collect();
         let again = self.outbox.open(&open, mark, now);
         self.fleet.count(Count::Again, again);
-        self.fleet.passes_over(self.outbox.passed_over());
+        self.fleet.set_passed_over(self.outbox.passed_over());
         if self.outbox.is_late(now) {
             let ends = self.log.ends().await?;
-            self.fleet.has_ends(ends, mark);
+            self.fleet.set_ends(ends, mark);
             let lost = self.outbox.compare(ends, mark, now);
             if lost > 0 {
                 log::warn!("the log lost {lost} batches that it had taken; they are appended again");
@@ -91,23 +91,23 @@ impl<L: Log> Pusher<L> {
         let now = Instant::now();
         match result {
             Ok(place) => {
-                self.fleet.works(Flow::Reports);
+                self.fleet.set_working(Flow::Reports);
                 self.outbox.stored(id, place, now);
             }
             Err(e) => {
                 self.outbox.failed(id, &e, now);
-                self.fleet.fails(Flow::Reports, &Stopped::from(e));
+                self.fleet.set_failing(Flow::Reports, &Stopped::from(e));
             }
         }
     }
 }
 
-/// Holds new batches back until all is known of those before.
+/// Holds new batches back until the earlier ones are accounted for.
 #[derive(Default)]
 struct Fence {
-    /// Which time of reading the log it is about.
+    /// The session of reading that it belongs to.
     session: u64,
-    /// How far the log was then.
+    /// The ends of the log then.
     ends: Option<Ends>,
     passed: bool,
 }
@@ -125,7 +125,7 @@ impl Fence {
         let ends = match self.ends {
             Some(ends) => ends,
             None => {
-                // The mark comes first: by it the log has lost nothing that it got since.
+                // Read the mark first: compared with a later one, the log would seem to have lost its newest batches.
                 let (mark, ends) = (ledger.fleet(), log.ends().await?);
                 if cursor.place < ends.steps || has_lost(mark, ends) {
                     return Ok(false);
@@ -139,13 +139,13 @@ impl Fence {
     }
 }
 
-/// Whether the log lost its end: the steps up to `mark`, all of which it has, cover more than there is. What it gets then is in places
-/// that seem to be covered and are not, until an aggregator begins a new epoch.
+/// Whether the log lost its end: the steps up to `mark`, all of which it has, cover more batches than it has. New batches then get places
+/// that seem covered and are not, until an aggregator begins a new epoch.
 fn has_lost(mark: FleetMark, ends: Ends) -> bool {
     mark.version > 0 && mark.made == ends.made && mark.covers > ends.batches.0
 }
 
-/// Whether all batches of these ends are in the steps up to `mark`, or passed over.
+/// Whether all batches of these ends are in the steps up to `mark`, or skipped.
 fn covers(mark: FleetMark, ends: Ends) -> bool {
     ends.batches == Place(0) || mark.made == ends.made && mark.covers >= ends.batches.0
 }

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Batches that an aggregator read and no step covers yet.
+//! The batches that an aggregator read and no step covers yet.
 
 use crate::log::{Batch, Client};
-use bulkmark_counts::Batched;
+use bulkmark_counts::LoggedBatch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 use std::time::Instant;
 
-/// Bytes that are held at most. The log keeps what is behind.
+/// Maximum of bytes in memory. The log keeps later batches.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Bytes that one step can cover, about: then there is nothing to wait for. And those that one is drafted of.
+/// Approximate bytes that one step can cover: with that many, it need not wait. And the bytes of the batches that one step is drafted from.
 const FULL: usize = 1 << 20;
 const DRAFTED: usize = 3 << 20;
 
-/// Names of nobody that are remembered beyond as many as there are clients: batches under any name can be stored by a member with an
-/// aggregator's rights.
-const STRANGERS: usize = 1000;
+/// Unknown names that are remembered beyond the number of clients: a member with an aggregator's rights can store batches under any name.
+const MAX_UNKNOWN: usize = 1000;
 
-/// What a batch costs beside its bytes.
+/// Memory of a batch beside its bytes.
 const OVERHEAD: usize = 200;
 
 /// Batches in the log's order.
@@ -26,12 +25,12 @@ const OVERHEAD: usize = 200;
 pub(super) struct Queue {
     batches: VecDeque<Batch>,
     bytes: usize,
-    /// When the first of them came, or those before it were covered.
+    /// When the first of them came, or the ones before it were covered.
     since: Option<Instant>,
 }
 
 impl Queue {
-    /// Whether more is to be read.
+    /// Whether more batches should be read.
     pub(super) const fn has_room(&self) -> bool {
         self.bytes < MOST_BYTES
     }
@@ -46,7 +45,7 @@ impl Queue {
         self.batches.len()
     }
 
-    /// Since when batches wait; none when there are none.
+    /// Returns the time since when batches wait; none when there are none.
     pub(super) const fn since(&self) -> Option<Instant> {
         self.since
     }
@@ -57,7 +56,7 @@ impl Queue {
         self.since.get_or_insert(now);
     }
 
-    /// All up to here is covered.
+    /// Removes the batches that are covered.
     pub(super) fn covered(&mut self, covers: u64, now: Instant) {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.place.0 <= covers) {
             self.bytes -= batch.bytes.len() + OVERHEAD;
@@ -68,13 +67,14 @@ impl Queue {
         }
     }
 
-    /// Whether batches wait of somebody who is not among these, and is not known to be nobody.
-    pub(super) fn strangers(&self, clients: &Clients) -> bool {
+    /// Whether batches wait from a client that is not in the list, and not known to be missing there.
+    pub(super) fn has_unknown(&self, clients: &Clients) -> bool {
         self.batches.iter().any(|batch| !clients.knows(&batch.client))
     }
 
-    /// As many as one step may cover, with the limits of their clients. One of nobody's is covered and counts nothing.
-    pub(super) fn first(&self, clients: &Clients) -> Vec<Batched> {
+    /// Returns as many batches as one step may cover, with the limits of their clients. A batch of an unknown client is covered without
+    /// being counted.
+    pub(super) fn first(&self, clients: &Clients) -> Vec<LoggedBatch> {
         let (mut bytes, mut first) = (0, Vec::new());
         for batch in &self.batches {
             if bytes > DRAFTED {
@@ -82,7 +82,7 @@ impl Queue {
             }
             bytes += batch.bytes.len() + OVERHEAD;
             let client = clients.all.get(&batch.client);
-            first.push(Batched {
+            first.push(LoggedBatch {
                 place: batch.place.0,
                 at: batch.at,
                 client: batch.client.clone(),
@@ -95,43 +95,44 @@ impl Queue {
     }
 }
 
-/// Who may report, by name.
+/// The clients that may report, by name.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Clients {
     all: BTreeMap<String, Client>,
-    /// Who reported, and is none of them: nobody waits for the log to name it.
-    nobody: BTreeSet<String>,
+    /// Reporters that are not in the list, and that the log need not be asked for again.
+    unknown: BTreeSet<String>,
 }
 
 impl Clients {
-    /// The log has this list now. Who was nobody stays so, unless it is another list.
-    pub(super) fn are(&mut self, clients: Vec<Client>) {
+    /// Sets the log's current list. Unknown clients stay unknown unless the list changed.
+    pub(super) fn set(&mut self, clients: Vec<Client>) {
         let all = clients.into_iter().map(|client| (client.name.clone(), client)).collect();
         if all != self.all {
-            *self = Self { all, nobody: BTreeSet::new() };
+            *self = Self { all, unknown: BTreeSet::new() };
         }
     }
 
-    /// Whose batches wait and who is none of these is nobody. Beyond a bound those who wait no longer are asked for again.
+    /// Marks the clients of waiting batches that are not in the list as unknown. Beyond a bound, those without waiting batches are
+    /// forgotten.
     pub(super) fn give_up(&mut self, queue: &Queue) {
-        let strangers = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
-        let waiting: BTreeSet<String> = strangers.map(|batch| batch.client.clone()).collect();
-        if self.nobody.len() > self.all.len() + STRANGERS {
-            self.nobody.clear();
+        let unknown = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
+        let waiting: BTreeSet<String> = unknown.map(|batch| batch.client.clone()).collect();
+        if self.unknown.len() > self.all.len() + MAX_UNKNOWN {
+            self.unknown.clear();
         }
-        self.nobody.extend(waiting);
+        self.unknown.extend(waiting);
     }
 
     fn knows(&self, name: &str) -> bool {
-        self.all.contains_key(name) || self.nobody.contains(name)
+        self.all.contains_key(name) || self.unknown.contains(name)
     }
 
-    /// Reports a second that a client may bring, where nobody else sees to that.
+    /// Returns the reports a second that a client may send, if the log does not limit them itself.
     pub(super) fn rate(&self, name: &str) -> Option<NonZeroU32> {
         self.all.get(name)?.rate
     }
 
-    /// Those of whom something was taken back, and how often.
+    /// Returns the clients whose reports were withdrawn, and how often.
     pub(super) fn withdrawn(&self) -> Vec<(String, u32)> {
         let all = self.all.values().filter(|client| client.withdrawn > 0);
         all.map(|client| (client.name.clone(), client.withdrawn)).collect()
@@ -168,7 +169,7 @@ mod tests {
         assert!(queue.is_full() && queue.len() < 20 && queue.first(&Clients::default()).len() < 6);
     }
 
-    /// Limits are the log's word. What a client brings whom it does not know any more is nothing.
+    /// Limits come from the log. Batches of clients that it no longer knows do not count.
     #[test]
     fn limits_are_those_of_the_client() {
         let limits = Some(Limits { influence: 5, quota: 9 });
@@ -176,36 +177,36 @@ mod tests {
             |name: &str, limits, withdrawn| Client { name: name.to_owned(), limits, withdrawn, rate: None };
         let list = [client("own", None, 0), client("isp", limits, 2)];
         let mut clients = Clients::default();
-        clients.are(list.to_vec());
+        clients.set(list.to_vec());
         let mut queue = Queue::default();
         for name in ["own", "isp"] {
             queue.push(batch(1, name, 10), Instant::now());
         }
-        assert!(!queue.strangers(&clients));
+        assert!(!queue.has_unknown(&clients));
         queue.push(batch(2, "gone", 10), Instant::now());
-        assert!(queue.strangers(&clients));
-        let of = |batch: &Batched| (batch.limits, batch.withdrawn, batch.bytes.len());
+        assert!(queue.has_unknown(&clients));
+        let of = |batch: &LoggedBatch| (batch.limits, batch.withdrawn, batch.bytes.len());
         let first: Vec<_> = queue.first(&clients).iter().map(of).collect();
         assert_eq!(first, [(None, 0, 10), (limits, 2, 10), (None, 0, 0)]);
         assert_eq!(clients.withdrawn(), [("isp".to_owned(), 2)]);
 
-        // It is asked for once, until there is another list.
+        // It is asked for once, until the list changes.
         clients.give_up(&queue);
-        clients.are(list.to_vec());
-        assert!(!queue.strangers(&clients));
+        clients.set(list.to_vec());
+        assert!(!queue.has_unknown(&clients));
         assert_eq!(queue.first(&clients)[2].bytes, [0; 0]);
         queue.push(batch(3, "new", 10), Instant::now());
-        assert!(queue.strangers(&clients), "another one");
+        assert!(queue.has_unknown(&clients), "another one");
         for n in 0..5000 {
             queue.covered(u64::MAX, Instant::now());
             queue.push(batch(4, &format!("made-up-{n}"), 10), Instant::now());
             clients.give_up(&queue);
-            assert!(!queue.strangers(&clients) && clients.nobody.len() <= 2 + STRANGERS + 1);
+            assert!(!queue.has_unknown(&clients) && clients.unknown.len() <= 2 + MAX_UNKNOWN + 1);
         }
         queue.push(batch(5, "gone", 10), Instant::now());
         clients.give_up(&queue);
-        clients.are(vec![client("own", None, 0), client("gone", None, 0)]);
-        assert!(queue.strangers(&clients));
+        clients.set(vec![client("own", None, 0), client("gone", None, 0)]);
+        assert!(queue.has_unknown(&clients));
         assert_eq!(queue.first(&clients)[1].bytes.len(), 10, "it is let in again");
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All that a fleet counted, at once: taken from the log by whoever lacks steps.
+//! Takes a snapshot of all counts of a fleet from the log, for members that lack steps.
 
 use super::state::Stopped;
 use crate::log::{Log, LogError, Reader as _};
 use bulkmark_counts::{Applied, FleetMark, Settings, StepRefusal};
 use bulkmark_ledger::Ledger;
 
-/// Where the chain stands in the newest snapshot; none where there is none.
+/// Returns the chain's position in the newest snapshot; none if there is no snapshot.
 pub(super) async fn mark<L: Log>(
     ledger: &Ledger,
     settings: &Settings,
@@ -23,11 +23,10 @@ pub(super) async fn mark<L: Log>(
             return Ok(Some(mark));
         }
     }
-    Err(Stopped::Unfit("the log's snapshot does not say where it stands".to_owned()))
+    Err(Stopped::Unfit("the log's snapshot has no position in the chain".to_owned()))
 }
 
-/// Takes the newest snapshot over if it is ahead of what is counted here, or, with `forked`, as it is. False when there is none like
-/// that.
+/// Takes over the newest snapshot if it is ahead of the ledger or, with `forked`, in any case. False if there was none.
 pub(super) async fn take<L: Log>(
     ledger: &Ledger,
     settings: &Settings,
@@ -46,7 +45,7 @@ pub(super) async fn take<L: Log>(
             return Ok(false);
         }
         if assembly.is_complete() {
-            // Who keeps no cells leaves the rest of it.
+            // A ledger without cells needs no more of it.
             break;
         }
     }
@@ -55,14 +54,14 @@ pub(super) async fn take<L: Log>(
 }
 
 fn unfit(refusal: &StepRefusal) -> Stopped {
-    let told = refusal.to_string();
+    let why = refusal.to_string();
     match refusal {
-        StepRefusal::Unlike { .. } => Stopped::Unlike(told),
-        _ => Stopped::Unfit(told),
+        StepRefusal::Unlike { .. } => Stopped::Unlike(why),
+        _ => Stopped::Unfit(why),
     }
 }
 
-/// Reads the newest snapshot to its end without keeping any of it: where its chain stands, and its bytes.
+/// Reads the newest snapshot to its end without storing it. Returns the position of its chain, and its size in bytes.
 pub(super) async fn skim<L: Log>(
     ledger: &Ledger,
     settings: &Settings,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The snapshots of a log, as an aggregator looks after them: it puts one when it is time, and reads those that others put. One that
-//! cannot be read, or is not of the chain, is replaced: nobody new could begin with it.
+//! Maintains the snapshots of a log, for an aggregator: puts one when it is time, and checks those of others. A snapshot that cannot be
+//! read, or is not of the chain, is replaced: no new member could start from it.
 
 use super::cursor::own;
 use super::snapshot::skim;
@@ -13,68 +13,68 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How often a snapshot is put when there were steps, and after how many bytes of them at the latest: whoever was away reads less
-/// of steps than that, and the log need not keep more. Where a snapshot itself is larger, half of it: else nothing but snapshots would
-/// be written. The log keeps a gigabyte of steps.
+/// How often a snapshot is put while there are steps, and after how many bytes of steps at the latest: a member that was away reads fewer
+/// bytes than that, and the log need not keep more. If the snapshot itself is larger, half of its size, so that the log is not filled with
+/// snapshots. The log keeps a gigabyte of steps.
 const EVERY: Duration = Duration::from_mins(10);
 const MUCH: usize = 64 << 20;
 const MOST: usize = 512 << 20;
 
-/// The log's snapshot does when it is no more than so many steps old.
+/// The log's snapshot is recent if it is at most so many steps old.
 const NEW: u64 = 600;
 
-/// How long whoever made no step waits for another one to put the log's first snapshot. Without any, nobody new could begin, nor a
-/// milter that is ahead of a log that was put back; and a log with no reports would get none.
+/// How long an aggregator that made no step waits for another one to put the log's first snapshot. Without any, no new member could start,
+/// nor a milter that is ahead of a restored log; and a log without reports would get none.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a snapshot may be ahead of what is counted here: an aggregator that is in step soon has all that there is.
+/// How long a snapshot may be ahead of the ledger: an aggregator that is in step soon catches up.
 const AHEAD: Duration = Duration::from_secs(20);
 
-/// How often a snapshot is read that does not come to its end, before another one takes its place.
+/// How often an incomplete snapshot is read before it is replaced.
 const ATTEMPTS: u32 = 3;
 
 /// Parts on their way to the log.
 const PARTS: usize = 4;
 
-/// A snapshot that does.
+/// A good snapshot.
 #[derive(Clone, Copy)]
 struct Newest {
     /// Its number in the log; none if that is not known.
     number: Option<u64>,
-    /// The step that it is of.
+    /// Its step.
     version: u64,
-    /// When it was put or found; none if it was old when it was found, and wants a newer one.
+    /// When it was put or found; none if it was old when found, and must be replaced.
     since: Option<Instant>,
     /// Its bytes.
     size: usize,
 }
 
 impl Newest {
-    /// Whether another one should take its place: there was a step since, and it is old, or so many bytes of steps are many.
+    /// Whether it should be replaced: there were steps since, and it is old, or they have many bytes.
     fn is_outdated(&self, mark: FleetMark, bytes: usize) -> bool {
         let old = self.since.is_none_or(|since| since.elapsed() >= EVERY);
         self.version < mark.version && (old || bytes >= much(self.size))
     }
 }
 
-/// What goes on.
+/// The running task.
 enum Task {
-    /// The snapshot of this number is read.
+    /// Reads the snapshot of this number.
     Reads(u64, JoinHandle<Result<Newest, Stopped>>),
-    /// One is put.
+    /// Puts one.
     Puts(JoinHandle<Result<Newest, Stopped>>),
 }
 
-/// What an aggregator knows of the snapshots in the log.
+/// The state of the log's snapshots, at an aggregator.
 pub(super) struct Snapshots<L> {
     ledger: Ledger,
     settings: Settings,
     log: Arc<L>,
     task: Option<Task>,
     newest: Option<Newest>,
-    /// The number of one that does not do, or how often it was read in vain.
+    /// The number of an unusable one, and how often it was read in vain.
     unfit: Option<(u64, u32)>,
-    /// Since when there are steps, and none is known of that does.
+    /// Since when there are steps without a known good snapshot.
     unknown: Option<Instant>,
     /// Bytes of steps since.
     bytes: usize,
@@ -85,16 +85,16 @@ impl<L: Log> Snapshots<L> {
         Self { ledger, settings, log, task: None, newest: None, unfit: None, unknown: None, bytes: 0 }
     }
 
-    /// A step of this many bytes was made here.
+    /// Records that a step of this many bytes was made here.
     pub(super) const fn made(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Reads the newest snapshot if another one put it, and puts one when it is time, where it is for this aggregator to do so: it made
-    /// the last step, or there is none that does.
+    /// Reads the newest snapshot if another aggregator put it, and puts one when it is time and this aggregator's task: it made the last
+    /// step, or there is no good snapshot.
     pub(super) async fn tend(&mut self, mark: FleetMark, is_last: bool) {
-        self.hear().await;
-        // Whoever needs the log says why it does not answer.
+        self.finish_task().await;
+        // Tasks that need the log report why it does not answer.
         let Ok(number) = self.log.newest_snapshot().await else { return };
         if mark.version == 0 || self.task.is_some() {
             return;
@@ -120,29 +120,29 @@ impl<L: Log> Snapshots<L> {
         }
     }
 
-    /// Whether this aggregator puts the next one.
+    /// Whether putting the next one is this aggregator's task.
     fn is_for_us(&mut self, is_last: bool) -> bool {
         let waited =
             self.newest.is_none() && self.unknown.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
         is_last || waited
     }
 
-    /// What came of the task.
-    async fn hear(&mut self) {
+    /// Handles the result of a finished task.
+    async fn finish_task(&mut self) {
         match self.task.take() {
             Some(Task::Reads(number, task)) if task.is_finished() => match task.await {
-                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Ok(newest)) => self.set_newest(newest),
                 Ok(Err(Stopped::Unfit(why) | Stopped::Unlike(why))) => {
                     log::warn!("{why}; a snapshot of what is counted here takes its place");
                     self.unfit = Some((number, ATTEMPTS));
                 }
-                // The connection may have been lost, or it was replaced meanwhile.
+                // The connection may be lost, or the snapshot replaced meanwhile.
                 Ok(Err(why)) => self.fails(number, &why),
                 // The panic itself is in the log already.
                 Err(_) => (),
             },
             Some(Task::Puts(task)) if task.is_finished() => match task.await {
-                Ok(Ok(newest)) => self.knows(newest),
+                Ok(Ok(newest)) => self.set_newest(newest),
                 Ok(Err(e)) => {
                     log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
                 }
@@ -152,26 +152,26 @@ impl<L: Log> Snapshots<L> {
         }
     }
 
-    const fn knows(&mut self, newest: Newest) {
+    const fn set_newest(&mut self, newest: Newest) {
         (self.newest, self.unfit, self.unknown) = (Some(newest), None, None);
     }
 
     fn fails(&mut self, number: u64, why: &Stopped) {
         let before = self.unfit.filter(|(of, _)| *of == number).map_or(0, |(_, times)| times);
-        log::warn!("the newest snapshot in the log was read in vain: {why}");
+        log::warn!("the newest snapshot in the log cannot be read: {why}");
         self.unfit = Some((number, before + 1));
     }
 
-    /// Puts one now.
+    /// Puts a snapshot now.
     pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
         let newest = put(&self.ledger, &*self.log).await?;
-        self.knows(newest);
+        self.set_newest(newest);
         self.bytes = 0;
         Ok(())
     }
 }
 
-/// Reads the snapshot of this number, and compares it with what is counted here.
+/// Reads the snapshot of this number, and compares it with the ledger.
 async fn examine<L: Log>(
     ledger: &Ledger,
     settings: &Settings,
@@ -185,27 +185,27 @@ async fn examine<L: Log>(
     }
     let here = ledger.fleet();
     if own(mark) != own(here) && !knows(ledger, mark)? {
-        let told =
+        let why =
             format!("the log's snapshot is of step {}, which is not, or no longer, known here", mark.version);
-        return Err(Stopped::Unfit(told));
+        return Err(Stopped::Unfit(why));
     }
     let is_new = mark.version.saturating_add(NEW) > here.version;
     Ok(Newest { number: Some(number), version: mark.version, since: is_new.then(Instant::now), size })
 }
 
-/// Whether a step is among those that are kept here.
+/// Whether a step is among those kept here.
 fn knows(ledger: &Ledger, mark: FleetMark) -> Result<bool, Stopped> {
     let Some(before) = mark.version.checked_sub(1) else { return Ok(false) };
     let kept = ledger.steps_since(before, 1)?;
     Ok(kept.first().is_some_and(|(_, bytes)| Chain::of(bytes) == mark.chain))
 }
 
-/// After how many bytes of steps a snapshot is put that takes the place of one of this size.
+/// Returns the bytes of steps after which a snapshot of this size is replaced.
 fn much(size: usize) -> usize {
     (size / 2).clamp(MUCH, MOST)
 }
 
-/// Puts a snapshot of what is counted here.
+/// Puts a snapshot of the ledger.
 async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<Newest, Stopped> {
     let began = Instant::now();
     ledger.checkpoint().await?;
@@ -217,7 +217,7 @@ async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<Newest, Stopped> {
     let reading = tokio::task::spawn_blocking(move || {
         let mut bytes = 0;
         for part in snapshot {
-            // Where it ends without its end, nothing is kept.
+            // Without its end, nothing is kept.
             let part = part?;
             bytes += part.len();
             if sender.blocking_send(Some(part)).is_err() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the tasks of a fleet's machine tell one another, and people.
+//! The state that the tasks of a fleet's machine share, and its status for people.
 
+use super::anomalies::{Anomalies, Source, impossible, uncounted};
 use super::cursor::{Cursor, own};
 use super::members::{MemberStatus, Members};
-use super::notes::{Among, Notes, impossible, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
-use super::word::FleetMailing;
+use super::state_report::FleetMailing;
 use crate::follow_bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
@@ -19,53 +19,53 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::watch;
 
-/// One machine's part in a fleet.
+/// One machine of a fleet.
 pub struct Fleet {
     /// The log's address, for people.
     url: String,
     links: Arc<Links>,
     link: Arc<Link>,
-    /// Where the reader of steps is; none while it does not read.
+    /// The position of the reader of steps; none while it does not read.
     reached: watch::Sender<Option<Cursor>>,
     /// How often it stopped.
     stops: AtomicU64,
-    /// What the log said last of its ends.
+    /// The log's ends, when they were read last.
     ends: Mutex<Option<Ends>>,
-    /// When a step was applied last, by a clock that nobody sets.
+    /// When a step was applied last, by a monotonic clock.
     stepped: Mutex<Option<Instant>>,
-    /// When this machine's own step became one of the chain last.
+    /// When a step of this machine became part of the chain last.
     won_at: Mutex<Option<Instant>>,
-    /// Whether the log's chain was found to be another one.
+    /// Whether the log's chain was found to differ.
     forked: AtomicBool,
-    /// From which count on bulk must be held here, where nothing else is.
+    /// The count from which a partial copy must hold bulk.
     holds: Option<BulkBound>,
     counters: [AtomicU64; 7],
-    notes: Notes,
+    anomalies: Anomalies,
     reporters: Reporters,
-    /// What all members say of themselves, at an aggregator.
+    /// The members with their state reports, at an aggregator.
     members: Mutex<Option<Members>>,
 }
 
-/// What is counted.
+/// The counters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Count {
     /// Steps that were applied.
     Steps,
-    /// What was in their stream and is none.
+    /// Entries in their stream that are no steps.
     JunkSteps,
-    /// Batches that could not be read, in steps that were made here.
+    /// Batches that could not be parsed, in steps made here.
     JunkBatches,
-    /// Steps made here that became one of the chain.
+    /// Steps made here that became part of the chain.
     Won,
-    /// Steps made here that did not.
+    /// Steps made here that lost against another one.
     Lost,
-    /// Batches that were appended again, since the log did not have them or nobody counted them.
+    /// Batches that were appended again, because the log lost them or nobody counted them.
     Again,
     /// Snapshots that were taken over.
     Snapshots,
 }
 
-/// A fleet at a glance.
+/// The status of a fleet's machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FleetStatus {
@@ -73,56 +73,56 @@ pub struct FleetStatus {
     pub log: String,
     /// Whether this machine makes steps.
     pub aggregates: bool,
-    /// Whether what is counted here is where the log's chain ends, as far as that was read.
+    /// Whether the ledger is at the end of the log's chain, as far as it was read.
     pub in_step: bool,
     /// Steps that are counted here.
     pub version: u64,
-    /// The hash of the last of them.
+    /// The hash of the last one.
     pub chain: String,
     /// How often the log was found to be another one, or to have lost its end.
     pub epoch: u64,
     /// Batches up to this place are counted here.
     pub covers: u64,
-    /// Where the last batch is in the log; none before it said so.
+    /// The place of the last batch in the log; none before the log's first answer.
     pub last_batch: Option<u64>,
-    /// Batches behind `covers`; none when that counts on another log than the present one.
+    /// Batches behind `covers`; none if `covers` is of another log than the present one.
     pub batches_behind: Option<u64>,
-    /// Places of steps that are not read yet.
+    /// The number of places of steps that are not read yet.
     pub steps_behind: Option<u64>,
     /// Seconds since a step was applied.
     pub stepped_seconds_ago: Option<u64>,
-    /// Seconds since a step that was made here became one of the chain; none at a milter.
+    /// Seconds since a step made here became part of the chain; none at a milter.
     pub won_seconds_ago: Option<u64>,
     /// Steps that were applied since the start.
     pub steps: u64,
-    /// Those of them that were made here.
+    /// Those of them made here.
     pub steps_won: u64,
-    /// Steps that were made here, and another was first.
+    /// Steps made here that lost against another one.
     pub steps_lost: u64,
-    /// What stood in the stream of steps and is none.
+    /// Entries in the stream of steps that are no steps.
     pub junk_steps: u64,
-    /// Batches that nobody can read, in steps that were made here.
+    /// Batches that cannot be parsed, in steps made here.
     pub junk_batches: u64,
     /// Own batches that were appended again.
     pub batches_again: u64,
     /// Snapshots that were taken over.
     pub snapshots: u64,
-    /// What is odd, and what to do about it.
+    /// Anomalies, with their remedies.
     #[serde(default)]
     pub advice: Vec<String>,
-    /// Who reported, at an aggregator.
+    /// The clients that reported, at an aggregator.
     #[serde(default)]
     pub reporters: Vec<ReporterStatus>,
-    /// What all members say of themselves, at an aggregator.
+    /// The members with their state reports, at an aggregator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberStatus>,
-    /// The largest mailings of those of them that tell theirs.
+    /// The largest mailings of the members that publish theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailings: Vec<FleetMailing>,
 }
 
 impl Fleet {
-    /// Of a log at this address, whose connection is the first of `links`.
+    /// Creates the state for a log at this address, whose connection is the first of `links`.
     #[must_use]
     pub fn new(url: &str, links: Arc<Links>) -> Self {
         let link = links.get(0).unwrap_or_default();
@@ -138,35 +138,36 @@ impl Fleet {
             forked: AtomicBool::new(false),
             holds: None,
             counters: Default::default(),
-            notes: Notes::default(),
+            anomalies: Anomalies::default(),
             reporters: Reporters::default(),
             members: Mutex::default(),
         }
     }
 
-    /// The same for a milter that holds bulk alone, from this count on.
+    /// Marks it as a milter with a partial copy, which must hold bulk from this count on.
     #[must_use]
     pub fn holding(mut self, from: BulkBound) -> Self {
         self.holds = Some(from);
         self
     }
 
-    /// From which count on bulk is to be told, if it is told from `bound` on (0: not at all) and that does not do; else 0.
+    /// Returns the count from which steps must tell bulk apart, if they do so only from `bound` on (0: not at all) and that is not enough;
+    /// otherwise 0.
     pub(super) fn lacks_bulk(&self, bound: u32) -> u32 {
         let needed = self.holds.as_ref().map_or(0, |holds| holds());
         if bound == 0 || bound > needed { needed } else { 0 }
     }
 
-    /// What the log said of its ends, where what is counted is at `mark`.
-    pub(super) fn has_ends(&self, ends: Ends, mark: FleetMark) {
+    /// Records the log's ends, while the ledger is at `mark`.
+    pub(super) fn set_ends(&self, ends: Ends, mark: FleetMark) {
         *self.ends.lock() = Some(ends);
         let same = ends.made == mark.made || mark.version == 0;
-        self.notes.counted(mark.covers, same.then_some(ends.batches.0), Instant::now());
-        self.link.heard();
+        self.anomalies.counted(mark.covers, same.then_some(ends.batches.0), Instant::now());
+        self.link.touch();
     }
 
-    /// A batch was read, by an aggregator, of a client with this rate.
-    pub(super) fn reads(&self, batch: &Batch, rate: Option<NonZeroU32>) {
+    /// Records that an aggregator read a batch of a client with this rate.
+    pub(super) fn batch_read(&self, batch: &Batch, rate: Option<NonZeroU32>) {
         if self.reporters.read(batch, rate) {
             log::warn!(
                 "{}: {} reports more than its rate, {} signatures a second, and this log does not hold it back: it may push the \
@@ -178,39 +179,39 @@ impl Fleet {
         }
     }
 
-    /// A step at this place was made by a program of another version.
-    pub(super) fn meets_step(&self, place: Place, other: OtherForm) {
+    /// Records that a step of another version was skipped.
+    pub(super) fn skipped_step(&self, place: Place, other: OtherForm) {
         let what = format!("a step at place {}: {other}", place.0);
-        if self.notes.meets(Among::Steps, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Steps, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
     }
 
-    /// A batch cannot be read, in a step that was made here.
-    pub(super) fn meets_batch(&self, what: &str) {
+    /// Records that a batch could not be parsed, in a step made here.
+    pub(super) fn skipped_batch(&self, what: &str) {
         let what = told(what);
-        if self.notes.meets(Among::Batches, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Batches, what.clone(), Instant::now()) {
             log::warn!("{}: passed over in the log: {what}", self.url);
         }
     }
 
-    /// A member held something open in the log, and so others up.
-    pub(super) fn ends_stuck(&self, whose: &str) {
+    /// Records that the connection of a member was ended because it kept others waiting.
+    pub(super) fn ended_stuck(&self, whose: &str) {
         let what = format!("the connection was ended of {}", told(whose));
-        if self.notes.meets(Among::Stuck, what.clone(), Instant::now()) {
+        if self.anomalies.record(Source::Stuck, what.clone(), Instant::now()) {
             log::warn!("{}: a member kept others waiting: {what}", self.url);
         }
     }
 
-    /// So many own batches were passed over by aggregators again and again.
-    pub(super) fn passes_over(&self, batches: u64) {
-        if self.notes.passes_over(batches) {
+    /// Records how many own batches aggregators repeatedly skipped.
+    pub(super) fn set_passed_over(&self, batches: u64) {
+        if self.anomalies.set_passed_over(batches) {
             log::warn!("{}: {}", self.url, uncounted(batches));
         }
     }
 
-    /// All members spoke so.
-    pub(super) fn gathers(&self, members: Members) {
+    /// Sets the members, as they were read.
+    pub(super) fn set_members(&self, members: Members) {
         *self.members.lock() = Some(members);
     }
 
@@ -219,60 +220,60 @@ impl Fleet {
         &self.url
     }
 
-    /// Seconds since all was here that the log has.
+    /// Returns the seconds since the ledger had all steps of the log.
     pub(super) fn staleness(&self) -> Option<u64> {
         self.links.staleness()
     }
 
-    /// The reader of steps is here.
-    pub(super) fn reaches(&self, cursor: Cursor) {
+    /// Sets the position of the reader of steps.
+    pub(super) fn set_cursor(&self, cursor: Cursor) {
         self.links.set_active(Some(0));
         self.reached.send_if_modified(|reached| reached.replace(cursor) != Some(cursor));
     }
 
-    /// The reader of steps stopped.
+    /// Records that the reader of steps stopped.
     pub(super) fn stopped(&self) {
         self.links.set_active(None);
         self.stops.fetch_add(1, Ordering::Relaxed);
         self.reached.send_replace(None);
     }
 
-    /// A number that is another one after the reader of steps stopped.
+    /// Returns a number that changes when the reader of steps stops.
     pub(super) fn session(&self) -> u64 {
         self.stops.load(Ordering::Relaxed)
     }
 
-    /// Tells where the reader of steps is.
+    /// Subscribes to the position of the reader of steps.
     pub(super) fn reached(&self) -> watch::Receiver<Option<Cursor>> {
         self.reached.subscribe()
     }
 
-    /// The log's chain is another one than that which is known here.
-    pub(super) fn forks(&self) {
+    /// Records that the log's chain differs from the local one.
+    pub(super) fn set_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was found to be so since this was asked last.
+    /// Whether that was recorded since the last call.
     pub(super) fn take_forked(&self) -> bool {
         self.forked.swap(false, Ordering::Relaxed)
     }
 
-    /// A step was applied, which has what is held here.
+    /// Records that a step was applied; `has_all` if steps contain all that must be held here.
     pub(super) fn stepped(&self, has_all: bool) {
         *self.stepped.lock() = Some(Instant::now());
         self.count(Count::Steps, 1);
         if has_all {
-            self.is_fresh();
+            self.set_fresh();
         }
     }
 
-    /// What is counted here is all that the log has.
-    pub(super) fn is_fresh(&self) {
-        self.link.is_fresh();
-        self.works(Flow::Updates);
+    /// Records that the ledger has all steps of the log.
+    pub(super) fn set_fresh(&self) {
+        self.link.set_fresh();
+        self.set_working(Flow::Updates);
     }
 
-    /// A step that was made here became one of the chain.
+    /// Records that a step made here became part of the chain.
     pub(super) fn won(&self) {
         *self.won_at.lock() = Some(Instant::now());
         self.count(Count::Won, 1);
@@ -286,16 +287,16 @@ impl Fleet {
         self.counters[what as usize].load(Ordering::Relaxed)
     }
 
-    pub(super) fn fails(&self, flow: Flow, error: &impl std::fmt::Display) {
-        // It may repeat what the log said.
-        self.link.fails(flow, told(&error.to_string()));
+    pub(super) fn set_failing(&self, flow: Flow, error: &impl std::fmt::Display) {
+        // It may quote the log.
+        self.link.set_failing(flow, told(&error.to_string()));
     }
 
-    pub(super) fn works(&self, flow: Flow) {
-        self.link.works(flow);
+    pub(super) fn set_working(&self, flow: Flow) {
+        self.link.set_working(flow);
     }
 
-    /// All of it, for people, where what is counted is at `mark`.
+    /// Returns the status, for a ledger at `mark`.
     #[must_use]
     pub fn status(&self, mark: FleetMark, aggregates: bool) -> FleetStatus {
         let (ends, cursor) = (*self.ends.lock(), *self.reached.borrow());
@@ -324,7 +325,7 @@ impl Fleet {
             junk_batches: self.counted(Count::JunkBatches),
             batches_again: self.counted(Count::Again),
             snapshots: self.counted(Count::Snapshots),
-            advice: impossible(mark).into_iter().chain(self.notes.told(Instant::now())).collect(),
+            advice: impossible(mark).into_iter().chain(self.anomalies.advice(Instant::now())).collect(),
             reporters: self.reporters.status(),
             members: members.as_ref().map(Members::status).unwrap_or_default(),
             mailings: members.as_ref().map(Members::mailings).unwrap_or_default(),
@@ -332,24 +333,24 @@ impl Fleet {
     }
 }
 
-/// What ended following, pushing or aggregating for the moment.
+/// Why following, pushing or aggregating stopped for now.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stopped {
-    /// The log.
+    /// The log failed.
     #[error("{0}{advice}", advice = advice(.0))]
     Log(#[from] LogError),
-    /// The own ledger.
+    /// The local ledger failed.
     #[error(transparent)]
     Ledger(#[from] bulkmark_ledger::LedgerError),
-    /// What the log has does not do.
+    /// The log's content is unusable.
     #[error("{0}")]
     Unfit(String),
-    /// The log is of a fleet with another key or window, and only people can change that.
+    /// The log is of a fleet with another key or window, which only people can change.
     #[error("{0}")]
     Unlike(String),
 }
 
-/// What helps, behind what is wrong.
+/// The remedy, to be appended to the error.
 fn advice(error: &LogError) -> String {
     error.advice().map(|advice| format!("; {advice}")).unwrap_or_default()
 }

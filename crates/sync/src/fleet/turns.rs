@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whose turn it is to draft a step. Nobody is elected, and nothing breaks when two do: the log takes one of them. It only
-//! saves the losers' work when whoever made the last step makes the next one, and others wait a little longer.
+//! Schedules drafts of steps among aggregators. Nobody is elected, and two drafts at once do no harm: the log takes one of them. To save
+//! the losers' work, the aggregator that made the last step makes the next one, and the others wait a little longer.
 
 use std::time::{Duration, Instant};
 
-/// When one of several aggregators drafts.
+/// The schedule of one of several aggregators.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     /// The time between two steps.
     interval: Duration,
     /// Whether it made the last step.
     won: bool,
-    /// What the random part of its waiting comes from.
+    /// The source of the random part of its waiting time.
     seed: u64,
 }
 
 impl Turns {
-    /// Of one that has made no step yet.
+    /// Creates the schedule of an aggregator that has made no step yet.
     pub(super) const fn new(interval: Duration, seed: u64) -> Self {
         Self { interval, won: false, seed }
     }
 
-    /// The last step was its own, or another's. The next time it waits for another random time.
+    /// Records whether it made the last step. The next waiting time has another random part.
     pub(super) fn made(&mut self, own: bool) {
         self.won = own;
         // The generator of SplitMix64.
@@ -33,7 +33,8 @@ impl Turns {
         self.won
     }
 
-    /// When it drafts a step of batches that wait since then, enough for a whole one if `full`, and where the step before it came then.
+    /// Returns when it drafts a step of batches that wait since `since`, enough for a whole one if `full`; the step before it came at
+    /// `stepped`.
     pub(super) fn due(&self, since: Instant, full: bool, stepped: Instant) -> Instant {
         match self.won {
             true if full => since,
@@ -42,8 +43,8 @@ impl Turns {
         }
     }
 
-    /// How long batches wait before it drafts, from when the first of them came and the step before it was seen: the interval where
-    /// it made the last step, else one and a half to two and a half of it: so counts are shared again within three seconds of its death.
+    /// Returns the waiting time, from the arrival of the first batch and of the step before: the interval for the aggregator that made the
+    /// last step, otherwise one and a half to two and a half intervals. So counts are shared again within three seconds of its death.
     fn wait(&self) -> Duration {
         if self.won {
             return self.interval;
@@ -61,10 +62,10 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// Whoever made the last step is well before all others, who differ from one another, and are no later than in two and a half
+    /// The aggregator that made the last step is well before all others, which differ from one another and wait at most two and a half
     /// intervals.
     #[test]
-    fn whoever_won_is_before_the_others() {
+    fn the_last_winner_is_before_the_others() {
         let interval = Duration::from_secs(1);
         let mut winner = Turns::new(interval, 7);
         winner.made(true);

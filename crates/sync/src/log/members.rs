@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whom `bulkmark fleet setup` lets use a log, and what it is told besides.
+//! The members that `bulkmark fleet setup` lets use a log, and its other parameters.
 
 use super::types::Client;
 use bulkmark_counts::Limits;
@@ -9,26 +9,26 @@ use std::path::PathBuf;
 /// One machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name: 1 to 64 letters, digits, `-` and `_`. The name of its account or role, too.
+    /// Its name: 1 to 64 letters, digits, `-` and `_`. Also the name of its account or role.
     pub name: String,
-    /// What it does.
+    /// Its duty.
     pub duty: Duty,
     /// The public half of its nkey, `U...`.
     pub nkey: Option<String>,
-    /// The file with the password of its role. Without one the role has none, and shows a certificate.
+    /// The file with the password of its role. Without one, it authenticates with a certificate.
     pub password_file: Option<PathBuf>,
 }
 
-/// What a machine of a fleet does.
+/// The duty of a fleet's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
     /// It reports, and follows.
     Milter {
-        /// What it may bring; none for an own one.
+        /// The limits of its reports; none for an own client.
         limits: Option<Limits>,
-        /// How often what it brought was taken back.
+        /// How often its reports were withdrawn.
         withdrawn: u32,
-        /// Reports a second that it may bring; none: as many as it likes.
+        /// Reports a second that it may send; none for no limit.
         rate: Option<NonZeroU32>,
     },
     /// It reads all batches, and appends steps and snapshots.
@@ -36,7 +36,7 @@ pub enum Duty {
 }
 
 impl Member {
-    /// As whom its reports are known; none where it does not report.
+    /// Returns the client under which its reports count; none if it does not report.
     #[must_use]
     pub fn client(&self) -> Option<Client> {
         match self.duty {
@@ -51,10 +51,10 @@ impl Member {
 /// How a log is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetUp {
-    /// Whether it is only told what would be done.
+    /// Whether the changes are only shown.
     pub dry_run: bool,
-    /// NATS: where the accounts are written to, for nats-server's configuration to include.
+    /// NATS: the file for the accounts, which nats-server's configuration includes.
     pub accounts: Option<PathBuf>,
-    /// NATS: on how many nodes all is kept: 1, 3 or 5.
+    /// NATS: the number of nodes that store everything: 1, 3 or 5.
     pub replicas: u8,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the configuration says of a log.
+//! The configuration of a log.
 
 use super::types::LogError;
 use crate::settings::Upstream;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a file with a password or key at most.
+/// Maximum size of a file with a password or key.
 const MAX_SECRET: u64 = 4096;
 
 /// `[fleet]`
@@ -19,43 +19,43 @@ const MAX_SECRET: u64 = 4096;
 pub struct Settings {
     /// `nats://HOST:PORT,HOST:PORT` or `postgres://HOST:PORT,HOST:PORT/DATABASE`; see [`Address`].
     pub log: String,
-    /// As whom this machine's reports are known there: the name of its account, where the engine has to be told it.
+    /// The client under which this machine's reports count: the name of its account, if the engine does not know it by itself.
     pub client: Option<String>,
     /// The name of the user or role.
     pub user: Option<String>,
-    /// The file with that user's password.
+    /// The file with the user's password.
     pub password_file: Option<PathBuf>,
-    /// The file with the seed of an nkey, in the place of a name and password.
+    /// The file with the seed of an nkey, instead of a name and password.
     pub nkey_file: Option<PathBuf>,
-    /// Whether the connection is encrypted; none: unless all hosts are this machine.
+    /// Whether the connection is encrypted; none: yes, unless all hosts are this machine.
     pub tls: Option<bool>,
     /// The authorities that sign the servers' certificates, if the system does not trust them.
     pub ca_file: Option<PathBuf>,
-    /// A certificate by which this machine shows who it is, and its key.
+    /// The certificate by which this machine authenticates.
     pub cert_file: Option<PathBuf>,
     /// The key of `cert_file`.
     pub key_file: Option<PathBuf>,
-    /// Aggregators that a milter which holds bulk alone asks for the rest.
+    /// Aggregators that a milter with a partial copy asks for other counts.
     #[serde(default)]
     pub aggregators: Vec<Upstream>,
-    /// How often this machine tells the others how it is; none: every minute.
+    /// How often this machine reports its state; none: every minute.
     #[serde(default, with = "humantime_serde::option")]
     pub state_interval: Option<Duration>,
-    /// Whether it tells them its largest mailings, too.
+    /// Whether the report includes its largest mailings.
     #[serde(default)]
     pub mailings: bool,
 }
 
-/// How often a machine tells how it is, and the shortest and longest time that may be.
-const TELL: Duration = Duration::from_secs(60);
-const TELL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
+/// The default interval of state reports, and its bounds.
+const STATE_INTERVAL: Duration = Duration::from_secs(60);
+const STATE_INTERVAL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
 
-/// What orders and keeps.
+/// The engine of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// NATS JetStream.
     Nats,
-    /// PostgreSQL, or what speaks its protocol.
+    /// PostgreSQL, or a database with its protocol.
     Postgres,
 }
 
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// What a program tells that was built without it.
+    /// Returns the error of a program that was built without it.
     #[must_use]
     pub fn missing(self) -> LogError {
         let (name, feature) = match self {
@@ -81,7 +81,7 @@ impl Engine {
     }
 }
 
-/// Where a server of the log is.
+/// The address of one server of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// A name or an IP address (one of IPv6 without brackets), and a port.
@@ -91,7 +91,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Whether it is this machine.
+    /// Whether it is on this machine.
     fn is_here(&self) -> bool {
         match self {
             Self::Tcp(name, _) => {
@@ -102,26 +102,26 @@ impl Host {
     }
 }
 
-/// The address of a log, as [`Settings::log`] has it.
+/// The address of a log, from [`Settings::log`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// By its scheme.
+    /// The engine, by the scheme.
     pub engine: Engine,
-    /// One at least; each is as good as the others.
+    /// At least one; all are equivalent.
     pub hosts: Vec<Host>,
-    /// The database; none with NATS, and never empty.
+    /// The database, not empty; none with NATS.
     pub database: Option<String>,
 }
 
-/// What is expected of an address.
+/// The expected form of an address.
 const EXPECTED: &str = "expected \"nats://HOST:PORT,HOST:PORT\" or \"postgres://HOST:PORT/DATABASE\" (on this machine also \
                         \"postgres:///DATABASE?host=/run/postgresql\")";
 
 impl Address {
-    /// Reads one. Ports may be left out: 4222 of NATS, 5432 of PostgreSQL.
+    /// Parses an address. The default ports are 4222 for NATS and 5432 for PostgreSQL.
     ///
     /// # Errors
-    /// What was found and what is expected. A password is not repeated.
+    /// The address that was found and the expected form, without passwords.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.contains('@') {
             return Err(
@@ -141,7 +141,7 @@ impl Address {
         }
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let (hosts, path) = match engine {
-            // All of its addresses may have the scheme, as NATS' own clients take them.
+            // Each address may have the scheme, as in NATS' own clients.
             Engine::Nats => (rest.trim_end_matches('/').replace("nats://", ""), ""),
             Engine::Postgres => {
                 let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -174,7 +174,7 @@ impl Address {
     }
 }
 
-/// One of `HOST`, `HOST:PORT`, `[IPV6]` and `[IPV6]:PORT`.
+/// Parses `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 fn host_of(text: &str, usual: u16) -> Option<Host> {
     let (name, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -194,24 +194,24 @@ fn host_of(text: &str, usual: u16) -> Option<Host> {
 }
 
 impl Settings {
-    /// Where the log is.
+    /// Returns the address of the log.
     ///
     /// # Errors
-    /// When the address is none.
+    /// When the address is invalid.
     pub fn address(&self) -> Result<Address, LogError> {
         Address::parse(&self.log).map_err(LogError::Setup)
     }
 
-    /// As whom what this machine reports is known in the log.
+    /// Returns the client under which this machine's reports count.
     #[must_use]
     pub fn reporter(&self) -> Option<&str> {
         self.client.as_deref().or(self.user.as_deref())
     }
 
-    /// How often this machine tells the others how it is.
+    /// Returns how often this machine reports its state.
     #[must_use]
-    pub fn tells_every(&self) -> Duration {
-        self.state_interval.unwrap_or(TELL)
+    pub fn publishes_every(&self) -> Duration {
+        self.state_interval.unwrap_or(STATE_INTERVAL)
     }
 
     /// Whether the connection is encrypted.
@@ -221,44 +221,47 @@ impl Settings {
         self.tls.unwrap_or_else(|| !here())
     }
 
-    /// Whether it goes to another machine in a way that anybody between can read, or change.
+    /// Whether it leads to another machine unencrypted.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
         let apart = |address: Address| !address.hosts.iter().all(Host::is_here);
         !self.uses_tls() && Address::parse(&self.log).is_ok_and(apart)
     }
 
-    /// The first key whose value cannot work, and what was expected of it. `reports` is whether this machine reports.
+    /// Checks all keys. `reports` is whether this machine reports.
     ///
     /// # Errors
-    /// The key's name and the sentence for the administrator.
+    /// The name of the first invalid key, and the message for the administrator.
     pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
-        let told = |key, what: &str| Err((key, what.to_owned()));
+        let fault = |key, what: &str| Err((key, what.to_owned()));
         if !reports && !self.aggregators.is_empty() {
-            return told("aggregators", "is for milters: an aggregator holds all counts itself");
+            return fault("aggregators", "is for milters: an aggregator holds all counts itself");
         }
         if !reports && self.mailings {
-            return told("mailings", "is for milters: an aggregator sees no mail");
+            return fault("mailings", "is for milters: an aggregator sees no mail");
         }
-        if self.state_interval.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
-            return told("state-interval", "expected a time from \"1s\" to \"10m\"");
+        if self
+            .state_interval
+            .is_some_and(|time| time < STATE_INTERVAL_BOUNDS[0] || time > STATE_INTERVAL_BOUNDS[1])
+        {
+            return fault("state-interval", "expected a time from \"1s\" to \"10m\"");
         }
         if let Some(client) = &self.client {
             check_name(client).map_err(|what| ("client", what))?;
         }
         match (address.engine, &self.client) {
             (Engine::Nats, None) if reports => {
-                return told(
+                return fault(
                     "log",
                     "NATS does not tell a client its own name: client = \"NAME\" is missing, as in fleet setup's file",
                 );
             }
             (Engine::Nats, Some(_)) if !reports => {
-                return told("client", "is for milters: an aggregator is in the account of the log itself");
+                return fault("client", "is for milters: an aggregator is in the account of the log itself");
             }
             (Engine::Postgres, Some(_)) => {
-                return told(
+                return fault(
                     "client",
                     "PostgreSQL knows this machine by its role: write user = in its place",
                 );
@@ -266,30 +269,30 @@ impl Settings {
             _ => (),
         }
         if address.engine == Engine::Postgres && self.nkey_file.is_some() {
-            return told("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
+            return fault("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
         }
         if self.nkey_file.is_some() && (self.user.is_some() || self.password_file.is_some()) {
-            return told("nkey-file", "excludes user and password-file: an nkey says who this is");
+            return fault("nkey-file", "excludes user and password-file: an nkey says who this is");
         }
         if self.password_file.is_some() && self.user.is_none() {
-            return told("password-file", "needs user =, whose password it is");
+            return fault("password-file", "needs user =, whose password it is");
         }
         if address.engine == Engine::Postgres && self.user.is_none() {
-            return told("log", "user = is missing: the role of this machine, as in fleet setup's file");
+            return fault("log", "user = is missing: the role of this machine, as in fleet setup's file");
         }
         match (&self.cert_file, &self.key_file) {
-            (Some(_), None) => return told("cert-file", "needs key-file, the key of this certificate"),
-            (None, Some(_)) => return told("key-file", "needs cert-file, the certificate of this key"),
+            (Some(_), None) => return fault("cert-file", "needs key-file, the key of this certificate"),
+            (None, Some(_)) => return fault("key-file", "needs cert-file, the certificate of this key"),
             _ => (),
         }
         let files = [("ca-file", &self.ca_file), ("cert-file", &self.cert_file)];
         match files.into_iter().find(|(_, file)| file.is_some()) {
-            Some((key, _)) if self.tls == Some(false) => told(key, "is not used, since tls = false"),
+            Some((key, _)) if self.tls == Some(false) => fault(key, "is not used, since tls = false"),
             _ => Ok(()),
         }
     }
 
-    /// The password; none where there is none.
+    /// Reads the password; none if none is configured.
     ///
     /// # Errors
     /// When its file cannot be read.
@@ -297,10 +300,10 @@ impl Settings {
         self.password_file.as_deref().map(|path| secret(path, "a password")).transpose()
     }
 
-    /// The seed of the nkey, `SU...`; none where there is none.
+    /// Reads the seed of the nkey, `SU...`; none if none is configured.
     ///
     /// # Errors
-    /// When its file cannot be read, or has none.
+    /// When its file cannot be read, or has no seed.
     pub fn nkey(&self) -> Result<Option<String>, LogError> {
         let Some(path) = &self.nkey_file else { return Ok(None) };
         // nsc and nk write lines around it.
@@ -312,10 +315,10 @@ impl Settings {
     }
 }
 
-/// Whether this may be the name of a client.
+/// Checks the name of a client.
 ///
 /// # Errors
-/// What was found and what is expected.
+/// The name that was found and the expected form.
 pub fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
@@ -324,7 +327,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The content of a file with a secret, without white space at its ends.
+/// Reads a file with a secret, without white space at its ends.
 fn secret(path: &Path, what: &str) -> Result<String, LogError> {
     let shown = path.display();
     let mut text = String::new();
@@ -385,13 +388,13 @@ mod tests {
             assert!(Address::parse(bad).unwrap_err().contains("postgres://HOST:PORT/DATABASE"), "{bad}");
         }
         for secret in ["nats://me:secret@a", "postgres://secret@a/b", "secret@a"] {
-            let told = Address::parse(secret).unwrap_err();
-            assert!(told.contains("password-file") && !told.contains("secret"), "{told}");
+            let error = Address::parse(secret).unwrap_err();
+            assert!(error.contains("password-file") && !error.contains("secret"), "{error}");
         }
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_told_otherwise() {
+    fn connections_to_other_machines_are_encrypted_by_default() {
         let settings = |log: &str, tls| Settings { log: log.to_owned(), tls, ..Settings::default() };
         for (log, tls, encrypted, exposed) in [
             ("nats://127.0.0.1,[::1]:5,localhost", None, false, false),
@@ -416,8 +419,8 @@ mod tests {
         assert_eq!(check("log = \"nats://a\"\nclient = \"mx1\"\nnkey-file = \"/n\"", true), Ok(()));
         assert_eq!(check("log = \"nats://a\"\nuser = \"u\"\npassword-file = \"/p\"", false), Ok(()));
         assert_eq!(check("log = \"postgres://a/b\"\nuser = \"mx1\"\npassword-file = \"/p\"", true), Ok(()));
-        let told = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
-        assert!(told.contains("client: is for milters"), "{told}");
+        let error = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
+        assert!(error.contains("client: is for milters"), "{error}");
         for (text, expected) in [
             ("log = \"nats://a\"", "client = \"NAME\" is missing"),
             ("log = \"nats://a\"\nclient = \"a.b\"", "client: found \"a.b\""),
@@ -429,14 +432,20 @@ mod tests {
             ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
             ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
             ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "state-interval: expected a time"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "state-interval: expected a time"),
+            (
+                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"0s\"",
+                "state-interval: expected a time",
+            ),
+            (
+                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"11m\"",
+                "state-interval: expected a time",
+            ),
             ("log = \"postgres://a/b\"", "user = is missing"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),
         ] {
-            let told = check(text, true).unwrap_err();
-            assert!(told.contains(expected), "{text}: {told}");
+            let error = check(text, true).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

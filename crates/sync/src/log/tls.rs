@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How a connection to a log is encrypted: whom it trusts, and what it shows of itself.
+//! Encryption of the connection to a log: trusted authorities and own certificate.
 
 use super::settings::Settings;
 use super::types::LogError;
@@ -11,9 +11,9 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a client of the log is to use; none where the connection is not encrypted.
+/// Returns the TLS configuration of a client of the log; none if the connection is not encrypted.
 ///
-/// With `ca-file` only the authorities in it are trusted, else those that the system trusts. Certificates are read now.
+/// With `ca-file`, only the authorities in it are trusted; otherwise those that the system trusts. Certificates are read now.
 ///
 /// # Errors
 /// When a file cannot be used.

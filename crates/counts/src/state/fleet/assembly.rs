@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's snapshot that is coming in.
+//! The assembly of a fleet's snapshot from its parts.
 
 use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::StepRefusal;
 use crate::history::row::Row;
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::fleet::fold::{Fleet, check_parameters};
 use crate::state::fleet::keeps::Keeps;
 use crate::state::fleet::marks::KnownMark;
 use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
-use crate::state::held::Held;
 use crate::state::merged::MergedCounts;
 
-/// What came of a snapshot so far. Who keeps no cells needs the first parts alone.
+/// The received part of a snapshot. A milter with a partial copy needs only the first parts.
 pub struct FleetAssembly {
-    /// Key and window that it must be of, where they are known.
+    /// The required key and window, if they are known.
     like: Option<(u64, u64)>,
     unpacker: Unpacker,
     keeps: Keeps,
@@ -23,7 +23,7 @@ pub struct FleetAssembly {
     skims: bool,
     merged: MergedCounts,
     allowance: Allowance,
-    held: Held,
+    held: BulkCounts,
     sections: u64,
     head: Option<Head>,
     fleet: Fleet,
@@ -32,12 +32,12 @@ pub struct FleetAssembly {
     complete: bool,
 }
 
-/// What a fleet's snapshot holds.
+/// The content of a fleet's snapshot.
 pub struct Assembled {
-    /// Where its chain stands.
+    /// The state of its chain.
     pub head: Head,
     pub(crate) merged: MergedCounts,
-    pub(crate) held: Held,
+    pub(crate) held: BulkCounts,
     pub(crate) fleet: Fleet,
 }
 
@@ -46,7 +46,7 @@ fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
 }
 
 impl FleetAssembly {
-    /// Of nothing yet.
+    /// An empty assembly.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl FleetAssembly {
             skims: false,
             merged: MergedCounts::new(settings),
             allowance: Allowance::default(),
-            held: Held::new(settings),
+            held: BulkCounts::new(settings),
             sections: 0,
             head: None,
             fleet: Fleet::default(),
@@ -66,14 +66,14 @@ impl FleetAssembly {
         }
     }
 
-    /// The same for a ledger with this key and window, in seconds; what is of others is told by its first part.
+    /// Requires this key and window (in seconds), which the first part has.
     #[must_use]
     pub const fn like(mut self, key_id: u64, window: u64) -> Self {
         self.like = Some((key_id, window));
         self
     }
 
-    /// The same of which only the form is looked at, in constant memory: [`finish`](Self::finish) brings nothing then.
+    /// Only checks the form, in constant memory: [`finish`](Self::finish) returns no snapshot then.
     #[must_use]
     pub const fn skimming(mut self) -> Self {
         (self.skims, self.keeps) = (true, Keeps { cells: true, list: false });
@@ -83,7 +83,7 @@ impl FleetAssembly {
     /// Adds the next part.
     ///
     /// # Errors
-    /// When it is not that, says what cannot be, or is of a fleet with another key or window; then all of the snapshot is of no use.
+    /// If it is not the next part, has impossible values, or another key or window; then the whole snapshot is useless.
     pub fn push(&mut self, part: &[u8]) -> Result<(), StepRefusal> {
         if let Some(other) = other_part(part) {
             return Err(junk(&other));
@@ -94,7 +94,7 @@ impl FleetAssembly {
 
     fn add(&mut self, entry: Entry) -> Result<(), StepRefusal> {
         if self.complete && !self.keeps.cells {
-            // What is left of the last part that it needs.
+            // The rest of the last part that is needed.
             return Ok(());
         }
         if self.complete || self.head.is_none() != matches!(entry, Entry::Head(_)) {
@@ -107,7 +107,7 @@ impl FleetAssembly {
             Entry::Bulk(section) => {
                 self.sections += 1;
                 if self.keeps.list {
-                    // That it is over is seen at the next checkpoint.
+                    // The next checkpoint drops it if it is over.
                     self.held.raise(&section, section.window.start, |_, _, _| ());
                 }
             }
@@ -130,10 +130,10 @@ impl FleetAssembly {
 
     fn begin(&mut self, head: Head) -> Result<(), StepRefusal> {
         if !head.mark.is_possible() {
-            return Err(junk("no chain of steps can stand where it says"));
+            return Err(junk("the state of its chain is impossible"));
         }
         if let Some((key_id, window)) = self.like {
-            // All that follows would be read in vain.
+            // The rest would be read in vain.
             check_parameters((key_id, head.key_id), (window, head.window))?;
         }
         (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
@@ -174,22 +174,22 @@ impl FleetAssembly {
         Ok(())
     }
 
-    /// Where the chain stands in it; none before the first part.
+    /// The state of the chain in it; `None` before the first part.
     #[must_use]
     pub fn mark(&self) -> Option<FleetMark> {
         self.head.as_ref().map(|head| head.mark)
     }
 
-    /// Whether all of it came that is needed here.
+    /// Whether all needed parts have come.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// The snapshot, once all its parts came.
+    /// The snapshot, once all its parts have come.
     ///
     /// # Errors
-    /// When parts are missing.
+    /// If parts are missing.
     pub fn finish(self) -> Result<Assembled, StepRefusal> {
         let Self { merged, held, head, fleet, complete, .. } = self;
         match head {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a limited client brings, tried beside its layer. No cell comes to hold more from it than its limit, over all windows that are
-//! not over; and of new signatures no more than its quota are taken in a window. What is beyond is left out.
+//! A draft of a limited client's growth, beside its layer. No cell gets more from it than its limit, over all windows that are not over;
+//! and a window accepts new signatures only within its quota. Reports beyond are left out.
 
 use crate::history::update::Part;
 use crate::history::window::{Calendar, Window};
@@ -12,11 +12,11 @@ use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, 
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
-/// One window that is added to.
+/// One window with growth.
 struct ClientWindow {
-    /// Cells that were raised, with all that they would hold.
+    /// Raised cells, with their new values.
     raised: BTreeMap<usize, u32>,
-    /// About how many signatures there are.
+    /// The approximate number of signatures.
     distinct: u64,
 }
 
@@ -25,29 +25,29 @@ pub(super) struct ClientDraft<'a> {
     calendar: Calendar,
     layer: Option<&'a Layer>,
     capacity: u32,
-    /// Where an element has its cells; it is empty.
+    /// An empty filter, for the positions of cells.
     shape: Sparse,
     windows: BTreeMap<Window, ClientWindow>,
 }
 
 impl<'a> ClientDraft<'a> {
-    /// Beside what the client has; else in filters of the size for `capacity` signatures.
+    /// A draft beside the client's layer; a client without one gets filters for `capacity` signatures.
     ///
     /// # Errors
-    /// When there is no filter of that size.
+    /// If there is no filter of that size.
     pub(super) fn new(
         calendar: Calendar,
         layer: Option<&'a Layer>,
         capacity: u32,
     ) -> Result<Self, ParameterError> {
-        // What a cell holds is added up over all windows, so they are of one size.
+        // Cells are summed over all windows, so these have one size.
         let known = layer.and_then(|layer| layer.windows.values().next());
         let capacity = known.map_or(capacity, |held| held.capacity);
         let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
         Ok(Self { calendar, layer, capacity, shape: Sparse::new(blocks)?, windows: BTreeMap::new() })
     }
 
-    /// Adds as many of these reports as the limits leave.
+    /// Adds the reports that are within the limits.
     pub(super) fn add(&mut self, window: Window, signature: Signature, times: u32, limits: Limits, at: u64) {
         let cells = self.shape.cells_of(signature.bits());
         let (mut count, mut reach) = (u32::MAX, u32::MAX);
@@ -84,7 +84,7 @@ impl<'a> ClientDraft<'a> {
         })
     }
 
-    /// What a cell would hold.
+    /// The new value of a cell.
     fn get(&self, window: Window, cell: usize) -> u32 {
         let raised = self.windows.get(&window).and_then(|held| held.raised.get(&cell));
         raised.copied().unwrap_or_else(|| self.before(window, cell))
@@ -95,7 +95,7 @@ impl<'a> ClientDraft<'a> {
         held.map_or(0, |held| held.filter.get(cell))
     }
 
-    /// The same over all windows like this one that are not over.
+    /// Likewise, over all windows of this kind that are not over.
     fn sum(&self, like: Window, cell: usize, at: u64) -> u32 {
         let known = self.layer.into_iter().flat_map(|layer| layer.windows.keys());
         let new = self
@@ -108,7 +108,7 @@ impl<'a> ClientDraft<'a> {
         held.fold(0, |sum, &window| sum.saturating_add(self.get(window, cell)))
     }
 
-    /// By how much a signature's count grows, window by window.
+    /// The growth of a signature's count, by window.
     pub(super) fn growth(&self, signature: Signature) -> impl Iterator<Item = Share> {
         let cells = self.shape.cells_of(signature.bits());
         self.windows.keys().filter(move |window| window.takes(signature)).map(move |&window| {
@@ -119,7 +119,7 @@ impl<'a> ClientDraft<'a> {
         })
     }
 
-    /// What all windows grow by.
+    /// The growth of all windows.
     pub(super) fn parts(&self) -> Vec<Part> {
         let of = |(&window, held): (&Window, &ClientWindow)| {
             let grown = held.raised.iter().map(|(&cell, &value)| (cell, value - self.before(window, cell)));
@@ -134,7 +134,7 @@ impl<'a> ClientDraft<'a> {
 mod tests {
     use super::*;
     use crate::settings::Settings;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use proptest::prelude::*;
     use std::num::NonZeroU32;
 
@@ -148,8 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever signatures a client makes up, on whatever days and in whatever steps: no count rises by more than its limit, and no
-        /// cell either. The filter is so small that all of them meet.
+        /// For any made-up signatures, on any days and in any steps, no count and no cell rises by more than the limit. The filter is so
+        /// small that all of them collide.
         #[test]
         fn no_count_rises_above_the_limit(
             steps in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9, 0u64..7), 0..60), 0..6),
@@ -175,9 +175,9 @@ mod tests {
             }
         }
 
-        /// As long as it has room it brings what it may, in steps as in one.
+        /// Within its limit all reports of a client count, in two steps as in one.
         #[test]
-        fn what_is_allowed_is_counted(reports in prop::collection::vec((0u8..6, 1u32..4), 0..30), cut in 0usize..30) {
+        fn reports_within_the_limit_count(reports in prop::collection::vec((0u8..6, 1u32..4), 0..30), cut in 0usize..30) {
             let (mut layer, calendar) = (Layer::default(), calendar());
             let signature = |n: u8| Signature::from_bytes([n.wrapping_mul(41).wrapping_add(7); 16]);
             let (first, second) = reports.split_at(cut.min(reports.len()));
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// New signatures beyond the quota are left out, those that are known are not, and the next window begins anew.
+    /// New signatures beyond the quota are left out, known ones are not, and the next window starts over.
     #[test]
     fn beyond_the_quota_nothing_new_is_taken() {
         let (mut layer, calendar) = (Layer::default(), calendar());
@@ -210,7 +210,7 @@ mod tests {
                 layer.window_mut(part.window, part.capacity).unwrap().apply(&part.delta).unwrap();
             }
             let counted = (0..300).filter(|&n| layer.count(calendar, signature(n), at) > 0).count();
-            // The cells tell the number of signatures nearly; of those of another window nothing.
+            // The cells give the approximate number of signatures; other windows have no effect.
             assert!((180..=230).contains(&counted), "{counted} after step {step}");
         }
     }

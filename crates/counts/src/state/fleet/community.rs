@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What unlimited clients bring, tried beside the merged cells: into the newest slice of the window's row of the own capacity.
+//! A draft of the unlimited clients' growth, beside the merged cells: in the newest slice of a window, with the configured capacity.
 //!
-//! Nobody notes how many signatures a merged slice holds. Its cells tell: see [`estimate`].
+//! The number of signatures in a merged slice is not stored. It is estimated from the cells: see [`estimate`].
 
 use crate::history::update::{MAX_SLICES, Part};
 use crate::history::window::{Window, capacity_of, share_of};
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// Cells of an element in each of its two blocks.
 const PER_BLOCK: f64 = 4.0;
 
-/// About how many different signatures a filter of so many blocks has, of whose cells this share is not zero.
+/// Estimates the number of different signatures in a filter of `blocks` blocks, from its share of nonzero cells.
 ///
-/// An addition leaves none of a signature's cells at zero. The signatures that touch a block have a Poisson distribution with the
-/// mean `l = 2n / B`. So a cell stays at zero with the chance `exp(-l (1 - (127/128)^4))`, of which `n` follows.
+/// An addition leaves none of a signature's cells at zero. The signatures that touch a block have a Poisson distribution with the mean `l =
+/// 2n / B`. So a cell stays at zero with the chance `exp(-l (1 - (127/128)^4))`, which gives `n`.
 pub(super) fn estimate(fill: f64, blocks: usize) -> u64 {
     let per_block = CELLS_PER_BLOCK as f64;
     let taken = 1.0 - ((per_block - 1.0) / per_block).powf(PER_BLOCK);
@@ -31,16 +31,16 @@ pub(super) fn estimate(fill: f64, blocks: usize) -> u64 {
     signatures
 }
 
-/// The slices of one window that are added to.
+/// The slices of one window with growth.
 struct CommunityWindow<'a> {
-    /// The number of the first of them.
+    /// The number of the first slice.
     first: u32,
     slices: Vec<Draft<'a>>,
-    /// Signatures for which the newest still has room.
+    /// Signatures that the newest slice still has room for.
     room: u64,
 }
 
-/// All windows that are added to.
+/// All windows with growth.
 pub(super) struct CommunityDraft<'a> {
     merged: &'a MergedCounts,
     capacity: u32,
@@ -48,7 +48,7 @@ pub(super) struct CommunityDraft<'a> {
 }
 
 impl<'a> CommunityDraft<'a> {
-    /// Beside these counts, in slices of which the first of a window is for `capacity` signatures.
+    /// A draft beside these counts, in slices of which a window's first is for `capacity` signatures.
     pub(super) const fn new(merged: &'a MergedCounts, capacity: u32) -> Self {
         Self { merged, capacity, rows: BTreeMap::new() }
     }
@@ -56,7 +56,7 @@ impl<'a> CommunityDraft<'a> {
     /// Adds reports.
     ///
     /// # Errors
-    /// When there can be no filter of the size that is needed.
+    /// If a slice of the necessary size is impossible.
     pub(super) fn add(
         &mut self,
         window: Window,
@@ -83,12 +83,12 @@ impl<'a> CommunityDraft<'a> {
         Ok(())
     }
 
-    /// The slices of a window as the merged counts have them.
+    /// The slices of a window in the merged counts.
     fn slices(&self, window: Window) -> &'a [Merged] {
         self.merged.of_size(window, capacity_of(window, self.capacity)).map_or(&[], |held| &held.slices)
     }
 
-    /// The newest slice of a window; none yet where there is nothing.
+    /// The newest slice of a window; none in a new window.
     fn begin(&self, window: Window) -> Result<CommunityWindow<'a>, ParameterError> {
         let slices = self.slices(window);
         let Some(newest) = slices.last() else {
@@ -101,7 +101,7 @@ impl<'a> CommunityDraft<'a> {
         Ok(CommunityWindow { first, slices: vec![Draft::of(newest)], room })
     }
 
-    /// By how much a signature's count grows, window by window.
+    /// The growth of a signature's count, by window.
     pub(super) fn growth(&self, signature: Signature) -> impl Iterator<Item = Share> {
         let bits = signature.bits();
         let rows = self.rows.iter().filter(move |(window, _)| window.takes(signature));
@@ -114,7 +114,7 @@ impl<'a> CommunityDraft<'a> {
         })
     }
 
-    /// What all of them grow by.
+    /// The growth of all windows.
     pub(super) fn parts(&self) -> Vec<Part> {
         let of = |(&window, row): (&Window, &CommunityWindow<'a>)| -> Vec<Part> {
             let deltas = (row.first..).zip(row.slices.iter().map(Draft::delta));
@@ -129,12 +129,12 @@ impl<'a> CommunityDraft<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::oddity::tests::element;
+    use crate::state::anomaly::tests::element;
     use bulkmark_filter::{CELLS_AT_CAPACITY, Counting};
 
     /// The estimate is within a twentieth, from a tenth of the capacity to twice it.
     #[test]
-    fn cells_tell_how_many_signatures_there_are() {
+    fn cells_give_the_number_of_signatures() {
         let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY).unwrap();
         for n in 0..20_000u64 {
             filter.add(element(n), 1 + u32::try_from(n % 30).unwrap());

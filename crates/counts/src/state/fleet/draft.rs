@@ -1,111 +1,110 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The next step of a fleet's chain, as this aggregator would make it. Nothing is changed by it: it counts when the log has it, and
-//! delivers it to everybody, its maker included.
+//! A draft of the next step of a fleet's chain. It changes nothing here: it counts once the log has it and delivers it to all members,
+//! including the aggregator that made it.
 
-use crate::history::carried::{Carried, why_not};
 use crate::history::fleet_mark::{is_name, origin_of_client};
-use crate::history::spool_mark::{SpoolMark, Taken};
+use crate::history::spool_batch::{SpoolBatch, unreadable_reason};
+use crate::history::spool_mark::{BatchStatus, SpoolMark};
 use crate::history::step::{MAX_STEP, MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
 use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Origin, Vector};
 use crate::history::window::Calendar;
 use crate::settings::Settings;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::counts::Counts;
 use crate::state::fleet::client::ClientDraft;
 use crate::state::fleet::community::CommunityDraft;
 use crate::state::fleet::fold::Fleet;
 use crate::state::fleet::reported::{Reported, counts_before, halve};
-use crate::state::held::Held;
 use crate::state::limited::Limits;
 use crate::state::merged::MergedCounts;
+use crate::state::note_queue::LEAST_BOUND;
 use crate::state::shares::Share;
-use crate::state::teller::LEAST_BOUND;
 use bulkmark_filter::{CELLS_PER_ELEMENT, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
 /// A batch as the log delivered it to an aggregator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batched {
-    /// Where it is.
+pub struct LoggedBatch {
+    /// Its place in the log.
     pub place: u64,
-    /// When it came, by the log's clock, in seconds since 1970.
+    /// The time of its arrival by the log's clock, in seconds since 1970.
     pub at: u64,
-    /// Who appended it, as the log proves.
+    /// The client that appended it, as proven by the log.
     pub client: String,
-    /// What this client may bring; none for one of one's own.
+    /// The client's limits; `None` for an own client.
     pub limits: Option<Limits>,
-    /// How often what this client brought was taken back.
+    /// The number of withdrawals of this client's counts.
     pub withdrawn: u32,
-    /// What was appended.
+    /// The appended bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a step is to say beside its batches.
+/// The content of a step beside its batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The number of the epoch: that of [`FleetMark`](crate::FleetMark), or the next one when the place for batches is another
-    /// one or has lost its end.
+    /// The epoch: that of [`FleetMark`](crate::FleetMark), or the next one if the place for batches is another one or has lost its end.
     pub epoch: u64,
-    /// Which place for batches it counts on.
+    /// The place for batches that it counts on.
     pub made: u64,
-    /// Batches up to this place are not kept any more: whoever waits for them to be counted waits no longer.
+    /// Batches up to this place are deleted: milters wait no longer for them to be counted.
     pub gone: u64,
-    /// Clients whose counts were taken back, and how often.
+    /// Clients whose counts were withdrawn, each with the number of withdrawals.
     pub withdrawn: Vec<(String, u32)>,
-    /// Bytes of the step at most.
+    /// The most bytes of the step.
     pub most_bytes: usize,
 }
 
-/// A step that was made, and of what.
+/// A draft with its statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drafted {
-    /// The step that it would be.
+    /// The version after the step.
     pub version: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// How many of the batches, from the first on, it covers.
+    /// The number of covered batches, from the first on.
     pub batches: usize,
-    /// Signatures that are in it.
+    /// The number of its signatures.
     pub signatures: usize,
-    /// Batches of these that cannot be read.
+    /// The number of covered batches that cannot be read.
     pub junk: u64,
-    /// The first of these: whose it is, where it is, and why.
+    /// The first of these: its client, its place, and the reason.
     pub unread: Option<String>,
-    /// Those that were counted before.
+    /// The number of batches that were counted before.
     pub repeated: u64,
-    /// Those whose number is too far ahead of what is open of their spool. They are passed over, and come again.
+    /// The number of batches too far ahead of their spool's open ones. They are skipped, and come again.
     pub early: u64,
 }
 
-/// Bytes that a signature takes in a step, about: when filters are as empty as they get (crates/study/docs/delta.md).
+/// The approximate bytes of a signature in a step, in the emptiest filters (crates/study/docs/delta.md).
 const BYTES_PER_SIGNATURE: usize = 10;
 
-/// Bytes of what else a batch adds: the mark of its spool, the head of its update.
+/// Further bytes of a batch: the mark of its spool, and the head of its update.
 const BYTES_PER_BATCH: usize = 256;
 
-/// Signatures of a step at most.
+/// The most signatures of a step.
 const MAX_SIGNATURES: usize = MAX_STEP_CELLS / CELLS_PER_ELEMENT;
 
-/// Times that what a client brought was taken back, for which it is looked whether anything is left of it. A step that was made by
-/// an aggregator that did not know yet brings something of before; nobody is so far behind.
+/// The number of past withdrawals of a client whose origins are checked for rests. A step of an aggregator that did not know a withdrawal
+/// yet adds to the origin before; no aggregator is so far behind.
 const WITHDRAWALS: u32 = 64;
 
-/// A draft whose updates have no bytes yet: to make them takes a while, and nobody need wait for it.
+/// A draft without the bytes of its updates: coding them takes a while, and can be done outside the writer.
 pub struct Outline {
     step: Step,
     drafted: Drafted,
 }
 
 impl Outline {
-    /// The step, and its bytes.
+    /// Codes the step. Returns it with its draft.
     pub fn finish(mut self) -> (Step, Drafted) {
         for (update, bytes) in &mut self.step.updates {
             *bytes = update.encode();
         }
         let mut bytes = self.step.encode();
         while bytes.len() > MAX_STEP && self.drafted.batches <= 1 && !self.step.bulk.is_empty() {
-            // One batch of which all is bulk in many windows.
+            // A single batch may be all bulk, in many windows.
             halve(&mut self.step.bulk);
             bytes = self.step.encode();
         }
@@ -113,7 +112,7 @@ impl Outline {
     }
 }
 
-/// A draft on its way.
+/// A draft in progress.
 struct Drafting<'a> {
     fleet: &'a Fleet,
     merged: &'a MergedCounts,
@@ -129,14 +128,14 @@ struct Drafting<'a> {
     time: u64,
 }
 
-/// The step that covers as many of these batches as it has room for, `most` of them; none when there is nothing to tell. `new` names
-/// a fleet that begins.
+/// Drafts the step that covers as many of these batches as fit, at most `most`; `None` if there is nothing new. `new` is the origin of a
+/// new fleet.
 ///
 /// # Errors
-/// When there can be no filter of the configured size.
+/// If a filter of the configured size is impossible.
 pub fn draft(
     counts: &Counts,
-    batches: &[Batched],
+    batches: &[LoggedBatch],
     terms: &Terms,
     most: usize,
     new: Origin,
@@ -178,25 +177,25 @@ pub fn draft(
 impl Drafting<'_> {
     fn take_all(
         &mut self,
-        batches: &[Batched],
+        batches: &[LoggedBatch],
         most_bytes: usize,
         most: usize,
     ) -> Result<(), ParameterError> {
         let mut bytes = 0;
         for batch in batches.iter().take(most) {
-            let carried = self.read(batch);
-            let signatures = carried.as_ref().map_or(0, |carried| carried.reports.len());
+            let content = self.read(batch);
+            let signatures = content.as_ref().map_or(0, |content| content.reports.len());
             bytes += signatures * BYTES_PER_SIGNATURE + BYTES_PER_BATCH;
             let full = bytes > most_bytes || self.drafted.signatures + signatures > MAX_SIGNATURES;
             if self.drafted.batches > 0 && full {
                 break;
             }
-            match carried {
-                Ok(carried) => self.take(batch, &carried)?,
+            match content {
+                Ok(content) => self.take(batch, &content)?,
                 Err(why) => {
                     self.drafted.junk += 1;
-                    let told = || format!("a batch of {:?} at place {}: {why}", batch.client, batch.place);
-                    self.drafted.unread.get_or_insert_with(told);
+                    let message = || format!("a batch of {:?} at place {}: {why}", batch.client, batch.place);
+                    self.drafted.unread.get_or_insert_with(message);
                 }
             }
             self.drafted.batches += 1;
@@ -206,44 +205,48 @@ impl Drafting<'_> {
         Ok(())
     }
 
-    /// What a batch says, or why it is passed over.
-    fn read(&self, batch: &Batched) -> Result<Carried, String> {
+    /// Decodes a batch, or returns the reason for skipping it.
+    fn read(&self, batch: &LoggedBatch) -> Result<SpoolBatch, String> {
         if batch.bytes.is_empty() {
-            return Err("it is empty, or of nobody that the log knows".to_owned());
+            return Err("it is empty, or its client is not known to the log".to_owned());
         }
-        let carried = Carried::decode(&batch.bytes).ok_or_else(|| why_not(&batch.bytes))?;
-        let (ours, theirs) = (self.settings.federation.key_id, carried.key_id);
+        let content = SpoolBatch::decode(&batch.bytes).ok_or_else(|| unreadable_reason(&batch.bytes))?;
+        let (ours, theirs) = (self.settings.federation.key_id, content.key_id);
         if ours != theirs {
             return Err(format!(
                 "it is of a machine whose federation key id is {theirs:016x}, and here it is {ours:016x}"
             ));
         }
-        if is_name(&batch.client) { Ok(carried) } else { Err("nobody can have this name".to_owned()) }
+        if is_name(&batch.client) {
+            Ok(content)
+        } else {
+            Err("the name of its client is not valid".to_owned())
+        }
     }
 
-    fn take(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
-        let known = self.fleet.marks.get(&batch.client, carried.spool);
+    fn take(&mut self, batch: &LoggedBatch, content: &SpoolBatch) -> Result<(), ParameterError> {
+        let known = self.fleet.marks.get(&batch.client, content.spool);
         let spools = self.marks.entry(batch.client.clone()).or_default();
         let mark: &mut SpoolMark =
-            spools.entry(carried.spool).or_insert_with(|| known.cloned().unwrap_or_default());
-        match mark.take(carried.number, carried.lowest) {
-            Taken::Repeated => self.drafted.repeated += 1,
-            Taken::TooFar => self.drafted.early += 1,
-            Taken::New => self.count(batch, carried)?,
+            spools.entry(content.spool).or_insert_with(|| known.cloned().unwrap_or_default());
+        match mark.take(content.number, content.lowest) {
+            BatchStatus::Repeated => self.drafted.repeated += 1,
+            BatchStatus::TooFar => self.drafted.early += 1,
+            BatchStatus::New => self.count(batch, content)?,
         }
         Ok(())
     }
 
-    fn count(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
-        self.drafted.signatures += carried.reports.len();
+    fn count(&mut self, batch: &LoggedBatch, content: &SpoolBatch) -> Result<(), ParameterError> {
+        self.drafted.signatures += content.reports.len();
         let window = |signature| self.calendar.of(signature, batch.at);
         let Some(limits) = batch.limits else {
-            // Partners hear what is told, but have nothing begun: a list takes memory of all who make steps.
-            if carried.bulk_from > 0 {
-                self.reported.ask(carried.bulk_from.max(LEAST_BOUND));
+            // Partners get the list, but cannot start one: it takes memory of all aggregators.
+            if content.bulk_from > 0 {
+                self.reported.ask(content.bulk_from.max(LEAST_BOUND));
             }
-            carried.reports.iter().for_each(|&(signature, _)| self.reported.add(signature));
-            for &(signature, times) in &carried.reports {
+            content.reports.iter().for_each(|&(signature, _)| self.reported.add(signature));
+            for &(signature, times) in &content.reports {
                 let window = window(signature);
                 self.community.add(window, signature, times)?;
             }
@@ -257,14 +260,14 @@ impl Drafting<'_> {
                 place.insert(ClientDraft::new(self.calendar, self.merged.layers().get(origin), capacity)?)
             }
         };
-        for &(signature, times) in &carried.reports {
+        for &(signature, times) in &content.reports {
             client.add(window(signature), signature, times, limits, batch.at);
             self.reported.add(signature);
         }
         Ok(())
     }
 
-    /// The origins of which something is to be taken back.
+    /// The origins that must be withdrawn.
     fn withdrawn(&self, terms: &Terms) -> Vec<Origin> {
         let all = terms.withdrawn.iter().flat_map(|(name, times)| {
             let before = times.saturating_sub(WITHDRAWALS)..*times;
@@ -276,20 +279,20 @@ impl Drafting<'_> {
         all
     }
 
-    /// What a signature's counts will be.
+    /// The counts of a signature after the step.
     fn by_window(&self, signature: Signature) -> Vec<Share> {
         let before = counts_before(self.merged, self.calendar, signature, self.time);
         let by_clients = self.clients.values().flat_map(|client| client.growth(signature));
         before.chain(self.community.growth(signature)).chain(by_clients).collect()
     }
 
-    fn finish(self, held: &Held, terms: &Terms, same: bool) -> Option<Outline> {
+    fn finish(self, held: &BulkCounts, terms: &Terms, same: bool) -> Option<Outline> {
         let withdrawn = self.withdrawn(terms);
         if self.drafted.batches == 0 && withdrawn.is_empty() && same && self.covers == self.fleet.mark.covers
         {
             return None;
         }
-        // What is taken back is in any count: the list begins anew, and tells what is reported from then on.
+        // Withdrawn counts are part of any count: the list starts over, and announces signatures with their next report.
         let bulk = if withdrawn.is_empty() {
             self.reported.sections(held, self.calendar, |signature| self.by_window(signature))
         } else {

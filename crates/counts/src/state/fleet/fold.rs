@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The fold of a fleet's steps: the merged cells, the vector and the marks change together, one step after the other, in the order
-//! in which the log delivers them. Whatever else is in the stream changes nothing.
+//! The fold of a fleet's steps: merged cells, vector and marks change together, one step after the other, in the order in which the log
+//! delivers them. Other entries of the stream change nothing.
 
 use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::{Refusal, StepRefusal};
@@ -8,23 +8,23 @@ use crate::history::step::{Step, StepHead};
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Origin};
 use crate::settings::Settings;
-use crate::state::fleet::keeps::Folded;
+use crate::state::bulk_counts::BulkCounts;
+use crate::state::fleet::keeps::FoldTarget;
 use crate::state::fleet::marks::Marks;
-use crate::state::held::Held;
 use crate::state::merged::{Applied, MergedCounts};
 
-/// Where the chain stands, and which batches are in it. The cells are the merged ones, which nobody else writes then.
+/// The state of the chain, and its batches. Its cells are the merged ones, which have no other source then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
-    /// Where the chain stands.
+    /// The state of the chain.
     pub mark: FleetMark,
-    /// The origin of what unlimited clients bring.
+    /// The origin of the unlimited clients' counts.
     pub origin: Origin,
-    /// When the newest batch of the last step came.
+    /// The arrival time of the last step's newest batch.
     pub time: u64,
-    /// The count from which on bulk is told apart; 0 while it is not.
+    /// The count from which on bulk is listed; 0 without a list.
     pub bound: u32,
-    /// The batches that are counted, by client and spool.
+    /// The counted batches, by client and spool.
     pub marks: Marks,
 }
 
@@ -33,13 +33,13 @@ fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
 }
 
 impl Fleet {
-    /// Applies the step with these bytes to what is kept, if it is the next one. One that is in already changes nothing.
+    /// Applies a step with its bytes to the kept counts, if it is the next one. A step that is included already changes nothing.
     ///
     /// # Errors
     /// [`StepRefusal`]; nothing is changed then.
     pub fn apply(
         &mut self,
-        Folded { merged, held, keeps }: Folded<'_>,
+        FoldTarget { merged, held, keeps }: FoldTarget<'_>,
         step: &Step,
         bytes: &[u8],
         place: u64,
@@ -63,7 +63,7 @@ impl Fleet {
         Ok(Applied::New)
     }
 
-    /// Whether a step continues this chain.
+    /// Checks whether a step continues this chain.
     fn check(&self, head: &StepHead) -> Result<(), StepRefusal> {
         let (mark, version) = (&self.mark, head.version);
         if version > mark.version.saturating_add(1) {
@@ -79,7 +79,7 @@ impl Fleet {
         if version > 1 && !goes_on && head.epoch <= mark.epoch {
             return Err(junk("the step covers less than the one before it"));
         }
-        // Else one step could name the last epoch that there is, behind which nothing can begin anew.
+        // Otherwise one step could use the last epoch, after which none can begin.
         if !goes_on && mark.next_epoch() != Some(head.epoch) {
             return Err(junk(&format!(
                 "the step begins epoch {}, and the one before it was of {}",
@@ -87,23 +87,23 @@ impl Fleet {
             )));
         }
         if self.bound > 0 && !(1..=self.bound).contains(&head.bound) {
-            return Err(junk("the step does not tell all of bulk that the one before it told"));
+            return Err(junk("the step lists less of bulk than the one before it"));
         }
         Ok(())
     }
 
-    /// What a partner brought is in any count of the list, and leaves it with all others: then it begins anew, as it does where bulk is
-    /// told for the first time.
-    fn apply_bulk(&self, held: &mut Held, step: &Step, settings: &Settings) {
+    /// Applies a step to the list of bulk. Withdrawn counts are part of any count of the list: then it starts over, as it does when a list
+    /// begins.
+    fn apply_bulk(&self, held: &mut BulkCounts, step: &Step, settings: &Settings) {
         let is_withdrawn = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         if is_withdrawn || self.bound == 0 && step.head.bound > 0 {
-            *held = Held::new(settings);
+            *held = BulkCounts::new(settings);
         }
         step.bulk.iter().for_each(|section| held.raise(section, step.head.time, |_, _, _| ()));
     }
 
-    /// All of the updates, or none: what can be refused is looked at before anything is changed. Whoever keeps no cells follows the
-    /// versions alone; should all others refuse a step that it took, it is on a branch, and hears so by the next one.
+    /// Applies all updates, or none: everything that can be refused is checked first. Without cells, only the versions are followed; if all
+    /// others refuse a step that this member applied, it is on a branch, which the next step shows.
     fn apply_updates(
         &self,
         merged: &mut MergedCounts,
@@ -142,7 +142,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// What was looked at before.
+    /// Applies an update that was checked before.
     fn apply_checked(&self, merged: &mut MergedCounts, update: &Update, time: u64) -> Result<(), Refusal> {
         match update.scope {
             Scope::Community => Ok(()),
@@ -155,15 +155,15 @@ impl Fleet {
     }
 }
 
-/// Whether a step or a snapshot was made for what is configured here.
+/// Checks whether a step or a snapshot was made for the settings here.
 ///
 /// # Errors
-/// What differs.
+/// The mismatch.
 pub fn check_like(key_id: u64, window: u64, settings: &Settings) -> Result<(), StepRefusal> {
     check_parameters((settings.federation.key_id, key_id), (settings.window.as_secs(), window))
 }
 
-/// The same, of ours and theirs.
+/// Likewise, for our values and theirs.
 pub fn check_parameters((ours, theirs): (u64, u64), window: (u64, u64)) -> Result<(), StepRefusal> {
     if ours != theirs {
         let [ours, theirs] = [ours, theirs].map(|id| format!("{id:016x}"));

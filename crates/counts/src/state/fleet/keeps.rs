@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a member of a fleet keeps of what the steps tell: cells, of which any count can be asked; or the list of bulk, which is small. An
-//! aggregator keeps both: of the cells it makes the next step, and by the list it knows what of bulk was told.
+//! The data that a fleet's member keeps from the steps: cells, which have all counts; or the list of bulk, which is small. An aggregator
+//! keeps both: the cells for the next step, and the list to know which counts were announced.
 
 use crate::settings::{Federation, LocalCopy, Settings};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::merged::MergedCounts;
 
-/// Which of both.
+/// The kept data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeps {
     /// Whether it keeps cells.
@@ -16,7 +16,7 @@ pub struct Keeps {
 }
 
 impl Keeps {
-    /// What a ledger with these settings keeps. Only a milter has a client under which it reports.
+    /// The data that a ledger with these settings keeps. Only a milter has a client name for its reports.
     pub const fn of(settings: &Settings) -> Self {
         let federation = &settings.federation;
         let (is_milter, is_partial) =
@@ -24,19 +24,19 @@ impl Keeps {
         Self { cells: !(is_milter && is_partial), list: !is_milter || is_partial }
     }
 
-    /// Has settings keep this, for whoever reads a milter's ledger and was not told how it is configured.
+    /// Changes settings to keep this, for reading a milter's ledger without its configuration.
     pub fn put_into(self, federation: &mut Federation) {
-        // What it is called matters to what is sent, and nothing is.
+        // The name only matters for sending, and nothing is sent.
         federation.fleet_client = (!self.cells || !self.list).then(String::new);
         federation.copy = if self.cells { LocalCopy::Full } else { LocalCopy::Partial };
     }
 
-    /// As a number, on disk.
+    /// Its number on disk.
     pub fn number(self) -> u8 {
         u8::from(self.cells) + 2 * u8::from(self.list)
     }
 
-    /// None of any other number.
+    /// `None` for any other number.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             1..=3 => Some(Self { cells: number & 1 > 0, list: number & 2 > 0 }),
@@ -46,8 +46,8 @@ impl Keeps {
 }
 
 /// The counts that steps are added to.
-pub struct Folded<'a> {
+pub struct FoldTarget<'a> {
     pub(crate) merged: &'a mut MergedCounts,
-    pub(crate) held: &'a mut Held,
+    pub(crate) held: &'a mut BulkCounts,
     pub(crate) keeps: Keeps,
 }

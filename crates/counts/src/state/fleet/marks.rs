@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which batches of all spools are counted. Every holder remembers the same, since the steps tell it and nothing else does.
+//! The counted batches of all spools. All holders have the same marks, since these come only from steps.
 
 use crate::history::spool_mark::SpoolMark;
 use crate::history::step::SpoolMarks;
@@ -9,28 +9,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A spool, and the step that changed its mark last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownMark {
-    /// The version of the step that set it last.
+    /// The version of the step that last set it.
     pub at: u64,
-    /// The batches of the spool that are counted.
+    /// The counted batches of the spool.
     pub mark: SpoolMark,
 }
 
-/// What all marks may take: those of 32,768 spools, in about 20 MB. A fleet has a spool for each of its milters, and one for each time that one
-/// began anew; so more come only from steps of one who makes them up.
+/// The most memory of all marks: those of 32,768 spools, in about 20 MB. A fleet has a spool for each of its milters, and one for each time
+/// that one started over; so only made-up steps have more.
 const MOST: usize = 1 << 19;
 
-/// What a spool's mark takes: its place, and a number for each batch that overtook others.
+/// The memory of a spool's mark: its place, and a number for each batch that overtook others.
 fn weight(known: &KnownMark) -> usize {
     16 + known.mark.len_above()
 }
 
-/// By client, which the log proves, and then by spool. So nobody can speak for another one's spool.
+/// The marks by client, as proven by the log, and by spool. So no client can affect another one's spool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     clients: BTreeMap<String, BTreeMap<u64, KnownMark>>,
-    /// What all of them take, as [`weight`] has it.
+    /// The sum of all [`weight`]s.
     weight: usize,
-    /// Those that are not on disk as they are.
+    /// The marks that differ from those on disk.
     dirty: BTreeSet<(String, u64)>,
 }
 
@@ -43,14 +43,14 @@ impl Marks {
         self.clients.get(client)?.get(&spool)
     }
 
-    /// All of them, in order.
+    /// All marks, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64, &KnownMark)> {
         self.clients
             .iter()
             .flat_map(|(client, spools)| spools.iter().map(move |(&spool, known)| (&**client, spool, known)))
     }
 
-    /// Puts one back that was read.
+    /// Restores a mark that was read from disk.
     pub fn restore(&mut self, client: &str, spool: u64, known: KnownMark) {
         self.insert(client, spool, known);
     }
@@ -64,7 +64,7 @@ impl Marks {
         self.weight -= before.as_ref().map_or(0, weight);
     }
 
-    /// A client without spools is forgotten with the last of them.
+    /// Removes a spool, and a client without further spools.
     fn remove(&mut self, client: &str, spool: u64) {
         let Some(spools) = self.clients.get_mut(client) else { return };
         self.weight -= spools.remove(&spool).as_ref().map_or(0, weight);
@@ -74,12 +74,12 @@ impl Marks {
         self.dirty.insert((client.to_owned(), spool));
     }
 
-    /// Whether it is more than any ledger keeps.
+    /// Whether they are more than any ledger keeps.
     pub(crate) const fn is_too_much(&self) -> bool {
         self.weight > 2 * MOST
     }
 
-    /// Whether these say of no batch that it is open again.
+    /// Whether no counted batch is open again in these marks.
     pub fn are_followed_by(&self, marks: &SpoolMarks) -> bool {
         let mut all = marks
             .iter()
@@ -87,8 +87,8 @@ impl Marks {
         all.all(|(client, spool, mark)| self.get(client, spool).is_none_or(|before| mark.follows(before)))
     }
 
-    /// Takes the marks of the step that makes this version. A client's spools beyond a thousand are forgotten, those first that were
-    /// silent for longest; and so are all spools beyond `MOST`.
+    /// Sets the marks of the step with this version. Of a client's spools beyond a thousand, the ones that are silent for longest are
+    /// forgotten; likewise of all spools beyond `MOST`.
     pub fn set_all(&mut self, marks: &SpoolMarks, version: u64) {
         for (client, new) in marks {
             for (&spool, mark) in new {
@@ -108,7 +108,7 @@ impl Marks {
         }
     }
 
-    /// Forgets as many as there are too many, and an eighth more, so that it need not be done again at once.
+    /// Forgets the excess, and an eighth more, so that it is not necessary again at once.
     fn forget_oldest(&mut self) {
         let mut oldest: Vec<_> =
             self.iter().map(|(client, spool, known)| (known.at, client.to_owned(), spool)).collect();
@@ -121,12 +121,12 @@ impl Marks {
         }
     }
 
-    /// Those that are to be written, or taken out.
+    /// The marks to write, or to delete if `None`.
     pub fn dirty(&self) -> impl Iterator<Item = (&str, u64, Option<&KnownMark>)> {
         self.dirty.iter().map(|(client, spool)| (&**client, *spool, self.known(client, *spool)))
     }
 
-    /// All of it is on disk.
+    /// Marks everything as written.
     pub fn mark_clean(&mut self) {
         self.dirty.clear();
     }
@@ -135,7 +135,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
 
     fn marks(client: &str, spools: std::ops::Range<u64>) -> SpoolMarks {
         let mut mark = SpoolMark::default();
@@ -173,9 +173,9 @@ mod tests {
         assert!(all.get("made-up-99999", 0).is_some() && all.get("made-up-1", 0).is_none());
         assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
         assert_eq!(all.clients.len(), kept, "nothing is left of those that are forgotten");
-        // One number in two.
+        // Every second number.
         let mut sparse = SpoolMark::default();
-        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), Taken::New));
+        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), BatchStatus::New));
         for spool in 0..1000 {
             let mark: SpoolMarks = [("sparse".to_owned(), [(spool, sparse.clone())].into())].into();
             all.set_all(&mark, 100_000 + spool);
@@ -193,7 +193,7 @@ mod tests {
     fn nothing_is_open_again() {
         let mut all = Marks::default();
         let mut mark = SpoolMark::default();
-        [1, 2, 5].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        [1, 2, 5].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         all.set_all(&[("a".to_owned(), [(1, mark.clone())].into())].into(), 1);
         assert!(!all.are_followed_by(&marks("a", 1..2)));
         assert!(all.are_followed_by(&marks("b", 1..2)) && all.are_followed_by(&marks("a", 2..3)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's counts: the fold of the steps in its log ([`fold`]), which batches are in them ([`marks`]), what of it is kept ([`keeps`]), and
-//! what the next step would be ([`draft`]), with what it tells of bulk (`reported`). Snapshots are in [`parts`] and [`assembly`].
+//! A fleet's counts: the fold of the steps in its log ([`fold`]), their batches ([`marks`]), the data that is kept ([`keeps`]), and the
+//! next step ([`draft`]) with its bulk (`reported`). Snapshots are in [`parts`] and [`assembly`].
 
 pub mod assembly;
 mod client;

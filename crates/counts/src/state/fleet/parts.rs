@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's snapshot as it travels: one stream of entries, cut into parts that an engine of a log takes in one piece. Described in
-//! docs/protocol.md.
+//! The stream of a fleet's snapshot: entries, cut into parts that all engines of a log accept. docs/protocol.md describes it.
 
 use crate::history::bulk::{MAX_ENTRIES, Section};
 use crate::history::chunks::{MAX_CHUNK_BYTES, MAX_LAYER_BYTES};
@@ -16,7 +15,7 @@ use crate::state::fleet::marks::KnownMark;
 /// The kind of a part, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFP\x01";
 
-/// What bytes in the place of a part are, if a program of another version made them.
+/// Recognizes a part of another program version.
 pub fn other_part(bytes: &[u8]) -> Option<OtherForm> {
     OtherForm::of(&[MAGIC], "a snapshot", bytes)
 }
@@ -24,56 +23,56 @@ pub fn other_part(bytes: &[u8]) -> Option<OtherForm> {
 /// Bytes of a part's head, its number, and its checksum.
 const OVERHEAD: usize = 5 + 4 + 4;
 
-/// Bytes of an entry at most: a row, or the head with the vector of thousands of limited clients.
+/// The most bytes of an entry: a row, or the head with the vector of thousands of limited clients.
 const MAX_ENTRY: usize =
     if MAX_LAYER_BYTES > MAX_CHUNK_BYTES { MAX_LAYER_BYTES } else { MAX_CHUNK_BYTES } + 64;
 
-/// Where the chain stands in a snapshot, and of what it is.
+/// The state of the chain in a snapshot, and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Where the chain stands in the snapshot.
+    /// The state of the chain.
     pub mark: FleetMark,
     /// The origin of clients without limits.
     pub origin: Origin,
-    /// When the newest batch came, in seconds since 1970.
+    /// The arrival time of the newest batch, in seconds since 1970.
     pub time: u64,
     /// The id of the fleet's federation key.
     pub key_id: u64,
     /// The length of a window in seconds.
     pub window: u64,
-    /// How far each origin is counted in the cells.
+    /// The version up to which each origin is counted in the cells.
     pub vector: Vector,
 }
 
-/// What a snapshot is made up of: first its head, then what all need, then the cells, at last its end.
+/// The entries of a snapshot: first its head, then the data for all members, then the cells, at last its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// The head, which comes first.
     Head(Head),
     /// A chunk of cells.
     Row(Row),
-    /// The batches of one spool that are counted.
+    /// The counted batches of one spool.
     Mark {
-        /// The client whose spool it is.
+        /// The client of the spool.
         client: String,
         /// The random number of the spool.
         spool: u64,
-        /// Its mark, and since which step.
+        /// Its mark, with the version of the step that last set it.
         known: KnownMark,
     },
     /// A part of the list of bulk.
     Bulk(Section),
-    /// All came that somebody needs who keeps no cells: so many marks, and so many parts of the list, which tells bulk from this count
-    /// on (0 where nothing is told).
+    /// The end of the data for milters with a partial copy: the numbers of marks and of parts of the list, and the list's bound (0 without
+    /// a list).
     Partial {
         /// Entries of the kind `Mark` before this one.
         marks: u64,
         /// Entries of the kind `Bulk` before this one.
         sections: u64,
-        /// The count from which on bulk is told apart; 0 where it is not.
+        /// The count from which on bulk is listed; 0 without a list.
         bound: u32,
     },
-    /// How many rows and marks there are.
+    /// The end, with the numbers of rows and marks.
     End {
         /// Entries of the kind `Row` in the snapshot.
         rows: u64,
@@ -144,7 +143,7 @@ impl Head {
         bytes
     }
 
-    /// The inner value is none when the vector cannot be read.
+    /// The inner value is `None` if the vector cannot be read.
     pub fn decode(bytes: &[u8]) -> Result<Option<Self>, CutOff> {
         let mut fields = Fields(bytes);
         let origin = Origin(fields.u64()?);
@@ -176,7 +175,7 @@ impl Packer {
         self.waiting.extend_from_slice(&bytes);
     }
 
-    /// A part, when there is enough for one; with `last`, also of what is left.
+    /// Returns a part if there is enough for one; with `last`, also for the rest.
     pub fn take(&mut self, last: bool) -> Option<Vec<u8>> {
         let length = self.waiting.len().min(CONTENT);
         if length < CONTENT && !(last && length > 0) {
@@ -190,7 +189,7 @@ impl Packer {
     }
 }
 
-/// Puts parts together again.
+/// Joins parts again.
 #[derive(Default)]
 pub struct Unpacker {
     waiting: Vec<u8>,
@@ -198,7 +197,7 @@ pub struct Unpacker {
 }
 
 impl Unpacker {
-    /// The entries that are whole with this part. None when it is not the next part of a snapshot.
+    /// Returns the entries that this part completes. `None` if it is not the next part of a snapshot.
     pub fn push(&mut self, part: &[u8]) -> Option<Vec<Entry>> {
         let (number, content) = unseal(MAGIC, part)?.split_first_chunk()?;
         if u32::from_le_bytes(*number) != self.parts {
@@ -220,7 +219,7 @@ impl Unpacker {
         Some(entries)
     }
 
-    /// Whether nothing is left over.
+    /// Whether no bytes are left over.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -272,7 +271,7 @@ mod tests {
         parts
     }
 
-    /// Entries larger than a part go over several, none of which is too large.
+    /// Entries larger than a part are split over several, none of which is too large.
     #[test]
     fn a_stream_is_put_together() {
         let parts = parts();
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_changed_is_seen() {
+    fn missing_or_changed_parts_are_refused() {
         let parts = parts();
         let mut unpacker = Unpacker::default();
         assert!(unpacker.push(&parts[1]).is_none(), "not the first");

@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a draft tells of bulk: of the signatures in its batches those that have reached the bound with it, with their counts as all who
-//! keep cells will have them, where these rose since they were told.
+//! A draft's entries for the list of bulk: the signatures of its batches that reach the bound with it, with the counts that all members
+//! with cells will have, if these rose since they were announced.
 
 use crate::history::bulk::{Print, Section};
 use crate::history::window::{Calendar, Window};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::merged::MergedCounts;
+use crate::state::note_queue::bound_for;
 use crate::state::shares::{Share, add_up};
-use crate::state::teller::bound_for;
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
-/// The signatures that a draft counts.
+/// The signatures of a draft.
 #[derive(Default)]
 pub(super) struct Reported {
-    /// The count from which on bulk is told apart; 0 while nobody asks for it.
+    /// The count from which on bulk is listed; 0 if no milter asked for it.
     pub(super) bound: u32,
     signatures: BTreeMap<Print, Signature>,
 }
 
 impl Reported {
-    /// As the step before tells bulk.
+    /// Begins with the bound of the previous step.
     pub(super) const fn new(bound: u32) -> Self {
         Self { bound, signatures: BTreeMap::new() }
     }
 
-    /// Somebody needs bulk from this count on; 0 asks for nothing.
+    /// Records that a milter needs bulk from this count on; 0 asks for nothing.
     pub(super) fn ask(&mut self, from: u32) {
         if from > 0 && (self.bound == 0 || from < self.bound) {
             self.bound = from;
         }
     }
 
-    /// This one is counted.
+    /// Records a counted signature.
     pub(super) fn add(&mut self, signature: Signature) {
         if self.bound > 0 {
             self.signatures.insert(Print::of(signature), signature);
         }
     }
 
-    /// What is to be told, where `held` is what was, and each signature will have these counts.
+    /// The entries to announce. `held` has the announced counts, and `counts` returns those after the step.
     pub(super) fn sections(
         &self,
-        held: &Held,
+        held: &BulkCounts,
         calendar: Calendar,
         counts: impl Fn(Signature) -> Vec<Share>,
     ) -> Vec<Section> {
-        let mut told: BTreeMap<Window, Vec<(Print, u32)>> = BTreeMap::new();
+        let mut announced: BTreeMap<Window, Vec<(Print, u32)>> = BTreeMap::new();
         for (&print, &signature) in &self.signatures {
             let shares = add_up(counts(signature).into_iter());
             let total = shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
@@ -54,16 +54,16 @@ impl Reported {
             let like = calendar.of(signature, 0);
             for share in shares.iter().filter(|_| total >= bound) {
                 let window = Window { start: share.window, ..like };
-                if held.is_told(window, print, share.count, self.bound) {
-                    told.entry(window).or_default().push((print, share.count));
+                if held.must_announce(window, print, share.count, self.bound) {
+                    announced.entry(window).or_default().push((print, share.count));
                 }
             }
         }
-        told.into_iter().map(|(window, entries)| Section { window, entries }).collect()
+        announced.into_iter().map(|(window, entries)| Section { window, entries }).collect()
     }
 }
 
-/// How often a signature was counted in the windows like its own that are not over, those that have yet to begin among them: the log's clock may have
+/// The counts of a signature in the windows of its kind that are not over. They include windows in the future, as the log's clock may have
 /// been set back.
 pub(super) fn counts_before(
     merged: &MergedCounts,
@@ -83,7 +83,7 @@ pub(super) fn counts_before(
     open.map(|(window, count)| Share { window: window.start, count })
 }
 
-/// Takes half of the entries away; the rest is told when its signatures are reported next.
+/// Removes half of the entries; their signatures are announced with their next report.
 pub(super) fn halve(sections: &mut Vec<Section>) {
     sections.iter_mut().for_each(|section| section.entries.truncate(section.entries.len() / 2));
     sections.retain(|section| !section.entries.is_empty());

@@ -4,21 +4,21 @@
 use super::Waiting;
 use std::collections::BTreeSet;
 
-/// What changed in a spool since the last commit.
+/// The changes of a spool since the last commit.
 #[derive(Default)]
 pub struct SpoolChanges {
-    /// Reports that were put into it, in its order.
+    /// Added reports, in its order.
     pub waiting: Vec<Waiting>,
     /// Numbers of batches that are new or were acknowledged.
     pub batches: BTreeSet<u64>,
-    /// Reports or batches left it, or it has another number.
+    /// Whether reports or batches left it, or its number changed.
     pub settled: bool,
-    /// The number below which its reports have other numbers than on disk.
+    /// Reports below this number have other numbers than on disk.
     pub renumbered: Option<u64>,
 }
 
 impl SpoolChanges {
-    /// Whether a commit would write nothing of it.
+    /// Whether a commit would write nothing.
     pub fn is_empty(&self) -> bool {
         let Self { waiting, batches, settled, renumbered } = self;
         waiting.is_empty() && batches.is_empty() && !settled && renumbered.is_none()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A spool whose batches go to a fleet's log: many at a time, and each until a step covers it.
+//! A spool whose batches are sent to a fleet's log: many at a time, and each until a step covers it.
 //!
-//! Such a batch has, in the place of its server, the client and the spool's number under which it is sent. What the steps say of
-//! that spool tells which of them are counted, and also whether this file is an old copy: then a number was counted that is still to
-//! be given here.
+//! In place of a server, such a batch has the client and the spool's number under which it is sent. The steps' mark of that spool shows
+//! which batches are counted, and also whether this file is an old copy: then a number is counted that was not used here yet.
 
 use super::{DROPPED, Dropped, Spool, Stored, Waiting, id_of};
 use crate::history::spool_mark::SpoolMark;
@@ -19,43 +18,43 @@ pub struct Sent {
     pub(crate) outgoing: super::Outgoing,
 }
 
-/// What a spool did upon hearing what is counted.
+/// The changes of a spool by the marks of counted batches.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// Batches that are settled, by number.
+pub struct MarkChanges {
+    /// Settled batches, by number.
     pub settled: Vec<u64>,
-    /// Whether the file was an old copy, and of how many reports it is not known whether they were counted; these are dropped.
+    /// If the file was an old copy, the number of dropped reports of which it is unknown whether they were counted.
     pub renewed: Option<u64>,
-    /// User reports that is counted.
+    /// User reports that are counted.
     pub counted: Vec<Waiting>,
-    /// The same of what was dropped.
-    pub doubtful: Vec<Waiting>,
+    /// Dropped user reports of which this is unknown.
+    pub unknown: Vec<Waiting>,
 }
 
-/// What stands for a server's URL. It is none.
+/// The text in place of a server's URL. It is not a URL.
 fn place(client: &str, spool: u64) -> String {
     format!("fleet {client} {spool:016x}")
 }
 
-/// The client and the number of the spool under which a batch is sent; none where it goes elsewhere. The opposite of [`place`].
+/// The client and the spool's number under which a batch is sent; `None` if it is for a server. The inverse of [`place`].
 fn sender(upstream: &str) -> Option<(&str, u64)> {
     let (client, spool) = upstream.strip_prefix("fleet ")?.split_once(' ')?;
     Some((client, u64::from_str_radix(spool, 16).ok()?))
 }
 
-/// The number of the spool of this client under which a batch is sent; none where it goes elsewhere.
+/// The number of this client's spool under which a batch is sent; `None` if it is sent elsewhere.
 fn spool_of(upstream: &str, client: &str) -> Option<u64> {
     sender(upstream).filter(|(of, _)| *of == client).map(|(_, spool)| spool)
 }
 
 impl Stored {
-    /// Of a machine that has left its fleet, whose counts this server has: its open batches are for that, which knows what is counted of
-    /// them. Returns their numbers.
+    /// Readdresses the open batches of a milter that left its fleet to a server that has the fleet's counts, and so knows which of them are
+    /// counted. Returns their numbers.
     pub(super) fn readdress(&mut self, upstream: &str) -> BTreeSet<u64> {
         let mut moved = BTreeSet::new();
         let spool = |place: &str| sender(place).map(|(_, spool)| spool);
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
-            // Under another number nobody would know it.
+            // The server would not know it under another number.
             if spool(&batch.upstream) == Some(id_of(self.id, self.before, batch.number)) {
                 upstream.clone_into(&mut batch.upstream);
                 moved.insert(batch.number);
@@ -74,9 +73,8 @@ impl Stored {
 }
 
 impl Spool {
-    /// The batches of this client that are open and have a number above `after`, in their order, `most` of them. If they are fewer,
-    /// and with `begin`, reports that wait are put into new ones, whose numbers are returned, too: they must be written down before
-    /// they are sent.
+    /// Returns open batches of this client with numbers above `after`, in their order, at most `most`. If they are fewer, and with `begin`,
+    /// puts waiting reports into new batches. Also returns the numbers of these, which must be on disk before they are sent.
     pub fn for_fleet(&mut self, client: &str, after: u64, most: usize, begin: bool) -> (Vec<Sent>, Vec<u64>) {
         let open = |spool: &Self| -> Vec<(u64, u64)> {
             let open = spool.batches.iter().filter(|batch| batch.receipt.is_none());
@@ -102,40 +100,41 @@ impl Spool {
         (sent.collect(), new)
     }
 
-    /// Hears which batches of this client's spools are counted. Those are settled: the merged counts show them. If a number is counted
-    /// that is yet to be given, the file is an old copy: what waited at the start may have been sent since, and is dropped; open
-    /// batches stay, since they are known by their numbers; and what follows is sent by the spool `new`.
-    pub fn hear<'a>(
+    /// Settles the batches of this client's spools that are counted according to `marks`: the merged counts include them. If a number is
+    /// counted that was not used here yet, the file is an old copy: reports that waited at the start may have been sent since, and are
+    /// dropped; open batches stay, since their numbers identify them; and later ones are sent by the spool `new`.
+    pub fn apply_marks<'a>(
         &mut self,
         client: &str,
         marks: impl Fn(u64) -> Option<&'a SpoolMark>,
         new: u64,
-    ) -> Heard {
-        let mut heard = Heard::default();
+    ) -> MarkChanges {
+        let mut changes = MarkChanges::default();
         let (id, before, sent) = (self.id, self.before, &mut self.last_sent.to);
         let mut counted = Vec::new();
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
             let sent_here = spool_of(&batch.upstream, client);
             let spool = sent_here.unwrap_or_else(|| id_of(id, before, batch.number));
             let here = place(client, spool);
-            // What a server had is decided by its own list, before this spool sends anything: then numbers tell nothing of it.
+            // Batches of a server are decided by that server's own list, before this spool sends anything: after that, numbers say nothing
+            // about them.
             if sent_here.is_none() && (batch.upstream.is_empty() || sent.contains_key(&here)) {
                 continue;
             }
             let Some(mark) = marks(spool) else { continue };
             if mark.has(batch.number) {
-                // Whatever the vector says: these counts came with the marks.
+                // Independent of the vector: these counts came with the marks.
                 batch.receipt = Some(DROPPED);
                 counted.push(batch.reports.clone());
-                heard.settled.push(batch.number);
+                changes.settled.push(batch.number);
             } else if sent_here.is_none() && mark.is_before(batch.number) {
-                // The server's counts are the fleet's now, and this is the first batch that it did not count.
+                // The server's counts are now the fleet's, and this is the first batch that it did not count.
                 sent.insert(here.clone(), batch.number);
                 batch.upstream = here;
-                heard.settled.push(batch.number);
+                changes.settled.push(batch.number);
             }
         }
-        heard.counted = counted.iter().flat_map(|reports| self.words(reports)).collect();
+        changes.counted = counted.iter().flat_map(|reports| self.user_reports_in(reports)).collect();
         self.settle(&Vector::new());
         if marks(self.id).is_some_and(|mark| mark.reaches(self.next_batch)) {
             let waiting: Vec<_> =
@@ -144,11 +143,11 @@ impl Spool {
             self.before = Some((self.id, self.next_batch));
             self.id = new;
             self.inherited = Inherited::default();
-            let Dropped { batches, lost, words } = self.drop_all(dropped);
-            heard.settled.extend(batches);
-            (heard.renewed, heard.doubtful) = (Some(lost), words);
+            let Dropped { batches, lost, user_reports } = self.drop_all(dropped);
+            changes.settled.extend(batches);
+            (changes.renewed, changes.unknown) = (Some(lost), user_reports);
         }
-        heard
+        changes
     }
 }
 
@@ -156,7 +155,7 @@ impl Spool {
 mod tests {
     use super::super::tests::reopened;
     use super::*;
-    use crate::history::spool_mark::Taken;
+    use crate::history::spool_mark::BatchStatus;
     use crate::history::vector::Origin;
     use crate::state::receipts::Receipt;
     use bulkmark_types::Signature;
@@ -173,15 +172,15 @@ mod tests {
 
     fn mark(numbers: impl IntoIterator<Item = u64>) -> SpoolMark {
         let mut mark = SpoolMark::default();
-        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), BatchStatus::New));
         mark
     }
 
-    fn hear(spool: &mut Spool, of: u64, mark: &SpoolMark) -> Heard {
-        spool.hear("mx1", |id| (id == of).then_some(mark), 99)
+    fn apply_marks(spool: &mut Spool, of: u64, mark: &SpoolMark) -> MarkChanges {
+        spool.apply_marks("mx1", |id| (id == of).then_some(mark), 99)
     }
 
-    /// Several batches are open at a time, and each is settled by its own number, in whatever order.
+    /// Several batches are open at a time, and each is settled by its number, in any order.
     #[test]
     fn many_are_open_and_each_is_settled() {
         let mut spool = Spool::new(7);
@@ -192,40 +191,47 @@ mod tests {
         assert_eq!(spool.for_fleet("mx2", 0, 64, false).0, [], "those of another client");
         let (sent, new) = spool.for_fleet("mx1", 1, 2, true);
         assert_eq!((numbers(&sent), new), (vec![(7, 2, 1), (7, 3, 1)], Vec::new()));
-        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], ..Heard::default() });
+        assert_eq!(
+            apply_marks(&mut spool, 7, &mark([1, 3])),
+            MarkChanges { settled: vec![1, 3], ..MarkChanges::default() }
+        );
         assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
-        assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
+        assert_eq!(
+            apply_marks(&mut spool, 8, &mark([2, 4])),
+            MarkChanges::default(),
+            "somebody else's marks"
+        );
         let mut spool = reopened(&spool, &[]);
         assert_eq!(
-            hear(&mut spool, 7, &mark([1, 2, 3, 4])),
-            Heard { settled: vec![2, 4], ..Heard::default() }
+            apply_marks(&mut spool, 7, &mark([1, 2, 3, 4])),
+            MarkChanges { settled: vec![2, 4], ..MarkChanges::default() }
         );
         assert_eq!((spool.held(), spool.batches().count()), (0, 0));
     }
 
-    /// A server's list of batches moved into the fleet: what it counted is settled, the first that it did not count is sent, and of
-    /// others nothing is known.
+    /// If a server's list of batches became the fleet's, its counted batches are settled, the first one that it did not count is sent, and
+    /// others stay unknown.
     #[test]
-    fn what_a_server_did_not_count_is_sent() {
+    fn batches_that_a_server_did_not_count_are_sent() {
         let mut spool = Spool::new(7);
         for n in 0..3 {
             push(&mut spool, n..n + 1);
             assert!(spool.begin(&format!("http://server{n}")).is_some());
         }
         let mut spool = reopened(&spool, &[]);
-        assert_eq!(hear(&mut spool, 8, &mark([1])), Heard::default(), "of another spool");
-        assert_eq!(hear(&mut spool, 7, &mark([1])).settled, [1, 2]);
+        assert_eq!(apply_marks(&mut spool, 8, &mark([1])), MarkChanges::default(), "of another spool");
+        assert_eq!(apply_marks(&mut spool, 7, &mark([1])).settled, [1, 2]);
         let (sent, _) = spool.for_fleet("mx1", 0, 64, false);
         assert_eq!(numbers(&sent), [(7, 2, 2)]);
-        // What the fleet counts of this spool tells nothing of the third, which somebody else may have counted.
+        // The fleet's mark of this spool says nothing of the third batch, which another server may have counted.
         let mut spool = reopened(&spool, &[]);
-        assert_eq!(hear(&mut spool, 7, &mark([1, 2])).settled, [2]);
-        assert!(hear(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
+        assert_eq!(apply_marks(&mut spool, 7, &mark([1, 2])).settled, [2]);
+        assert!(apply_marks(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
         assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.held()), (vec![], 1));
     }
 
-    /// A machine leaves the fleet, and the server has the fleet's counts: it knows the last batch that was counted, and all before it
-    /// are, too. What came later is sent, and nothing is given up.
+    /// A milter leaves its fleet for a server with the fleet's counts, which knows the last counted batch, and that all before it are
+    /// counted too. Later ones are sent, and none is given up.
     #[test]
     fn a_server_goes_on_where_a_fleet_ended() {
         let mut spool = Spool::new(7);
@@ -237,7 +243,7 @@ mod tests {
         let server = "http://server";
         let mut spool = reopened(&spool, &[server.to_owned()]);
         let counted = Receipt { origin: Origin(3), version: 9 };
-        // It has counted three, and refuses those before the last one.
+        // The server has counted three, and refuses those before the last one.
         for number in [1, 2] {
             assert_eq!(spool.open(server).map(|batch| batch.number), Some(number));
             assert_eq!(spool.is_counted(server), Some(number));
@@ -250,18 +256,18 @@ mod tests {
         let waited = spool.begin(server).unwrap();
         assert_eq!((waited.number, waited.reports.len()), (5, 2));
         assert_eq!(spool.is_counted(server), None, "this one was never for the fleet");
-        // Without anything open the server is asked under the last number of the fleet's.
+        // Without open batches the server is asked under the fleet's last number.
         let mut spool = Spool::new(7);
         push(&mut spool, 0..1);
         spool.for_fleet("mx1", 0, 64, true);
-        hear(&mut spool, 7, &mark([1]));
+        apply_marks(&mut spool, 7, &mark([1]));
         push(&mut spool, 1..2);
         let spool = reopened(&spool, &[server.to_owned()]);
         assert_eq!(spool.question(server).map(|question| question.number), Some(1));
     }
 
-    /// An old copy was put back. It has an open batch, which is known by its number, and reports that waited. What is reported since
-    /// is sent under another number.
+    /// An old copy was restored. Its open batch is identified by its number; its waiting reports are dropped. Later reports are sent under
+    /// another spool number.
     #[test]
     fn an_old_copy_sends_nothing_again() {
         let mut spool = Spool::new(7);
@@ -271,14 +277,14 @@ mod tests {
         let mut copy = reopened(&spool, &[]);
         spool.for_fleet("mx1", 1, 64, true);
         push(&mut copy, 4..5);
-        // The batch that was made of what waited is counted, the one before not yet.
-        let heard = Heard { settled: vec![2], renewed: Some(2), ..Heard::default() };
-        assert_eq!(hear(&mut copy, 7, &mark([2])), heard);
+        // The batch of the waiting reports is counted, the one before is not yet.
+        let changes = MarkChanges { settled: vec![2], renewed: Some(2), ..MarkChanges::default() };
+        assert_eq!(apply_marks(&mut copy, 7, &mark([2])), changes);
         let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
         assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
         assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);
         let mut copy = reopened(&copy, &[]);
-        assert_eq!(hear(&mut copy, 7, &mark([1, 2])).settled, [1]);
+        assert_eq!(apply_marks(&mut copy, 7, &mark([1, 2])).settled, [1]);
         assert_eq!(numbers(&copy.for_fleet("mx1", 0, 64, false).0), [(99, 3, 3)]);
     }
 }

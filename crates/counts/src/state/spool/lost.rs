@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is let go of although nobody will ever say whether it was counted.
+//! Dropping batches of which it will never be known whether they were counted.
 
 use super::{DROPPED, Spool, Waiting};
 use crate::history::vector::Vector;
@@ -7,26 +7,26 @@ use crate::state::inherited::{Inherited, LastSent};
 use crate::state::receipts::Receipt;
 use std::ops::Range;
 
-/// What was let go of although it is not known whether it was counted.
+/// Dropped batches of which it is unknown whether they were counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// By number.
+    /// Their numbers.
     pub batches: Vec<u64>,
     /// Reports in them.
     pub lost: u64,
-    /// Those of user reports.
-    pub words: Vec<Waiting>,
+    /// The user reports among them.
+    pub user_reports: Vec<Waiting>,
 }
 
 impl Spool {
-    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none.
+    /// Drops the reports of a batch of this server, as if they were in the merged counts. Returns false if there is no such batch.
     pub fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
         let dropped = self.mark(upstream, number, DROPPED);
         self.settle(&Vector::new());
         dropped
     }
 
-    /// The batches that this server counted and whose update is yet to come, by number. Usually there are none, or few.
+    /// The numbers of the batches that this server counted and whose update is still missing. Usually there are none, or few.
     pub fn expected(&self, upstream: &str) -> Vec<u64> {
         let counted = self
             .batches
@@ -35,8 +35,7 @@ impl Spool {
         counted.map(|batch| batch.number).collect()
     }
 
-    /// Lets go of counted batches whose update is yet to come and which their server forgot, as `forgot` says by their numbers and receipts.
-    /// Returns the numbers.
+    /// Drops counted batches whose update is still missing and which their server forgot, according to `forgot`. Returns their numbers.
     pub fn drop_forgotten(&mut self, forgot: impl Fn(u64, Receipt) -> bool) -> Vec<u64> {
         let mut dropped = Vec::new();
         for batch in self.batches.iter_mut().filter(|batch| !batch.included) {
@@ -49,9 +48,9 @@ impl Spool {
         dropped
     }
 
-    /// Goes on as the spool `new`, if `known` is this one: a server knows a later batch of it, so the file was an old copy.
-    /// What was there at the start may have been counted, and is dropped. What was made since was sent to nobody but those
-    /// who knew no more; it goes on. Returns what was dropped.
+    /// Continues as the spool `new` if this one is `known`: a server knows a later batch of it, so the file was an old copy. Reports from
+    /// before the start may have been counted, and are dropped. Later ones were only sent to servers without later batches; they are kept.
+    /// Returns the dropped batches.
     pub fn renew(&mut self, upstream: &str, known: u64, new: u64) -> Dropped {
         let until = match self.before {
             _ if known == self.id => {
@@ -61,7 +60,7 @@ impl Spool {
                 self.last_sent = LastSent::default();
                 until
             }
-            // More than one server noticed. What was sent to this one since the start, if anything, it will not take.
+            // Several servers noticed it. This one will not accept batches that were sent to it since the start.
             Some((before, until)) if known == before => {
                 let open = self.batches.iter().filter(|b| b.receipt.is_none() && b.upstream == upstream);
                 let dropped = open.filter(|b| b.number < until).map(|b| b.number).collect();
@@ -82,24 +81,24 @@ impl Spool {
     pub(super) fn drop_all(&mut self, mut batches: Vec<u64>) -> Dropped {
         batches.sort_unstable();
         batches.dedup();
-        let words = self.words_of(&batches);
+        let user_reports = self.user_reports_of(&batches);
         let mut lost = 0;
         for batch in self.batches.iter_mut().filter(|batch| batches.contains(&batch.number)) {
             batch.receipt = Some(DROPPED);
             lost += batch.reports.end - batch.reports.start;
         }
         self.settle(&Vector::new());
-        Dropped { batches, lost, words }
+        Dropped { batches, lost, user_reports }
     }
 
-    /// User reports in these batches, if they have no answer.
-    pub fn words_of(&self, batches: &[u64]) -> Vec<Waiting> {
+    /// The user reports in these batches that have no receipt.
+    pub fn user_reports_of(&self, batches: &[u64]) -> Vec<Waiting> {
         let open = self.batches.iter().filter(|b| b.receipt.is_none() && batches.contains(&b.number));
-        open.flat_map(|batch| self.words(&batch.reports)).collect()
+        open.flat_map(|batch| self.user_reports_in(&batch.reports)).collect()
     }
 
-    /// User reports in these reports.
-    pub(super) fn words(&self, numbers: &Range<u64>) -> impl Iterator<Item = Waiting> {
+    /// The user reports among these reports.
+    pub(super) fn user_reports_in(&self, numbers: &Range<u64>) -> impl Iterator<Item = Waiting> {
         let reports = self.reports.range(self.places(numbers));
         reports.filter(|report| report.signature.is_user_report()).copied()
     }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What leaves a spool without having been counted: mail that waited for too long, or is too much. User reports stays for as long as
-//! it counts, under the number under which it was sent, if it was: so whichever server may have it still says whether it counted.
+//! Dropping uncounted mail from a spool that has waited too long, or is too much. User reports stay as long as they count, under the number
+//! under which they were sent: so any server that may have them can still answer whether it counted them.
 
 use super::{Batch, Spool, Waiting};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is kept is written anew each time, so that is not done for less than a part of it.
+/// Kept reports are rewritten each time, so a trim must drop at least one for so many of them.
 const WORTH_WRITING: usize = 8;
 
-/// What became of the oldest reports.
+/// The result of a trim.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// Reports that are gone, and that no server has acknowledged.
+    /// Dropped reports that no server has acknowledged.
     pub lost: u64,
     /// Batches that have fewer reports than before.
     pub batches: Vec<u64>,
-    /// The number below which reports have other numbers than before, if any have.
+    /// Reports below this number have other numbers than before; `None` if there are none.
     pub renumbered: Option<u64>,
 }
 
-/// Reports at the front: those of a batch, or that are in none.
+/// Reports at the front: those of a batch, or in no batch.
 struct Stretch {
     reports: Range<u64>,
     is_batch: bool,
 }
 
 impl Spool {
-    /// Drops the oldest reports while there are more than `most` or they were made before `since`, but for those that it `keeps`. Of a batch
-    /// all go that do. What is kept moves up to what follows.
+    /// Drops the oldest reports as long as there are more than `most` or they are from before `since`, except those that `keeps` selects. A
+    /// batch is trimmed as a whole. Kept reports move up to the following ones.
     pub fn trim(&mut self, most: usize, since: u64, keeps: impl Fn(&Waiting) -> bool) -> Trimmed {
         let (parts, end, kept) = self.oldest_parts(most, since, &keeps);
         let dropped = self.places(&(self.first..end)).len() - kept;
@@ -73,7 +73,7 @@ impl Spool {
         trimmed
     }
 
-    /// The parts that are too old, or too much, from the first on; the number behind them; and how many of their reports are kept.
+    /// The parts that are too old or too many, from the first on; the number after them; and the number of their reports that are kept.
     fn oldest_parts(
         &self,
         most: usize,
@@ -116,7 +116,7 @@ mod tests {
         Signature::from_bytes([n; 16])
     }
 
-    fn word(n: u8) -> Signature {
+    fn user_report(n: u8) -> Signature {
         nomination(&FederationKey::public(), mail(n))
     }
 
@@ -132,76 +132,78 @@ mod tests {
         spool.reports.iter().map(|report| report.signature).collect()
     }
 
-    /// In a batch without an answer, and in none: mail goes, and user reports stays, the former under its number.
+    /// In an unanswered batch and in none, mail is dropped and user reports stay, those of the batch under its number.
     #[test]
     fn user_reports_stay() {
         let mut spool = Spool::new(1);
-        push(&mut spool, &[mail(1), word(2), mail(3), word(4)], 10);
+        push(&mut spool, &[mail(1), user_report(2), mail(3), user_report(4)], 10);
         assert_eq!(spool.begin("a").map(|batch| batch.reports.len()), Some(4));
-        push(&mut spool, &[mail(5), word(6), mail(7)], 20);
+        push(&mut spool, &[mail(5), user_report(6), mail(7)], 20);
         push(&mut spool, &[mail(8)], 30);
         assert_eq!(trim(&mut spool, 100, 10), Trimmed::default());
         assert_eq!(trim(&mut spool, 100, 11), Trimmed { lost: 2, batches: vec![1], renumbered: Some(4) });
         assert_eq!(trim(&mut spool, 100, 21), Trimmed { lost: 2, batches: vec![1], renumbered: Some(7) });
-        assert_eq!(all(&spool), [word(2), word(4), word(6), mail(8)]);
+        assert_eq!(all(&spool), [user_report(2), user_report(4), user_report(6), mail(8)]);
         assert_eq!(trim(&mut spool, 100, 21), Trimmed::default(), "nothing more goes");
-        for (signature, pending) in [(mail(1), 0), (word(2), 3), (word(6), 3), (mail(7), 0), (mail(8), 3)] {
+        for (signature, pending) in
+            [(mail(1), 0), (user_report(2), 3), (user_report(6), 3), (mail(7), 0), (mail(8), 3)]
+        {
             assert_eq!(spool.pending(signature), pending);
         }
         let mut spool = reopened(&spool, &[]);
         let open = spool.open("a").unwrap();
-        let mut batch = vec![(word(2), 3), (word(4), 3)];
+        let mut batch = vec![(user_report(2), 3), (user_report(4), 3)];
         batch.sort_unstable();
         assert_eq!((open.number, open.reports), (1, batch));
-        // Beyond the bound of what waits, as well.
+        // Likewise beyond the bound of waiting reports.
         assert_eq!(trim(&mut spool, 2, 0).lost, 1);
-        assert_eq!(all(&spool), [word(2), word(4), word(6)]);
+        assert_eq!(all(&spool), [user_report(2), user_report(4), user_report(6)]);
         let receipt = Receipt { origin: Origin(1), version: 1 };
         assert!(spool.acknowledge("a", 1, receipt));
         let mut vector = Vector::new();
         vector.set(Origin(1), crate::history::vector::Mark { version: 1, ..Default::default() });
         spool.settle(&vector);
-        assert_eq!(all(&spool), [word(6)]);
+        assert_eq!(all(&spool), [user_report(6)]);
     }
 
-    /// What was there at the start stays apart from what came since, wherever it moves.
+    /// Reports from before the start stay separate from later ones when they move.
     #[test]
-    fn what_was_there_at_the_start_waits_for_all_servers() {
+    fn reports_from_before_the_start_wait_for_all_servers() {
         let mut spool = Spool::new(1);
-        push(&mut spool, &[mail(1), word(2), mail(3)], 10);
+        push(&mut spool, &[mail(1), user_report(2), mail(3)], 10);
         let mut spool = reopened(&spool, &["a".to_owned(), "b".to_owned()]);
-        push(&mut spool, &[mail(4), word(5)], 10);
+        push(&mut spool, &[mail(4), user_report(5)], 10);
         assert_eq!(trim(&mut spool, 100, 11).lost, 3);
         spool.acknowledge("a", 0, Receipt { origin: Origin(1), version: 1 });
-        assert_eq!(spool.begin("a").map(|batch| batch.reports), Some(vec![(word(5), 3)]));
+        assert_eq!(spool.begin("a").map(|batch| batch.reports), Some(vec![(user_report(5), 3)]));
         assert_eq!(spool.begin("a"), None);
-        let Dropped { lost, words, .. } = spool.renew("b", 1, 2);
-        assert_eq!(words, [Waiting { signature: word(2), times: 3, at: 10 }]);
-        assert_eq!((lost, spool.pending(word(2)), spool.pending(word(5))), (1, 0, 3));
+        let Dropped { lost, user_reports, .. } = spool.renew("b", 1, 2);
+        assert_eq!(user_reports, [Waiting { signature: user_report(2), times: 3, at: 10 }]);
+        assert_eq!((lost, spool.pending(user_report(2)), spool.pending(user_report(5))), (1, 0, 3));
     }
 
-    /// Batches that counts already show go; what is behind them does not move.
+    /// Batches that the counts include are dropped; later reports do not move.
     #[test]
     fn batches_that_are_counted_go() {
         let mut spool = Spool::new(1);
         for (n, upstream) in [(1, "a"), (2, "b"), (3, "c")] {
-            push(&mut spool, &[word(n), mail(n)], n.into());
+            push(&mut spool, &[user_report(n), mail(n)], n.into());
             spool.begin(upstream).unwrap();
         }
         push(&mut spool, &[mail(4)], 4);
         spool.acknowledge("b", 2, Receipt { origin: Origin(0), version: 0 });
         spool.settle(&Vector::new());
         assert_eq!(trim(&mut spool, 100, 4), Trimmed { lost: 2, batches: vec![1, 3], renumbered: Some(6) });
-        assert_eq!(all(&spool), [word(1), word(3), mail(4)]);
-        assert_eq!([2, 3].map(|n| spool.pending(word(n))), [0, 3]);
-        assert_eq!(spool.open("c").map(|batch| batch.reports), Some(vec![(word(3), 3)]));
+        assert_eq!(all(&spool), [user_report(1), user_report(3), mail(4)]);
+        assert_eq!([2, 3].map(|n| spool.pending(user_report(n))), [0, 3]);
+        assert_eq!(spool.open("c").map(|batch| batch.reports), Some(vec![(user_report(3), 3)]));
     }
 
-    /// What is kept is not written anew for each report that goes.
+    /// Kept reports are not rewritten for each dropped one.
     #[test]
     fn little_is_not_worth_writing_much() {
         let mut spool = Spool::new(1);
-        push(&mut spool, &vec![word(1); 10 * WORTH_WRITING], 1);
+        push(&mut spool, &vec![user_report(1); 10 * WORTH_WRITING], 1);
         push(&mut spool, &[mail(2); 9], 2);
         assert_eq!(trim(&mut spool, MAX_BATCH, 3), Trimmed::default());
         push(&mut spool, &[mail(2)], 2);

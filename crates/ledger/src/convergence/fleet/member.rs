@@ -3,13 +3,13 @@
 
 use super::super::node::{NOW, Node};
 use super::log::Log;
-use bulkmark_counts::history::carried::Carried;
 use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::refusal::StepRefusal;
+use bulkmark_counts::history::spool_batch::SpoolBatch;
 use bulkmark_counts::history::step::{Step, step_head};
 use bulkmark_counts::history::vector::{Chain, Origin};
 use bulkmark_counts::state::fleet::assembly::FleetAssembly;
-use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
+use bulkmark_counts::state::fleet::draft::{Drafted, LoggedBatch, Terms, draft};
 use bulkmark_counts::state::fleet::keeps::Keeps;
 use bulkmark_counts::state::limited::Limits;
 use bulkmark_counts::state::merged::Applied;
@@ -149,27 +149,28 @@ impl Member {
         let mark = self.mark();
         let same = mark.made == log.made && log.ends().0 >= mark.covers && mark.version > 0;
         let covers = if same { mark.covers } else { 0 };
-        let batched: Vec<Batched> = (log.batches.iter().filter(|stored| stored.place > covers).take(batches))
-            .map(|stored| {
-                let (limits, withdrawn) = limits(&stored.client);
-                let client = stored.client.clone();
-                Batched {
-                    place: stored.place,
-                    at: stored.at,
-                    client,
-                    limits,
-                    withdrawn,
-                    bytes: stored.bytes.clone(),
-                }
-            })
-            .collect();
+        let batched: Vec<LoggedBatch> =
+            (log.batches.iter().filter(|stored| stored.place > covers).take(batches))
+                .map(|stored| {
+                    let (limits, withdrawn) = limits(&stored.client);
+                    let client = stored.client.clone();
+                    LoggedBatch {
+                        place: stored.place,
+                        at: stored.at,
+                        client,
+                        limits,
+                        withdrawn,
+                        bytes: stored.bytes.clone(),
+                    }
+                })
+                .collect();
         let epoch = if same { mark.epoch } else { mark.epoch + 1 };
         let gone = log.gone();
         let terms = Terms { epoch, made: log.made, gone, withdrawn: withdrawn.to_vec(), most_bytes };
         self.draft_of(&batched, &terms)
     }
 
-    fn draft_of(&mut self, batched: &[Batched], terms: &Terms) -> Option<(Step, Drafted)> {
+    fn draft_of(&mut self, batched: &[LoggedBatch], terms: &Terms) -> Option<(Step, Drafted)> {
         let new = Origin(self.node.new_name());
         Some(draft(self.node.view().counts(), batched, terms, usize::MAX, new).unwrap()?.finish())
     }
@@ -225,7 +226,7 @@ impl Member {
     }
 
     /// Returns the batches to append.
-    pub(super) fn outgoing(&mut self, begin: bool) -> Vec<Carried> {
+    pub(super) fn outgoing(&mut self, begin: bool) -> Vec<SpoolBatch> {
         let (bulk, is_partial) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
         let asks = is_partial && (bulk.bound == 0 || bulk.bound > BOUND);
         let bulk_from = if asks { BOUND } else { 0 };

@@ -24,7 +24,7 @@ use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::fleet::keeps::Keeps;
 use bulkmark_counts::state::fleet::marks::KnownMark;
-use bulkmark_counts::state::teller::bound_for;
+use bulkmark_counts::state::note_queue::bound_for;
 use bulkmark_types::{Signature, UNIT};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,7 +5,7 @@ use super::super::node::{NOW, Node};
 use super::super::world::signature;
 use super::log::Log;
 use super::member::Member;
-use bulkmark_counts::history::carried::Carried;
+use bulkmark_counts::history::spool_batch::SpoolBatch;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::Chain;
 use bulkmark_counts::settings::{Federation, LocalCopy, Role, Settings};
@@ -248,12 +248,12 @@ impl World {
 
     /// An invalid batch comes into the log, or one in which a client names another client's spool.
     pub(super) fn junk_batch(&mut self) {
-        let known = self.log.batches.last().map(|stored| Carried::decode(&stored.bytes));
+        let known = self.log.batches.last().map(|stored| SpoolBatch::decode(&stored.bytes));
         let bytes = match known {
             Some(Some(victim)) => {
                 let reports = vec![(Signature::from_bytes([5; 16]), 3)];
                 let number = victim.number + self.below(4) as u64;
-                Carried { number, lowest: number, reports, ..victim }.encode()
+                SpoolBatch { number, lowest: number, reports, ..victim }.encode()
             }
             _ => vec![7; 40],
         };
@@ -263,7 +263,7 @@ impl World {
     /// A new machine appends a batch.
     pub(super) fn another_reports(&mut self, spool: u64) {
         let reports = vec![(Signature::from_bytes([6; 16]), 1)];
-        let batch = Carried { key_id: KEY, spool, number: 1, lowest: 1, bulk_from: 0, reports };
+        let batch = SpoolBatch { key_id: KEY, spool, number: 1, lowest: 1, bulk_from: 0, reports };
         self.log.append("another", NOW, batch.encode());
     }
 

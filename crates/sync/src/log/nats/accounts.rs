@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The accounts, as nats-server's configuration has them.
+//! The accounts for nats-server's configuration.
 //!
-//! Permissions of subjects alone do not prove who a client is: where the answer goes to is not checked, so a client could have an
-//! answer stored as the report of another. So each client has an account of its own, into which the few services that it needs are
-//! imported; its reports under its own name alone.
+//! Permissions of subjects alone do not prove a client's identity: the server does not check where the answer goes, so a client could have
+//! an answer stored as another client's report. So each client has its own account, into which only the services that it needs are
+//! imported; reports only under its own name.
 
 use super::names::{
-    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, word_of,
+    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, state_of,
 };
 use crate::log::members::{Duty, Member};
 use crate::log::settings::check_name;
@@ -16,18 +16,18 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The account that has the streams; those of the clients begin with it.
+/// The account with the streams; the names of the clients' accounts begin with it.
 const ACCOUNT: &str = "BULKMARK";
 
-/// Bytes of a password at most.
+/// Maximum size of a password.
 const MAX_PASSWORD: u64 = 1024;
 
-/// How somebody shows who it is.
+/// The credentials of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     /// The public half of its nkey.
     Nkey(String),
-    /// A name and a password, which may be one that bcrypt made of it.
+    /// A name, and a password or its bcrypt hash.
     Password(String, String),
 }
 
@@ -42,7 +42,7 @@ impl Identity {
     }
 }
 
-/// What is written into the file. `admin` is who sets the log up, unless that is an aggregator.
+/// Returns the text of the file. `admin` is the user who sets the log up, unless that is an aggregator.
 pub(super) fn text(admin: Option<&Identity>, members: &[Member]) -> Result<String, LogError> {
     let mut aggregators = String::new();
     let mut clients = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn text(admin: Option<&Identity>, members: &[Member]) -> Result<Strin
     Ok(text)
 }
 
-/// A client's account: it reports under its own name, and follows.
+/// Writes a client's account: it reports under its own name, and follows.
 fn client(text: &mut String, name: &str, identity: &Identity) {
     write_to(
         text,
@@ -117,13 +117,13 @@ fn client(text: &mut String, name: &str, identity: &Identity) {
     write_to(text, "  ]\n}\n");
 }
 
-/// What a client may say, under its own name alone: its reports, and how it is.
+/// Returns the subjects to which a client publishes under its own name: its reports, and its state.
 fn own(name: &str) -> [String; 2] {
-    [reports_of(name), word_of(name)]
+    [reports_of(name), state_of(name)]
 }
 
-/// What all clients may ask, and by which subject of their own: how far the streams are, and what steps and snapshots have; not what
-/// others report.
+/// Returns the services for all clients, with their local subjects: the state of the streams, and messages of steps and snapshots, but not
+/// the reports of others.
 fn services() -> Vec<(String, String)> {
     let info =
         [&BATCHES, &STEPS, &SNAPSHOT].map(|stream| (info_of(stream.name), info_for_clients(stream.name)));
@@ -131,19 +131,19 @@ fn services() -> Vec<(String, String)> {
     info.into_iter().chain(get).collect()
 }
 
-/// What all clients are told.
+/// Returns the subject of live messages for all clients.
 fn live() -> &'static str {
     STEPS.live.map_or("", |(subject, _)| subject)
 }
 
-/// What the aggregator of this name may do: no reports, and nothing to the streams themselves but to remove old snapshots.
+/// Returns the permissions of an aggregator: no reports, and no changes to the streams except removing old snapshots.
 fn permissions(name: &str) -> String {
     let streams = [&BATCHES, &STEPS, &SNAPSHOT, &CLIENTS, &MEMBERS];
     let api = streams.iter().flat_map(|stream| [info_of(stream.name), get_of(stream.name)]);
     let own = [
         STEPS.subjects.to_owned(),
         SNAPSHOT.subjects.to_owned(),
-        word_of(name),
+        state_of(name),
         format!("$JS.API.STREAM.PURGE.{}", SNAPSHOT.name),
     ];
     let publish: Vec<_> = own.into_iter().chain(api).map(|subject| quoted(&subject)).collect();
@@ -151,7 +151,7 @@ fn permissions(name: &str) -> String {
     format!("{{ publish: [{publish}], subscribe: [\"_INBOX.>\", \"bulkmark.live.>\"] }}")
 }
 
-/// As whom a member comes.
+/// Returns the credentials of a member.
 fn identity_of(member: &Member) -> Result<Identity, LogError> {
     let name = &member.name;
     match (&member.nkey, &member.password_file) {
@@ -183,7 +183,7 @@ fn account_of(client: &str) -> String {
     format!("{ACCOUNT}_{client}")
 }
 
-/// A string of nats-server's configuration.
+/// Quotes a string for nats-server's configuration.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -193,6 +193,6 @@ fn write_to(text: &mut String, what: &str) {
 }
 
 fn writeln_to(text: &mut String, line: &str) {
-    // Into a string, that cannot fail.
+    // Writing into a string cannot fail.
     let _ = writeln!(text, "{line}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What JetStream is asked, and its answers: <https://docs.nats.io/reference/reference-protocols/nats_api_reference>.
+//! Requests to JetStream, and its answers: <https://docs.nats.io/reference/reference-protocols/nats_api_reference>.
 
 use super::connection::Connection;
 use super::names::{ANSWER, get_of};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, sleep};
 
-/// Codes of errors that mean something here.
+/// Error codes with a meaning here.
 const NO_SUCH_STREAM: u64 = 10059;
 const NOT_ENABLED: [u64; 2] = [10039, 10076];
 const FULL: [u64; 2] = [10023, 10047];
@@ -21,10 +21,10 @@ const NOT_STORED: u64 = 10077;
 const WRONG_LAST: [u64; 2] = [10071, 10164];
 const REPEAT_IN_PROCESS: u64 = 10158;
 
-/// Before it is asked again for what is not decided yet, or not everywhere.
+/// The pause before a repeated request, if something is not decided yet, or not on all nodes.
 const BRIEF: Duration = Duration::from_millis(50);
 
-/// What JetStream says in the place of an answer.
+/// An error of JetStream.
 #[derive(Debug, Deserialize)]
 struct Failure {
     #[serde(default)]
@@ -61,7 +61,7 @@ struct Answer {
     error: Option<Failure>,
 }
 
-/// The answer, or what it says in its place.
+/// Parses an answer, or the error in its place.
 fn answer<T: DeserializeOwned>(message: &Message) -> Result<Result<T, Failure>, LogError> {
     let unexpected = |e: serde_json::Error| {
         LogError::Unavailable(told(&format!("{} answered something else: {e}", message.subject)))
@@ -73,7 +73,7 @@ fn answer<T: DeserializeOwned>(message: &Message) -> Result<Result<T, Failure>, 
 }
 
 impl Connection {
-    /// Asks JetStream's API by one of its subjects.
+    /// Sends a request to JetStream's API, by one of its subjects.
     pub(super) async fn api<T: DeserializeOwned>(
         &self,
         subject: &str,
@@ -85,12 +85,12 @@ impl Connection {
     }
 }
 
-/// What became of a message.
+/// The result of appending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Appended {
-    /// It is there.
+    /// It is stored.
     At(Place),
-    /// Another one was before it.
+    /// Another message was first.
     TooLate,
 }
 
@@ -99,8 +99,8 @@ struct Acknowledgement {
     seq: u64,
 }
 
-/// Appends a message to the stream that keeps its subject. It is tried until it is stored, or the time is over: a server says
-/// "duplicate" with number 0, or with an error, of what it has heard and not yet stored.
+/// Appends a message to the stream of its subject. Repeats until it is stored, or the time is over: a server answers "duplicate" with
+/// number 0, or an error, for a message that it received and has not yet stored.
 pub(super) async fn append(
     connection: &Connection,
     subject: &str,
@@ -116,26 +116,26 @@ pub(super) async fn append(
             Err(failure) if failure.err_code != REPEAT_IN_PROCESS => return Err(failure.into()),
             _ if Instant::now() + BRIEF < deadline => sleep(BRIEF).await,
             _ => {
-                // A server whose leader died in between may say so for as long as it knows repetitions (2.10.27).
-                return Err(LogError::Unstored(
-                    "the log has heard of it, and has not stored it in time".to_owned(),
+                // A server whose leader died in between may answer so as long as it remembers ids (2.10.27).
+                return Err(LogError::NotStored(
+                    "the log received it, and has not stored it in time".to_owned(),
                 ));
             }
         }
     }
 }
 
-/// How far a stream is.
+/// The state of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
-    /// When it was made, in nanoseconds since 1970.
+    /// The time of its creation, in nanoseconds since 1970.
     pub(super) made: u64,
-    /// The first message that it has, or would have.
+    /// The first message, or the number of the next one if it is empty.
     pub(super) first: u64,
     pub(super) last: u64,
     /// The log's clock.
     pub(super) now: SystemTime,
-    /// Subjects that it was asked for.
+    /// The requested subjects.
     pub(super) subjects: Vec<String>,
     pub(super) config: Value,
 }
@@ -157,7 +157,7 @@ struct InfoState {
     subjects: serde_json::Map<String, Value>,
 }
 
-/// How far a stream is, by its leader; with the subjects in it that fit a filter.
+/// Returns the state of a stream from its leader, with the subjects in it that match a filter.
 pub(super) async fn state(
     connection: &Connection,
     stream: &str,
@@ -179,10 +179,10 @@ pub(super) async fn state(
 
 fn time(text: &str) -> Result<SystemTime, LogError> {
     humantime_serde::re::humantime::parse_rfc3339(text)
-        .map_err(|e| LogError::Unavailable(told(&format!("the log tells the time as {text:?}: {e}"))))
+        .map_err(|e| LogError::Unavailable(told(&format!("the log sent the time as {text:?}: {e}"))))
 }
 
-/// A message that a stream has.
+/// A stored message.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) place: Place,
@@ -191,8 +191,7 @@ pub(super) struct Stored {
     pub(super) payload: Bytes,
 }
 
-/// The message of a stream that a question is about; none when it has none. Any of its nodes may answer, also one that has not yet
-/// what others have.
+/// Returns the message of a stream that a request describes; none if there is none. Any node may answer, even one that lags behind.
 pub(super) async fn get(
     connection: &Connection,
     stream: &str,
@@ -219,7 +218,7 @@ pub(super) async fn get(
     Ok(Some(Stored { place: Place(place), subject, at, payload: message.payload }))
 }
 
-/// The last message of a subject, tried as long as a part of a snapshot may take.
+/// Returns the last message of a subject; repeats for `time` if the log does not answer.
 pub(super) async fn last_of(
     connection: &Connection,
     stream: &str,
@@ -235,7 +234,7 @@ pub(super) async fn last_of(
     }
 }
 
-/// A header of a message.
+/// Returns a header of a message.
 pub(super) fn header<'a>(message: &'a Message, name: &'static str) -> Option<&'a str> {
     message.headers.as_ref()?.get(name).map(async_nats::HeaderValue::as_str)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The lists of clients and of aggregators, as they stand in the log.
+//! The lists of clients and of aggregators in the log.
 
 use crate::log::members::{Duty, Member};
 use crate::log::types::Client;
@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listed {
     pub(super) name: String,
-    /// Influence and quota; none of an own one.
+    /// Influence and quota; none for an own client.
     pub(super) limits: Option<(u32, u32)>,
     pub(super) withdrawn: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ impl From<Client> for Listed {
     }
 }
 
-/// An aggregator in the list, by what NATS knows it: the public half of its nkey, where it has one.
+/// An aggregator in the list, with the public half of its nkey if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Named {
     pub(super) name: String,
@@ -40,7 +40,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// None of a milter.
+    /// Returns the entry of an aggregator; none for a milter.
     pub(super) fn of(member: &Member) -> Option<Self> {
         (member.duty == Duty::Aggregator)
             .then(|| Self { name: member.name.clone(), nkey: member.nkey.clone() })

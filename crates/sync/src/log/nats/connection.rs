@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One connection to the servers of a log: who this is, questions and their answers, what goes wrong.
+//! One connection to the servers of a log: authentication, requests with their answers, and errors.
 //!
-//! `async-nats` makes the connection anew for ever. It keeps a note of each question until an answer comes, and so for ever if none
-//! does; hence answers have a mailbox of our own here.
+//! `async-nats` reconnects forever. It keeps an entry for each request until its answer comes, forever if none does; so answers have their
+//! own inbox here.
 
 use super::names::{ANSWER, info_for_clients, info_of};
 use crate::log::settings::{Host, Settings};
@@ -25,30 +25,30 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-/// How often a server is asked whether it is alive; the third question without an answer ends the connection.
+/// The interval of pings; the third one without an answer ends the connection.
 const SIGNS_OF_LIFE: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// Between two attempts to connect, at most; and where nobody is there any more to need it.
+/// The longest pause between two attempts to connect, and the pause when nobody needs the connection any longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Questions that wait for an answer at most; the next one waits until there is room.
+/// Maximum of requests that wait for an answer; the next one waits until there is room.
 const QUESTIONS: usize = 256;
 
-/// Messages that wait to be sent, or to be looked at, at most. Those of a live subscription that do not fit are fetched later.
+/// Maximum of messages that wait to be sent, or to be handled. Live messages that do not fit are fetched later.
 const OUTGOING: usize = 64;
 const INCOMING: usize = 2 * QUESTIONS;
 
-/// A connection, which is made and made again in the background.
+/// A connection that is kept up in the background.
 pub(super) struct Connection {
     client: Client,
     shared: Arc<Shared>,
     questions: Semaphore,
     answers: JoinHandle<()>,
-    /// Whether this is a client's account, with what is imported into it.
+    /// Whether this is a client's account, with imported services.
     is_client: bool,
 }
 
@@ -58,24 +58,24 @@ impl Drop for Connection {
     }
 }
 
-/// What the tasks of `async-nats` tell.
+/// State that the callbacks of `async-nats` share.
 struct Shared {
     link: Arc<Link>,
-    /// Where answers go to: this and the number of the question.
+    /// The prefix of the inbox for answers; the number of the request follows.
     inbox: String,
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
-    /// Grows when messages may have been missed.
-    stirred: watch::Sender<u64>,
-    /// Why there is no connection; none while there is.
+    /// Incremented when messages may have been missed.
+    gaps: watch::Sender<u64>,
+    /// The reason why there is no connection; none while there is one.
     trouble: Mutex<Option<Trouble>>,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, Clone, Default)]
 struct Trouble {
     text: String,
-    /// Whether a server does not let this account in.
+    /// Whether a server rejects this account.
     denied: bool,
 }
 
@@ -91,7 +91,7 @@ struct Waiting {
 }
 
 impl Connection {
-    /// Reads the files that the settings name, and begins to connect.
+    /// Reads the configured files, and starts to connect.
     pub(super) async fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
         let inbox: [u8; 16] = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
         let shared = Arc::new(Shared {
@@ -99,7 +99,7 @@ impl Connection {
             inbox: format!("_INBOX.{:032x}.", u128::from_le_bytes(inbox)),
             next: AtomicU64::new(0),
             waiting: Mutex::default(),
-            stirred: watch::Sender::new(0),
+            gaps: watch::Sender::new(0),
             trouble: Mutex::new(Some(Trouble::new("it is not connected yet"))),
         });
         let servers = servers(settings)?;
@@ -107,7 +107,7 @@ impl Connection {
         let unusable = |e: &dyn std::error::Error| LogError::Setup(told(&e.to_string()));
         let client = options.connect(servers).await.map_err(|e| unusable(&e))?;
         let inbox = client.subscribe(format!("{}*", shared.inbox)).await.map_err(|e| unusable(&e))?;
-        let answers = tokio::spawn(hand_out(inbox, Arc::clone(&shared)));
+        let answers = tokio::spawn(dispatch_answers(inbox, Arc::clone(&shared)));
         let is_client = settings.client.is_some();
         Ok(Self { client, shared, questions: Semaphore::new(QUESTIONS), answers, is_client })
     }
@@ -116,17 +116,17 @@ impl Connection {
         &self.shared.link
     }
 
-    /// Where it is asked how far a stream is.
+    /// Returns the subject for the state of a stream.
     pub(super) fn info_of(&self, stream: &str) -> String {
         if self.is_client { info_for_clients(stream) } else { info_of(stream) }
     }
 
-    /// Changes when messages of a live subscription may have been missed: after each reconnection, and when there were too many.
-    pub(super) fn stirred(&self) -> watch::Receiver<u64> {
-        self.shared.stirred.subscribe()
+    /// Subscribes to gaps: the value changes when live messages may have been missed, after each reconnection and when there were too many.
+    pub(super) fn gaps(&self) -> watch::Receiver<u64> {
+        self.shared.gaps.subscribe()
     }
 
-    /// What is published to a subject from now on.
+    /// Subscribes to a subject.
     pub(super) async fn subscribe(&self, subject: &'static str) -> Result<Subscriber, LogError> {
         let deadline = Instant::now() + ANSWER;
         self.connected(deadline).await?;
@@ -134,7 +134,8 @@ impl Connection {
         subscriber.map_err(|_| self.silent(subject))?.map_err(|e| LogError::Unavailable(told(&e.to_string())))
     }
 
-    /// Publishes, and awaits the answer. An error after the deadline at the latest: it may have been heard all the same.
+    /// Publishes, and awaits the answer. Returns an error after the deadline at the latest: the request may have been received all the
+    /// same.
     pub(super) async fn ask(
         &self,
         subject: &str,
@@ -167,17 +168,17 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Waits for a connection.
+    /// Waits for the connection.
     async fn connected(&self, deadline: Instant) -> Result<(), LogError> {
-        let mut stirred = self.stirred();
+        let mut gaps = self.gaps();
         loop {
             let Some(trouble) = self.shared.trouble.lock().clone() else { return Ok(()) };
-            // Nothing is better tomorrow: somebody must see to it.
+            // This does not pass by waiting: an operator must act.
             if trouble.denied {
-                let told = format!("the log does not let this account in: {}", trouble.text);
-                return Err(LogError::Denied(told));
+                let text = format!("the log does not let this account in: {}", trouble.text);
+                return Err(LogError::Denied(text));
             }
-            if timeout_at(deadline, stirred.changed()).await.is_err() {
+            if timeout_at(deadline, gaps.changed()).await.is_err() {
                 let trouble = self.shared.trouble.lock().clone().unwrap_or(trouble);
                 return Err(LogError::Unavailable(format!("no connection to the log: {}", trouble.text)));
             }
@@ -192,7 +193,7 @@ impl Connection {
     }
 }
 
-/// A question that is forgotten when nobody waits for its answer any more.
+/// A request that is forgotten when nobody waits for its answer any longer.
 struct Question<'a> {
     number: u64,
     shared: &'a Shared,
@@ -212,23 +213,23 @@ impl Shared {
         (Question { number, shared: self }, receiver)
     }
 
-    fn happened(&self, event: Event) {
+    fn on_event(&self, event: Event) {
         match event {
             Event::Connected => *self.trouble.lock() = None,
             Event::Disconnected => {
                 self.trouble.lock().get_or_insert_with(|| Trouble::new("the connection broke"));
-                // None of them is answered any more.
+                // None of them will be answered.
                 self.waiting.lock().clear();
             }
             Event::SlowConsumer(_) => (),
-            Event::ServerError(error) => return self.refused(&error.to_string()),
+            Event::ServerError(error) => return self.on_refusal(&error.to_string()),
             _ => return,
         }
-        self.stirred.send_modify(|times| *times += 1);
+        self.gaps.send_modify(|times| *times += 1);
     }
 
-    /// A server refuses to take what was published, and says which subject that was.
-    fn refused(&self, error: &str) {
+    /// Handles a server's refusal of a message, which names its subject.
+    fn on_refusal(&self, error: &str) {
         let Some((_, rest)) = error.split_once("Permissions Violation for Publish to \"") else { return };
         let subject = rest.split('"').next().unwrap_or_default();
         let denied: Vec<_> =
@@ -238,38 +239,38 @@ impl Shared {
         }
     }
 
-    /// What servers said when it was tried to connect to them.
-    fn tried(&self, servers: &[async_nats::Server]) {
+    /// Records the servers' errors of attempts to connect.
+    fn on_attempt(&self, servers: &[async_nats::Server]) {
         let failed = servers.iter().filter_map(|server| {
             let error = server.last_error.as_deref()?;
             Some(format!("{}: {error}", server.addr.host()))
         });
         let failed: Vec<_> = failed.collect();
         if let (Some(trouble), false) = (&mut *self.trouble.lock(), failed.is_empty()) {
-            // It may repeat what a certificate says.
+            // It may quote a certificate.
             let denied = servers.iter().filter_map(|server| server.last_error.as_deref()).any(is_denied);
             *trouble = Trouble { text: told(&failed.join("; ")), denied };
         }
-        self.stirred.send_modify(|times| *times += 1);
+        self.gaps.send_modify(|times| *times += 1);
     }
 }
 
-/// Whether it is the whole of an error that a server does not let this account in. Words of a certificate or a name of a server in it are not.
+/// Whether the whole error says that a server rejects this account. The same text inside a certificate or a server's name does not count.
 fn is_denied(error: &str) -> bool {
-    // The library keeps errors of attempts as text alone: the kind, and behind a colon why.
+    // The library keeps errors of attempts as text only: the kind, and after a colon the cause.
     let rest = error.strip_prefix(&ConnectErrorKind::AuthorizationViolation.to_string());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-/// Brings each answer to whoever waits for it.
-async fn hand_out(mut inbox: Subscriber, shared: Arc<Shared>) {
+/// Passes each answer to the task that waits for it.
+async fn dispatch_answers(mut inbox: Subscriber, shared: Arc<Shared>) {
     while let Some(message) = inbox.next().await {
-        shared.link.heard();
+        shared.link.touch();
         shared.link.received(message.length);
         let number = message.subject.as_str().strip_prefix(&*shared.inbox).and_then(|n| n.parse().ok());
         let waiting = number.and_then(|number: u64| shared.waiting.lock().remove(&number));
         if let Some(waiting) = waiting {
-            // Nobody waits for it any more: it came late.
+            // It came too late if nobody waits.
             let _ = waiting.answer.send(Ok(message));
         }
     }
@@ -305,7 +306,7 @@ fn options(settings: &Settings, shared: &Arc<Shared>, servers: usize) -> Result<
     Ok(options
         .name("bulkmark")
         .retry_on_initial_connect()
-        // Those that the configuration names, by the names that their certificates have.
+        // Only the configured servers, by the names in their certificates.
         .ignore_discovered_servers()
         .connection_timeout(CONNECT_TIME)
         .ping_interval(SIGNS_OF_LIFE)
@@ -313,20 +314,20 @@ fn options(settings: &Settings, shared: &Arc<Shared>, servers: usize) -> Result<
         .subscription_capacity(INCOMING)
         .reconnect_delay_callback(move |attempts| pause(attempts, servers, &alive))
         .reconnect_to_server_callback(move |servers, _| {
-            of_attempts.tried(&servers);
+            of_attempts.on_attempt(&servers);
             std::future::ready(None)
         })
         .event_callback(move |event| {
-            of_events.happened(event);
+            of_events.on_event(event);
             std::future::ready(())
         }))
 }
 
-/// How long to wait before this attempt to connect. The servers are tried one after the other, and all that had a connection to a
-/// server that died do not come to the next one at the same moment.
+/// Returns the pause before this attempt to connect. The servers are tried one after the other, and the random part keeps all clients of a
+/// server that died from moving to the next one at once.
 fn pause(attempts: usize, servers: usize, alive: &Weak<Shared>) -> Duration {
     if alive.strong_count() <= 2 {
-        // The callbacks alone are left.
+        // Only the callbacks are left.
         return NEVER;
     }
     let round = u32::try_from(attempts.saturating_sub(1) / servers.max(1)).unwrap_or(u32::MAX);
@@ -339,17 +340,17 @@ fn pause(attempts: usize, servers: usize, alive: &Weak<Shared>) -> Duration {
 mod tests {
     use super::*;
 
-    /// What else has these words in it, as a certificate's name may, is a trouble that may pass.
+    /// The same text elsewhere, as in a certificate's name, is a problem that may pass.
     #[test]
-    fn who_is_not_let_in_is_told_by_the_kind_of_the_error() {
+    fn denied_accounts_are_recognized_by_the_kind_of_the_error() {
         let error = |kind, why: &str| async_nats::ConnectError::with_source(kind, why.to_owned()).to_string();
-        let said = "nats: authorization violation";
-        assert!(is_denied(&error(ConnectErrorKind::AuthorizationViolation, said)));
+        let text = "nats: authorization violation";
+        assert!(is_denied(&error(ConnectErrorKind::AuthorizationViolation, text)));
         assert!(is_denied(&ConnectErrorKind::AuthorizationViolation.to_string()));
         assert!(!is_denied(&error(
             ConnectErrorKind::Tls,
             "invalid peer certificate: authorization violation"
         )));
-        assert!(!is_denied(&error(ConnectErrorKind::Io, said)) && !is_denied("authorization violations"));
+        assert!(!is_denied(&error(ConnectErrorKind::Io, text)) && !is_denied("authorization violations"));
     }
 }

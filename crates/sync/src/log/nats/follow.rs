@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads a stream from a place on, and then what comes, without a consumer on the servers: what is there is fetched message by
-//! message, several at a time, and what is new is told live. A live message may be lost, and is only a hint, or saves a question;
-//! the number of each message says whether one is missing.
+//! Reads a stream from a place on, and then new messages, without a consumer on the servers: existing messages are fetched one by one,
+//! several at a time, and new ones arrive live. A live message may be lost, and is only a hint, or saves a request; the number of each
+//! message shows whether one is missing.
 
 use super::api::{self, State, Stored, get, header};
 use super::connection::Connection;
@@ -19,20 +19,19 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Messages that are asked for at a time, and those that wait to be taken.
+/// Messages that are requested at a time, and those that wait to be taken.
 const AT_A_TIME: u64 = 8;
 const WAITING: usize = 4;
 
-/// How long nothing may be heard until it is asked whether there is something: live messages may be lost without a trace. All who
-/// follow do so at times of their own.
+/// The silence after which the stream's state is requested: live messages may be lost without a trace. All followers use different times.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// How often it is asked again for what one node knows and another not yet, and how long to wait before it.
+/// How often a request is repeated for a message that one node has and another not yet, and the pauses before it.
 const TRIES: u32 = 12;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What makes an item of a message; none of one that is not to be there.
+/// Makes an item of a message; none for a message that does not belong there.
 pub(super) type Make<T> = fn(Stored) -> Option<T>;
 
 /// Reads a stream.
@@ -57,7 +56,7 @@ impl<T: Send + 'static> Reader for Follower<T> {
 }
 
 impl<T: Send + 'static> Follower<T> {
-    /// Begins behind a place. `is_whole` is whether none behind it may be missing.
+    /// Starts behind a place. `is_whole` is whether no message behind it may be missing.
     pub(super) async fn new(
         connection: &Arc<Connection>,
         stream: &'static Stream,
@@ -65,7 +64,7 @@ impl<T: Send + 'static> Follower<T> {
         is_whole: bool,
         make: Make<T>,
     ) -> Result<Self, LogError> {
-        let stirred = connection.stirred();
+        let gaps = connection.gaps();
         let live = match stream.live {
             Some((subject, how)) => Some((connection.subscribe(subject).await?, how)),
             None => None,
@@ -81,7 +80,7 @@ impl<T: Send + 'static> Follower<T> {
             place: after.0,
             known: after.0,
             live,
-            stirred,
+            gaps,
             items: sender,
         };
         task.learn(&state)?;
@@ -99,14 +98,14 @@ struct Task<T> {
     stream: &'static Stream,
     is_whole: bool,
     make: Make<T>,
-    /// Which stream it is that was begun with.
+    /// The identity of the stream at the start.
     made: u64,
-    /// The last message that was handed on, or passed over.
+    /// The last message that was handed on or skipped.
     place: u64,
-    /// The last one that the stream is known to have.
+    /// The last message that is known to exist.
     known: u64,
     live: Option<(Subscriber, Live)>,
-    stirred: watch::Receiver<u64>,
+    gaps: watch::Receiver<u64>,
     items: mpsc::Sender<Result<T, LogError>>,
 }
 
@@ -120,32 +119,32 @@ impl<T: Send + 'static> Task<T> {
         }
     }
 
-    /// Waits for something new; hands it on at once if it is the next one.
+    /// Waits for a new message; hands it on at once if it is the next one.
     async fn wait(&mut self) -> Result<(), LogError> {
         let [byte] = random_bytes().unwrap_or([128]);
         let silence = SILENCE.mul_f64(0.75 + f64::from(byte) / 510.0);
-        let heard = tokio::select! {
+        let message = tokio::select! {
             message = next(&mut self.live) => Some(message),
-            _ = self.stirred.changed() => None,
+            _ = self.gaps.changed() => None,
             () = sleep(silence) => None,
         };
-        let Some(message) = heard else {
+        let Some(message) = message else {
             let state = api::state(&self.connection, self.stream.name, None).await?;
             return self.learn(&state);
         };
-        self.connection.link().heard();
+        self.connection.link().touch();
         self.connection.link().received(message.length);
         match self.live {
             Some((_, Live::Whole)) => self.take_live(message).await,
             _ => {
-                self.hear(&message);
+                self.note_number(&message);
                 Ok(())
             }
         }
     }
 
-    /// Notes the number of a live message.
-    fn hear(&mut self, message: &Message) {
+    /// Records the number of a live message.
+    fn note_number(&mut self, message: &Message) {
         let number = header(message, "Nats-Sequence").and_then(|number| number.parse().ok());
         self.known = self.known.max(number.unwrap_or(0));
     }
@@ -153,26 +152,26 @@ impl<T: Send + 'static> Task<T> {
     async fn take_live(&mut self, message: Message) -> Result<(), LogError> {
         let place = Place(self.place + 1);
         if header(&message, "Nats-Sequence").and_then(|number| number.parse().ok()) != Some(place.0) {
-            self.hear(&message);
+            self.note_number(&message);
             return Ok(());
         }
         let subject = message.subject.to_string();
         self.hand_on(Stored { place, subject, at: SystemTime::now(), payload: message.payload }).await
     }
 
-    /// What the stream's leader says of it.
+    /// Takes over the state from the stream's leader.
     fn learn(&mut self, state: &State) -> Result<(), LogError> {
         let is_cut = state.last < self.place || state.made != self.made;
         if is_cut || self.is_whole && state.first > self.place + 1 {
             return Err(LogError::Gone(Place(self.place)));
         }
         self.known = state.last;
-        // All that was dropped is passed over.
+        // Dropped messages are skipped.
         self.place = self.place.max(state.first.saturating_sub(1)).min(state.last);
         Ok(())
     }
 
-    /// Hands on some of the messages that are known to be there.
+    /// Fetches and hands on some of the messages that are known to exist.
     async fn fetch(&mut self) -> Result<(), LogError> {
         let last = self.known.min(self.place + AT_A_TIME);
         let connection = Arc::clone(&self.connection);
@@ -186,7 +185,7 @@ impl<T: Send + 'static> Task<T> {
             .collect();
         while let Some(found) = answers.next().await {
             match found? {
-                // The next but one, after a gap, which the one before it has found, too.
+                // The message after a gap, which the request before it found, too.
                 Some(found) if found.place.0 <= self.place => (),
                 Some(found) if found.place.0 == self.place + 1 => self.hand_on(found).await?,
                 _ => {
@@ -198,7 +197,7 @@ impl<T: Send + 'static> Task<T> {
         Ok(())
     }
 
-    /// The next message is not where it was asked for: a node lags behind, or there is a gap.
+    /// Searches for the next message, which is not at its place: a node lags behind, or there is a gap.
     async fn search(&mut self) -> Result<(), LogError> {
         let question = json!({ "seq": self.place + 1, "next_by_subj": self.stream.subjects });
         let mut pause = FIRST_PAUSE;
@@ -227,7 +226,7 @@ impl<T: Send + 'static> Task<T> {
         }
     }
 
-    /// Gives it to the reader, when that has room. What comes live meanwhile is noted, and fetched later.
+    /// Hands a message to the reader once it has room. Live messages are recorded meanwhile, and fetched later.
     async fn hand_on(&mut self, stored: Stored) -> Result<(), LogError> {
         self.place = stored.place.0;
         self.known = self.known.max(self.place);
@@ -239,15 +238,15 @@ impl<T: Send + 'static> Task<T> {
             tokio::select! {
                 biased;
                 sent = &mut sending => {
-                    return sent.map_err(|_| LogError::Unavailable("nobody reads any more".to_owned()));
+                    return sent.map_err(|_| LogError::Unavailable("the reader is gone".to_owned()));
                 }
-                message = next(&mut self.live) => self.hear(&message),
+                message = next(&mut self.live) => self.note_number(&message),
             }
         }
     }
 }
 
-/// The next live message. None comes where there is no subscription, or the connection is given up.
+/// Returns the next live message. Waits forever if there is no subscription, or the connection is closed.
 async fn next(live: &mut Option<(Subscriber, Live)>) -> Message {
     if let Some((subscriber, _)) = live
         && let Some(message) = subscriber.next().await

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A log on NATS JetStream.
 //!
-//! Batches, steps, parts of snapshots, the list of clients and what members say of themselves are five streams. A client's name is that of the subject to which its
-//! account alone can publish. Nobody needs a consumer: what is there is fetched by number from any node, and what is new is told
-//! live. `connection` has questions and answers, `api` JetStream's words for them; `follow` and `snapshot` read; `clients` is
-//! the list, `words` what members say; `streams`, `accounts` and `setup` make all of it ready.
+//! Batches, steps, parts of snapshots, the list of clients and state reports are five streams. A client's name is part of the subject to
+//! which only its account can publish. No consumer is needed: existing messages are fetched by number from any node, and new ones arrive
+//! live. `connection` has requests and answers, `api` JetStream's formats of them; `follow` and `snapshot` read; `clients` is the list of
+//! clients; `streams`, `accounts` and `setup` prepare the log.
 
 mod accounts;
 mod api;
@@ -14,15 +14,15 @@ mod follow;
 mod names;
 mod setup;
 mod snapshot;
+mod state_reports;
 mod streams;
-mod words;
 
 pub use follow::Follower;
 pub use setup::{new_nkey, setup};
 pub use snapshot::Parts;
 
 use super::settings::Settings;
-use super::types::{Appending, Batch, Client, Ends, LogError, Part, Place, Step, Word};
+use super::types::{Batch, BatchId, Client, Ends, LogError, Part, Place, StateReport, Step};
 use super::{Log, check_name};
 use crate::state::Link;
 use api::{Appended, Stored};
@@ -32,23 +32,23 @@ use clients::Listed;
 use connection::Connection;
 use names::{ANSWER, BATCHES, CLIENTS, STEPS};
 use sha2::{Digest as _, Sha256};
+use state_reports::OwnName;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
-use words::Speaker;
 
 /// A fleet's log in NATS.
 pub struct Nats {
     connection: Arc<Connection>,
-    /// Where own batches go; none where this machine does not report.
+    /// The subject of own batches; none if this machine does not report.
     reports: Option<String>,
-    speaker: Speaker,
-    /// Goes into the ids of messages, so that nobody else can say beforehand what is a repeat.
+    own_name: OwnName,
+    /// Part of the ids of messages, so that nobody else can predict them and pass off a message as a repetition.
     secret: [u8; 16],
 }
 
 impl Nats {
-    /// Reads the files that the settings name, and begins to connect; whether that works is seen by the first answer.
+    /// Reads the configured files, and starts to connect; errors of the connection appear in the first answer.
     ///
     /// # Errors
     /// When a setting or a file cannot be used.
@@ -58,11 +58,11 @@ impl Nats {
         }
         let secret = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
         let reports = settings.client.as_deref().map(names::reports_of);
-        let speaker = Speaker::of(settings)?;
-        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, speaker, secret })
+        let own_name = OwnName::of(settings)?;
+        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, own_name, secret })
     }
 
-    fn id_of(&self, id: Appending) -> String {
+    fn id_of(&self, id: BatchId) -> String {
         let mut hash = Sha256::new();
         hash.update(self.secret);
         hash.update(id.spool.to_le_bytes());
@@ -91,7 +91,7 @@ impl Log for Nats {
                 names::VERSION
             )));
         }
-        self.link().has_clock(seconds(steps.now));
+        self.link().compare_clock(seconds(steps.now));
         Ok(Ends {
             made: batches.made,
             batches: Place(batches.last),
@@ -104,7 +104,7 @@ impl Log for Nats {
         Ok(Place(api::state(&self.connection, BATCHES.name, None).await?.first))
     }
 
-    async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
+    async fn append(&self, id: BatchId, bytes: Vec<u8>) -> Result<Place, LogError> {
         let missing =
             || LogError::Setup("client = is missing: as whom this machine's reports are known".to_owned());
         let subject = self.reports.as_deref().ok_or_else(missing)?;
@@ -157,15 +157,15 @@ impl Log for Nats {
     }
 
     async fn aggregators(&self) -> Result<Vec<String>, LogError> {
-        Ok(words::aggregators(&self.connection).await?.into_iter().map(|one| one.name).collect())
+        Ok(state_reports::aggregators(&self.connection).await?.into_iter().map(|one| one.name).collect())
     }
 
-    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
-        words::tell(&self.connection, &self.speaker, word).await
+    async fn publish_state(&self, report: Vec<u8>) -> Result<(), LogError> {
+        state_reports::publish(&self.connection, &self.own_name, report).await
     }
 
-    async fn words(&self) -> Result<Vec<Word>, LogError> {
-        words::words(&self.connection).await
+    async fn state_reports(&self) -> Result<Vec<StateReport>, LogError> {
+        state_reports::read(&self.connection).await
     }
 }
 
@@ -173,7 +173,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// A message of the batches' stream; none whose subject names no client.
+/// Converts a message of the stream of batches; none if its subject names no client.
 fn batch(stored: Stored) -> Option<Batch> {
     let client = stored.subject.strip_prefix("bulkmark.reports.")?.to_owned();
     check_name(&client).ok()?;
@@ -181,7 +181,7 @@ fn batch(stored: Stored) -> Option<Batch> {
     Some(Batch { place: stored.place, client, at, bytes: stored.payload.into() })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a reader's function may pass over a message")]
+#[expect(clippy::unnecessary_wraps, reason = "a reader's function may skip a message")]
 fn step(stored: Stored) -> Option<Step> {
     Some(Step { place: stored.place, bytes: stored.payload.into() })
 }

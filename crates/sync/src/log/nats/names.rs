@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is called how in NATS, for how long it is kept, and how long an answer may take.
+//! Names in NATS, times for which messages are kept, and timeouts.
 
 use std::time::Duration;
 
@@ -17,41 +17,41 @@ pub(super) const STEPS: Stream = Stream {
     live: Some(("bulkmark.live.steps", Live::Whole)),
 };
 
-/// Parts of snapshots, and which one is the newest.
+/// Parts of snapshots, and the pointer to the newest one.
 pub(super) const SNAPSHOT: Stream =
     Stream { name: "BULKMARK_SNAPSHOT", subjects: "bulkmark.snapshot.>", live: None };
 
-/// Who may report: the last message is the list.
+/// The clients that may report: the last message is the list.
 pub(super) const CLIENTS: Stream =
     Stream { name: "BULKMARK_CLIENTS", subjects: "bulkmark.clients", live: None };
 
-/// What each member says of itself, by its name: the last message is all that counts.
+/// State reports, by member: only the last message counts.
 pub(super) const MEMBERS: Stream =
     Stream { name: "BULKMARK_MEMBERS", subjects: "bulkmark.members.*", live: None };
 
-/// Where the names of aggregators are, beside the list of clients: of a log's account, all users are the same to NATS.
+/// The subject of the list of aggregators, beside that of clients: NATS does not distinguish the users of the log's account.
 pub(super) const AGGREGATORS: &str = "bulkmark.aggregators";
 
-/// Where the newest snapshot is told.
+/// The subject of the pointer to the newest snapshot.
 pub(super) const NEWEST: &str = "bulkmark.snapshot.newest";
 
-/// What the first parts of all snapshots are found by.
+/// The subjects of the first parts of all snapshots.
 pub(super) const FIRST_PARTS: &str = "bulkmark.snapshot.part.*.0";
 
-/// The version of all this, as streams tell it.
+/// The version of this layout, in the metadata of streams.
 pub(super) const VERSION: &str = "1";
 
-/// What belongs together in JetStream.
+/// A stream of JetStream.
 pub(super) struct Stream {
-    /// The stream.
+    /// Its name.
     pub(super) name: &'static str,
-    /// What it keeps.
+    /// The subjects that it stores.
     pub(super) subjects: &'static str,
-    /// Where what was kept is told at once, and how much of it.
+    /// The subject on which stored messages are republished, and how much of them.
     pub(super) live: Option<(&'static str, Live)>,
 }
 
-/// How much of a message is told live.
+/// The part of a message that is sent live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Live {
     /// Its number alone.
@@ -60,47 +60,47 @@ pub(super) enum Live {
     Whole,
 }
 
-/// Where a client's batches go.
+/// Returns the subject of a client's batches.
 pub(super) fn reports_of(client: &str) -> String {
     format!("bulkmark.reports.{client}")
 }
 
-/// Where a member says how it is.
-pub(super) fn word_of(member: &str) -> String {
+/// Returns the subject of a member's state reports.
+pub(super) fn state_of(member: &str) -> String {
     format!("bulkmark.members.{member}")
 }
 
-/// Where clients ask how far a stream is. JetStream answers to the usual subject in each account for that account itself, and so
-/// this one is imported by another name.
+/// Returns the subject by which clients request the state of a stream. In each account, JetStream answers the usual subject for that
+/// account itself, so this one is imported under another name.
 pub(super) fn info_for_clients(stream: &str) -> String {
     format!("bulkmark.info.{stream}")
 }
 
-/// Where others ask that.
+/// Returns the subject by which other members request it.
 pub(super) fn info_of(stream: &str) -> String {
     format!("$JS.API.STREAM.INFO.{stream}")
 }
 
-/// Where it is asked for a message.
+/// Returns the subject by which messages are requested.
 pub(super) fn get_of(stream: &str) -> String {
     format!("$JS.API.DIRECT.GET.{stream}")
 }
 
-/// A part of a snapshot.
+/// Returns the subject of a part of a snapshot.
 pub(super) fn part_of(snapshot: &str, number: usize) -> String {
     format!("bulkmark.snapshot.part.{snapshot}.{number}")
 }
 
-/// All parts of a snapshot.
+/// Returns the filter for all parts of a snapshot.
 pub(super) fn parts_of(snapshot: &str) -> String {
     format!("bulkmark.snapshot.part.{snapshot}.*")
 }
 
-/// How long one answer may take. A leader that died has a successor after five to nine seconds; whoever asks does so again.
+/// Timeout of one answer. A leader that died has a successor after five to nine seconds; callers repeat their requests.
 pub(super) const ANSWER: Duration = Duration::from_secs(4);
 
-/// How long it is tried to get or put a part of a snapshot, since all of it is lost with one.
+/// How long reading or writing a part of a snapshot is repeated, since one missing part makes all of it useless.
 pub(super) const PART: Duration = Duration::from_secs(12);
 
-/// How long the server knows a message by its id.
+/// How long the server remembers the id of a message.
 pub(super) const REPEATS: Duration = Duration::from_secs(3600);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark fleet setup` with NATS: the accounts, which an administrator includes into nats-server's configuration; then the
-//! streams, and the list of clients.
+//! `bulkmark fleet setup` with NATS: the accounts, which an administrator includes in nats-server's configuration; then the streams, and
+//! the list of clients.
 
 use super::accounts::{self, Identity};
 use super::api::{append, last_of};
@@ -22,7 +22,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::Path;
 use std::sync::Arc;
 
-/// A new nkey of a user: the seed, which is secret, and the public half.
+/// Creates an nkey for a user: the secret seed, and the public half.
 ///
 /// # Errors
 /// When it cannot be written as text.
@@ -32,11 +32,11 @@ pub fn new_nkey() -> Result<(String, String), LogError> {
     Ok((seed, key.public_key()))
 }
 
-/// Makes ready what a fleet needs. It is the user of `settings` who may do all; each member may do what its duty needs.
+/// Sets up the log of a fleet. The user of `settings` gets all rights; each member those that its duty needs.
 ///
 /// # Errors
-/// When a setting or a file cannot be used, or the servers do not do what is asked of them. That the accounts were written is
-/// told with the error: the servers must read them before anybody gets in. To be told what would be done is no error then.
+/// When a setting or a file cannot be used, or the servers refuse a request. The error also says if the accounts were written: the servers
+/// must read them before anybody is let in. In a dry run, that is no error.
 pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Result<Vec<String>, LogError> {
     let mut lines = Vec::new();
     let written = match &how.accounts {
@@ -72,7 +72,7 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
     Ok(lines)
 }
 
-/// Who sets up; none where the servers ask nobody who it is.
+/// Returns the credentials of the user who sets up; none if the servers need none.
 fn admin(settings: &Settings) -> Result<Option<Identity>, LogError> {
     if let Some(seed) = settings.nkey()? {
         let key = KeyPair::from_seed(&seed).map_err(|e| LogError::Setup(format!("nkey-file: {e}")))?;
@@ -83,7 +83,7 @@ fn admin(settings: &Settings) -> Result<Option<Identity>, LogError> {
     Ok(Some(Identity::Password(user.clone(), password)))
 }
 
-/// Writes the accounts, if they are other ones than before, or shows them.
+/// Writes the accounts if they changed, or shows them.
 fn write(path: &Path, text: &str, dry_run: bool) -> Result<Option<String>, LogError> {
     let failed = |e: io::Error| LogError::Setup(format!("{}: {e}", path.display()));
     let old = match fs::read_to_string(path) {
@@ -102,9 +102,9 @@ fn write(path: &Path, text: &str, dry_run: bool) -> Result<Option<String>, LogEr
     Ok(Some(format!("accounts written to {}", path.display())))
 }
 
-/// Puts a file with this text in the place of another one, whose owner and group it has: whoever reads it has all of one of them.
+/// Replaces a file by one with this text, and the same owner and group. A reader sees all of the old or all of the new one.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // Where it is a link, what that leads to.
+    // Follow a link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = match fs::metadata(&path) {
         Ok(old) => Some(old),
@@ -114,21 +114,21 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    // What somebody else put there is not written to.
+    // Never write to a file that somebody else put there.
     match fs::remove_file(&new) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => (),
     }
     let written = write_new(&new, text, old.as_ref()).and_then(|()| fs::rename(&new, &path));
     if written.is_err() {
-        // It has passwords.
+        // It contains passwords.
         let _ = fs::remove_file(&new);
     }
     written
 }
 
 fn write_new(new: &Path, text: &str, old: Option<&fs::Metadata>) -> io::Result<()> {
-    // It is nobody else's before its owner is known.
+    // Nobody else may read it before its owner is set.
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     if let Some(old) = old {
         let own = file.metadata()?;
@@ -150,18 +150,18 @@ fn has_passwords(text: &str) -> bool {
     text.contains("password:")
 }
 
-/// Who may read a new file: nkeys are no secret, passwords are for nats-server's group.
+/// Returns the mode of a new file: nkeys are no secret, passwords are for nats-server's group.
 fn mode(text: &str) -> u32 {
     if has_passwords(text) { 0o640 } else { 0o644 }
 }
 
-/// The accounts without their passwords.
+/// Returns the accounts without their passwords.
 fn hidden(text: &str) -> String {
     let mut shown = String::new();
     for line in text.lines() {
         match line.split_once("password: ") {
             Some((before, rest)) => {
-                // As `accounts` writes it: in quotation marks, with a backslash before those of the password.
+                // As written by `accounts`: quoted, with a backslash before quotes and backslashes of the password.
                 let mut is_escaped = false;
                 let end = rest.char_indices().skip(1).find(|(_, c)| {
                     let is_end = *c == '"' && !is_escaped;
@@ -178,7 +178,7 @@ fn hidden(text: &str) -> String {
     shown
 }
 
-/// Tells aggregators who may report, and who they are themselves.
+/// Writes the lists of clients and of aggregators.
 async fn lists(connection: &Connection, members: &[Member], dry_run: bool) -> Result<Vec<String>, LogError> {
     let mut clients: Vec<Listed> = members.iter().filter_map(Member::client).map(Listed::from).collect();
     clients.sort_by(|a, b| a.name.cmp(&b.name));
@@ -189,7 +189,7 @@ async fn lists(connection: &Connection, members: &[Member], dry_run: bool) -> Re
     Ok(clients.into_iter().chain(aggregators).collect())
 }
 
-/// Writes a list, if another one is there.
+/// Writes a list if it changed.
 async fn list<T: Serialize + DeserializeOwned + PartialEq>(
     connection: &Connection,
     subject: &str,
@@ -199,7 +199,7 @@ async fn list<T: Serialize + DeserializeOwned + PartialEq>(
 ) -> Result<Option<String>, LogError> {
     let found = match last_of(connection, CLIENTS.name, subject, ANSWER).await {
         Ok(found) => found,
-        // There is no stream yet, since nothing was to be done.
+        // There is no stream yet, since a dry run makes none.
         Err(_) if dry_run => None,
         Err(error) => return Err(error),
     };
@@ -224,9 +224,9 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    /// Passwords are for nats-server's group alone, also in a file that was open before; who reads the file has all of one text.
+    /// Passwords are only for nats-server's group, also in a file that everybody could read before; a reader sees one whole text.
     #[test]
-    fn accounts_take_the_place_of_others_at_once() {
+    fn accounts_are_replaced_atomically() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accounts.conf");
         assert!(write(&path, WITHOUT, false).unwrap().unwrap().starts_with("accounts written to"));
@@ -255,9 +255,9 @@ mod tests {
     fn a_dry_run_shows_no_password() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accounts.conf");
-        let told = write(&path, WITH, true).unwrap().unwrap();
-        assert!(told.contains("would be written") && !told.contains("e, c"), "{told}");
-        assert!(told.ends_with("{ user: \"mx1\", password: \"...\" } ] }"), "{told}");
+        let shown = write(&path, WITH, true).unwrap().unwrap();
+        assert!(shown.contains("would be written") && !shown.contains("e, c"), "{shown}");
+        assert!(shown.ends_with("{ user: \"mx1\", password: \"...\" } ] }"), "{shown}");
         assert!(!path.exists());
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Snapshots: each has parts of its own, and a small message says which one is the newest, how many parts it has and their hash. So
-//! nothing of a snapshot ever changes. The one before the newest is kept, for those who read it still; what is older, and what
-//! writers left who died, the next writer removes.
+//! Snapshots: each has its own parts, and a small message names the newest one, the number of its parts and their hash. So a snapshot never
+//! changes. The one before the newest is kept for its current readers; the next writer removes older ones, and those of writers that died.
 
 use super::api::{self, Appended, Stored, append, last_of};
 use super::connection::Connection;
@@ -22,26 +21,27 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// Parts that are fetched, or put, at a time, and those that wait to be taken.
+/// Parts that are read or written at a time, and those that wait to be taken.
 const AT_A_TIME: usize = 4;
 const WAITING: usize = 2;
 
-/// How long a writer may take. What is there for longer, and is neither the newest nor the one before it, was left by one who died.
+/// How long a writer may take. Older parts that belong neither to the newest snapshot nor to the one before it were left by a writer that
+/// died.
 const WRITING: Duration = Duration::from_secs(1800);
 const LEFT: Duration = Duration::from_secs(3600);
 
-/// Parts of a snapshot at most: 60 GB.
+/// Maximum of parts of a snapshot: 60 GB.
 const MAX_PARTS: usize = 1 << 16;
 
-/// Before a part is tried again.
+/// The pause before a part is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Which snapshot is the newest.
+/// The pointer to the newest snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Newest {
     id: String,
     parts: usize,
-    /// Of all bytes, in hexadecimal digits.
+    /// The hash of all bytes, in hexadecimal digits.
     sha256: String,
     /// The one before it.
     before: Option<String>,
@@ -68,7 +68,7 @@ impl Reader for Parts {
     }
 }
 
-/// Begins to read the newest.
+/// Starts to read the newest one.
 pub(super) async fn read(connection: &Arc<Connection>) -> Result<Parts, LogError> {
     let newest = read_newest(&stored(connection).await?.ok_or(LogError::Gone(Place(0)))?)?;
     let (sender, parts) = mpsc::channel(WAITING);
@@ -108,7 +108,7 @@ async fn fetch(
     Ok(())
 }
 
-/// One part. A node may lag behind the one that told of it; a part that is nowhere was removed, since there are newer snapshots.
+/// Reads a part. A node may lag behind the one that had the pointer; a part that no node has was removed, since there are newer snapshots.
 async fn part(connection: &Connection, subject: &str) -> Result<Part, LogError> {
     let deadline = Instant::now() + PART;
     loop {
@@ -125,14 +125,14 @@ async fn part(connection: &Connection, subject: &str) -> Result<Part, LogError> 
     }
 }
 
-/// The number of the message that says which is the newest, whether that can be read or not.
+/// Returns the number of the pointer to the newest snapshot, whether it can be parsed or not.
 pub(super) async fn number(connection: &Connection) -> Result<Option<u64>, LogError> {
     Ok(last_of(connection, SNAPSHOT.name, NEWEST, Duration::ZERO).await?.map(|stored| stored.place.0))
 }
 
-/// The message that says which is the newest.
+/// Returns the pointer to the newest snapshot.
 async fn stored(connection: &Connection) -> Result<Option<Stored>, LogError> {
-    // Its leader knows whether there is none, and the least of what must be there.
+    // The leader knows whether there is none.
     let Some(stored) = last_of(connection, SNAPSHOT.name, NEWEST, Duration::ZERO).await? else {
         let state = api::state(connection, SNAPSHOT.name, Some(NEWEST)).await?;
         return match state.subjects.is_empty() {
@@ -143,7 +143,7 @@ async fn stored(connection: &Connection) -> Result<Option<Stored>, LogError> {
     Ok(Some(stored))
 }
 
-/// What is said to be the newest.
+/// Parses the pointer.
 fn read_newest(stored: &Stored) -> Result<Newest, LogError> {
     let newest: Newest = serde_json::from_slice(&stored.payload)
         .map_err(|e| LogError::Unavailable(format!("{NEWEST} cannot be read: {e}")))?;
@@ -154,7 +154,7 @@ fn read_newest(stored: &Stored) -> Result<Newest, LogError> {
     Ok(newest)
 }
 
-/// Puts one; see [`Log::put_snapshot`](crate::log::Log::put_snapshot).
+/// Stores a snapshot; see [`Log::put_snapshot`](crate::log::Log::put_snapshot).
 pub(super) async fn put(
     connection: &Connection,
     mut parts: mpsc::Receiver<Option<Part>>,
@@ -162,7 +162,7 @@ pub(super) async fn put(
     let began = Instant::now();
     let stored = stored(connection).await?;
     let place = stored.as_ref().map_or(0, |stored| stored.place.0);
-    // What cannot be read is replaced, too, and names nothing that is to be kept.
+    // An unreadable pointer is replaced, too, and keeps nothing.
     let before = stored.and_then(|stored| read_newest(&stored).ok());
     clean(connection, before.as_ref()).await?;
     let id: [u8; 16] = random_bytes().map_err(|e| LogError::Unavailable(e.to_string()))?;
@@ -189,32 +189,32 @@ pub(super) async fn put(
     while let Some(put) = pending.next().await {
         put?;
     }
-    let told = Newest {
+    let newest = Newest {
         id,
         parts: count,
         sha256: hex(&hash.finalize()),
         before: before.as_ref().map(|newest| newest.id.clone()),
     };
-    let put = tell(connection, &told, place).await?;
-    // Nobody begins to read the one before the one before.
+    let put = announce(connection, &newest, place).await?;
+    // No reader starts with the one before that.
     if let Some(old) = before.and_then(|newest| newest.before) {
         remove(connection, &old).await?;
     }
     Ok(put)
 }
 
-/// Says that a snapshot is the newest, unless another was put since this one was begun: that is as good.
-async fn tell(connection: &Connection, told: &Newest, place: u64) -> Result<Option<u64>, LogError> {
+/// Makes a snapshot the newest, unless another one was put since this one was begun, which is as good.
+async fn announce(connection: &Connection, newest: &Newest, place: u64) -> Result<Option<u64>, LogError> {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", place.to_string());
-    let payload = serde_json::to_vec(told).map_err(|e| LogError::Unavailable(e.to_string()))?;
+    let payload = serde_json::to_vec(newest).map_err(|e| LogError::Unavailable(e.to_string()))?;
     match append(connection, NEWEST, &headers, payload.into()).await? {
-        Appended::TooLate => remove(connection, &told.id).await.map(|()| None),
+        Appended::TooLate => remove(connection, &newest.id).await.map(|()| None),
         Appended::At(place) => Ok(Some(place.0)),
     }
 }
 
-/// Two of a kind replace one another, so a part may be put again.
+/// Writes a part. A second copy replaces the first one, so it may be repeated.
 async fn put_part(connection: &Connection, subject: &str, part: Part) -> Result<(), LogError> {
     let deadline = Instant::now() + PART;
     let part = bytes::Bytes::from(part);
@@ -227,7 +227,7 @@ async fn put_part(connection: &Connection, subject: &str, part: Part) -> Result<
     }
 }
 
-/// Removes what is neither the newest nor the one before it, unless it may still be written.
+/// Removes snapshots that are neither the newest nor the one before it, unless they may still be written.
 async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<(), LogError> {
     let kept: HashSet<&str> = newest
         .into_iter()

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the streams are to be like, and makes them so.
+//! The configuration of the streams, and its setup.
 
 use super::connection::Connection;
 use super::names::{AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
-use crate::log::types::{LogError, MAX_WORD};
+use crate::log::types::{LogError, MAX_STATE_REPORT};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// Age at which batches and steps are dropped. Batches that no step covers are appended again by then; a holder that was away for
-/// longer than steps are kept takes a snapshot.
+/// Age at which batches and steps are dropped. Uncovered batches are appended again before; a holder that was away for longer than steps
+/// are kept takes a snapshot.
 const BATCHES_AGE: Duration = Duration::from_secs(24 * 3600);
 const STEPS_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Bytes of each on each node at most; JetStream reserves them. The oldest batches and steps are dropped for new ones; a snapshot
-/// that does not fit beside the two that are kept is refused.
+/// Maximum size of each on each node; JetStream reserves it. The oldest batches and steps are dropped for new ones; a snapshot that does
+/// not fit beside the two that are kept is refused.
 const BATCHES_BYTES: u64 = 1 << 30;
 const STEPS_BYTES: u64 = 1 << 30;
 const SNAPSHOT_BYTES: u64 = 3 << 30;
@@ -22,16 +22,16 @@ const CLIENTS_BYTES: u64 = 16 << 20;
 
 const MEMBERS_BYTES: u64 = 64 << 20;
 
-/// Who says nothing for so long is gone.
+/// A member without a report for so long is gone.
 const MEMBERS_AGE: Duration = Duration::from_secs(3600);
 
-/// Bytes of a message's headers at most, which count with what it has.
+/// Maximum size of a message's headers, which count as part of it.
 const HEADERS: usize = 1024;
 
 /// Lists of clients that are kept.
 const LISTS: u32 = 8;
 
-/// What a stream's configuration must have.
+/// Returns the required configuration of the streams.
 fn wanted(replicas: u8) -> [Value; 5] {
     let of = |stream: &Stream, bytes: u64, more: Value| {
         let mut config = json!({
@@ -86,12 +86,12 @@ fn wanted(replicas: u8) -> [Value; 5] {
     ]
 }
 
-/// What is special with what members say of themselves: the last word of each, and that not for long.
+/// Returns the special settings of state reports: only the last one of each member, for a short time.
 fn members() -> Value {
     json!({
         "discard": "old",
         "max_msgs_per_subject": 1,
-        "max_msg_size": MAX_WORD + HEADERS,
+        "max_msg_size": MAX_STATE_REPORT + HEADERS,
         "max_age": nanoseconds(MEMBERS_AGE),
         "deny_delete": true,
         "deny_purge": true,
@@ -102,7 +102,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes the streams, or brings them to what they should be. A line for each that was not.
+/// Creates the streams, or updates their configuration. Returns a line for each change.
 pub(super) async fn make_ready(
     connection: &Connection,
     replicas: u8,
@@ -132,7 +132,7 @@ pub(super) async fn make_ready(
     Ok(lines)
 }
 
-/// How long a node that is said to be offline is waited for. The leader of a new cluster says so of nodes that have just started.
+/// How long to wait for a node that is reported offline. The leader of a new cluster reports so for nodes that have just started.
 const PLACEMENT: Duration = Duration::from_secs(30);
 
 async fn put(
@@ -160,7 +160,7 @@ fn refused(name: &str, error: LogError) -> LogError {
             what if what.contains(NO_PEERS) => PEERS.to_owned(),
             _ => String::new(),
         };
-        format!("stream {name} cannot be made so: {what}{hint}")
+        format!("stream {name} cannot be created or changed: {what}{hint}")
     };
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(cannot(what)),
@@ -169,11 +169,11 @@ fn refused(name: &str, error: LogError) -> LogError {
     }
 }
 
-/// What may be wrong where not as many nodes are known as a stream is to be kept on.
+/// The hint for a cluster with fewer known nodes than replicas of a stream.
 const PEERS: &str = "; fewer nodes have found one another than it is to be kept on: see whether all run (/jsz on each has the number as \
     cluster_size); where all run and the cluster is new, stop all, empty each store_dir, and start them again";
 
-/// What a node needs that has too little room for the streams.
+/// Returns the hint for a node with too little room for the streams.
 fn room() -> String {
     let reserved = BATCHES_BYTES + STEPS_BYTES + SNAPSHOT_BYTES + CLIENTS_BYTES + MEMBERS_BYTES;
     format!(
@@ -183,12 +183,12 @@ fn room() -> String {
     )
 }
 
-/// The configuration with what is wanted in it, and what that changes; none when it has all of it.
+/// Returns the configuration with the wanted values, and a text of the changes; none if nothing differs.
 fn changed(mut config: Map<String, Value>, wanted: &Value) -> Option<(Value, String)> {
     let mut changes = Vec::new();
     for (key, value) in wanted.as_object()? {
         let found = config.get(key).cloned().unwrap_or(Value::Null);
-        // What an administrator has more room for is left so.
+        // More room that an administrator gave is kept.
         let has_more = key == "max_bytes" && has_room(&found, value);
         if !has_more && !is_as_wanted(&found, value) {
             changes.push(format!("{key} from {found} to {value}"));
@@ -198,7 +198,7 @@ fn changed(mut config: Map<String, Value>, wanted: &Value) -> Option<(Value, Str
     (!changes.is_empty()).then(|| (Value::Object(config), changes.join(", ")))
 }
 
-/// Whether a limit is a higher one, or none at all.
+/// Whether a limit is higher than wanted, or absent.
 fn has_room(found: &Value, wanted: &Value) -> bool {
     let (found, wanted) = (found.as_i64().unwrap_or_default(), wanted.as_i64().unwrap_or_default());
     found == -1 || found >= wanted
@@ -229,16 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn who_lacks_nodes_is_told_what_to_do() {
-        let told = "no suitable peers for placement (10005)";
-        let error = refused("BULKMARK_STEPS", LogError::Unavailable(told.to_owned())).to_string();
+    fn missing_nodes_are_explained() {
+        let text = "no suitable peers for placement (10005)";
+        let error = refused("BULKMARK_STEPS", LogError::Unavailable(text.to_owned())).to_string();
         assert!(
-            error.contains(told) && error.contains("BULKMARK_STEPS") && error.contains("store_dir"),
+            error.contains(text) && error.contains("BULKMARK_STEPS") && error.contains("store_dir"),
             "{error}"
         );
     }
 
-    /// An administrator may give a stream more room, and not less than it needs.
+    /// An administrator may give a stream more room, but not less than it needs.
     #[test]
     fn more_bytes_are_left_alone() {
         let wanted = json!({ "max_bytes": 100 });

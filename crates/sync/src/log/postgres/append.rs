@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Batches on their way to the log: those that are appended at the same time go in one transaction, since the disk is what takes
-//! the time of one.
+//! Batches on their way to the log. Batches that are appended at the same time share a transaction, since most of its time is the disk's.
 
 use super::database::{Database, copy, signed, unsigned};
 use super::signals::Channel;
-use crate::log::types::{Appending, LogError, MAX_BYTES, Place};
+use crate::log::types::{BatchId, LogError, MAX_BYTES, Place};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_postgres::types::Type;
 
-/// Batches and bytes of one transaction at most. A batch may always go, however large it is.
+/// Maximum of batches and bytes in one transaction. A single batch may always be sent, however large it is.
 const MOST_BATCHES: usize = 64;
 const MOST_BYTES: usize = 4 << 20;
 
-/// A batch that waits, and who wants to know.
+/// A waiting batch, and the channel for its answer.
 struct Waiting {
-    id: Appending,
+    id: BatchId,
     bytes: Vec<u8>,
     answer: oneshot::Sender<Result<Place, LogError>>,
 }
 
-/// Batches that wait. There are as many as somebody waits for.
+/// Waiting batches, one for each waiting caller.
 #[derive(Default)]
 pub(super) struct Outbox {
     waiting: VecDeque<Waiting>,
-    /// Whether somebody sends them.
+    /// Whether a task sends them.
     sending: bool,
 }
 
 /// Appends a batch, together with others.
 ///
 /// # Errors
-/// When the log does not say that it has it.
+/// When the log does not acknowledge it.
 pub(super) async fn append(
     database: &Arc<Database>,
     outbox: &Arc<Mutex<Outbox>>,
-    id: Appending,
+    id: BatchId,
     bytes: Vec<u8>,
 ) -> Result<Place, LogError> {
     fits(&bytes, "a batch")?;
@@ -48,25 +47,25 @@ pub(super) async fn append(
         !std::mem::replace(&mut outbox.sending, true)
     };
     if begin {
-        // A task, so that whoever gives up waiting does not stop it for the others.
+        // A task, so that a caller that stops waiting does not stop it for the others.
         tokio::spawn(send(Arc::clone(database), Sender::new(outbox)));
     }
     answered.await.unwrap_or_else(|_| Err(LogError::Unavailable("it was not sent".to_owned())))
 }
 
-/// Whether the log takes as much.
+/// Checks the size against the log's limit.
 pub(super) fn fits(bytes: &[u8], what: &str) -> Result<(), LogError> {
     if bytes.len() > MAX_BYTES {
-        let told = format!("{what} of {} bytes, the log takes {MAX_BYTES}", bytes.len());
-        return Err(LogError::Setup(told));
+        let text = format!("{what} of {} bytes, the log takes {MAX_BYTES}", bytes.len());
+        return Err(LogError::Setup(text));
     }
     Ok(())
 }
 
-/// Whoever sends what waits. However it ends, another may begin.
+/// The task that sends waiting batches. However it ends, another one can start.
 struct Sender {
     outbox: Arc<Mutex<Outbox>>,
-    /// Whether it is the one that sends. Once it is not, another may be.
+    /// Whether it is the current sender. Afterwards another one may be.
     sends: bool,
 }
 
@@ -75,7 +74,7 @@ impl Sender {
         Self { outbox: Arc::clone(outbox), sends: true }
     }
 
-    /// So many of those that wait as go together; none when no one waits, and then it does not send any more.
+    /// Takes as many waiting batches as fit into a transaction; none if none wait, and then this sender is done.
     fn take(&mut self) -> Vec<Waiting> {
         let mut outbox = self.outbox.lock();
         outbox.waiting.retain(|one| !one.answer.is_closed());
@@ -95,7 +94,7 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         if self.sends {
-            // Only a panic leaves it so. They are told by the end of their channel.
+            // Only a panic leads here. The callers notice that their channel ended.
             let mut outbox = self.outbox.lock();
             outbox.sending = false;
             outbox.waiting.clear();
@@ -114,9 +113,9 @@ async fn send(database: Arc<Database>, mut sender: Sender) {
                 let mut places = places.into_iter();
                 for one in batches {
                     let place = places.next().ok_or_else(|| {
-                        LogError::Enough("the log takes no more of this client for now".to_owned())
+                        LogError::RateLimited("the log takes no more of this client for now".to_owned())
                     });
-                    // Who does not wait any more will ask again.
+                    // A caller that no longer waits will repeat its request.
                     let _ = one.answer.send(place);
                 }
             }
@@ -143,11 +142,11 @@ async fn store(database: &Database, batches: &[Waiting]) -> Result<Vec<Place>, L
         (&bodies as _, Type::BYTEA_ARRAY),
     ];
     let sql = "select bulkmark.append($1, $2, $3, $4)";
-    let rows = session.ask_and_tell(sql, &parameters, Channel::Batches).await?;
+    let rows = session.ask_and_notify(sql, &parameters, Channel::Batches).await?;
     let places: Vec<i64> = rows.first().map(|row| row.get(0)).unwrap_or_default();
-    // Of one who brings more than it may, it takes the first ones.
+    // From a client above its rate, the log takes only the first ones.
     if places.is_empty() || places.len() > batches.len() {
-        return Err(LogError::Unavailable("it did not say where the batches are".to_owned()));
+        return Err(LogError::Unavailable("it did not return the places of the batches".to_owned()));
     }
     Ok(places.into_iter().map(|place| Place(unsigned(place))).collect())
 }
@@ -158,12 +157,12 @@ mod tests {
 
     fn waiting() -> (Waiting, oneshot::Receiver<Result<Place, LogError>>) {
         let (answer, answered) = oneshot::channel();
-        (Waiting { id: Appending { spool: 1, number: 1, attempt: 0 }, bytes: vec![7], answer }, answered)
+        (Waiting { id: BatchId { spool: 1, number: 1, attempt: 0 }, bytes: vec![7], answer }, answered)
     }
 
-    /// One that found nothing more to send has nothing to do with what comes before it is gone: another sends that.
+    /// A sender that found nothing to send does not touch batches that come before it is dropped: the next one sends them.
     #[test]
-    fn what_comes_while_a_sender_leaves_is_not_dropped() {
+    fn batches_that_come_while_a_sender_leaves_are_not_dropped() {
         let outbox = Arc::new(Mutex::new(Outbox::default()));
         outbox.lock().sending = true;
         let mut leaves = Sender::new(&outbox);
@@ -181,7 +180,7 @@ mod tests {
         assert!(answered.try_recv().is_err());
     }
 
-    /// One that ends while it sends, as by a panic, leaves nobody waiting for ever.
+    /// A sender that ends while it sends, as by a panic, leaves nobody waiting forever.
     #[test]
     fn a_sender_that_panics_leaves_nobody_waiting() {
         let outbox = Arc::new(Mutex::new(Outbox { sending: true, ..Outbox::default() }));

@@ -15,7 +15,7 @@ use tokio_postgres::types::Type;
 /// The version of the schema that this program knows.
 pub(super) const FORMAT: i32 = 1;
 
-/// Where a fleet's log is.
+/// The database of a fleet's log.
 pub(super) struct Database {
     settings: Settings,
     address: Address,
@@ -26,17 +26,17 @@ pub(super) struct Database {
 #[derive(Default)]
 struct State {
     session: Option<Arc<Session>>,
-    /// The number of the server that let in last. It is the first to be asked again.
+    /// The number of the server that accepted the last connection; it is tried first.
     host: usize,
-    /// Why nobody let in, and when that was found.
+    /// The last failure to connect, and its time.
     failed: Option<(Instant, LogError)>,
 }
 
 impl Database {
-    /// Looks at the configuration; connects later.
+    /// Checks the configuration; connects later.
     ///
     /// # Errors
-    /// When it cannot work.
+    /// When it is unusable.
     pub(super) fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
         let address = settings.address()?;
         client_tls(settings)?;
@@ -44,10 +44,10 @@ impl Database {
         Ok(Self { settings: settings.clone(), address, link, state: Mutex::default() })
     }
 
-    /// The connection; a new one where there is none.
+    /// Returns the connection; makes one if there is none.
     ///
     /// # Errors
-    /// When no server lets in.
+    /// When no server accepts a connection.
     pub(super) async fn session(&self) -> Result<Arc<Session>, LogError> {
         let asked = Instant::now();
         let mut state = self.state.lock().await;
@@ -57,7 +57,7 @@ impl Database {
             }
             state.session = None;
         }
-        // Somebody else found out meanwhile; all of those who wait would need the sum of their times.
+        // Another caller failed meanwhile; if each one tried again, the last would wait for the sum of their times.
         if let Some((when, why)) = &state.failed
             && *when > asked
         {
@@ -76,7 +76,7 @@ impl Database {
         }
     }
 
-    /// Asks over the connection; see [`Session::ask`].
+    /// Sends a statement over the connection; see [`Session::ask`].
     pub(super) async fn ask(
         &self,
         sql: &'static str,
@@ -85,7 +85,7 @@ impl Database {
         self.session().await?.ask(sql, parameters).await
     }
 
-    /// Tries all servers, beginning with the one of this number.
+    /// Tries all servers, starting with this one.
     async fn connect(&self, first: usize) -> Result<(Session, usize), LogError> {
         let hosts = &self.address.hosts;
         let mut failures: Vec<(String, LogError)> = Vec::new();
@@ -120,7 +120,7 @@ impl Database {
     }
 }
 
-/// As people know a server.
+/// Formats a server's address for people.
 pub(super) fn shown(host: &Host) -> String {
     match host {
         Host::Tcp(name, port) if name.contains(':') => format!("[{name}]:{port}"),
@@ -129,27 +129,27 @@ pub(super) fn shown(host: &Host) -> String {
     }
 }
 
-/// Why none of several servers let in. What one says that somebody has to change goes before what may pass.
+/// Combines the errors of several servers. An error that an operator must mend takes precedence over one that may pass.
 pub(super) fn all_of(mut failures: Vec<(String, LogError)>) -> LogError {
     if let Some(i) = failures.iter().position(|(_, why)| !matches!(why, LogError::Unavailable(_))) {
         let (host, why) = failures.swap_remove(i);
-        let told = format!("{host}: {why}");
+        let text = format!("{host}: {why}");
         return match why {
-            LogError::Denied(_) => LogError::Denied(told),
-            LogError::NotSetUp(_) => LogError::NotSetUp(told),
+            LogError::Denied(_) => LogError::Denied(text),
+            LogError::NotSetUp(_) => LogError::NotSetUp(text),
             other => other,
         };
     }
-    let told: Vec<_> = failures.iter().map(|(host, why)| format!("{host}: {why}")).collect();
-    LogError::Unavailable(told.join("; "))
+    let texts: Vec<_> = failures.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+    LogError::Unavailable(texts.join("; "))
 }
 
-/// The same error once more.
+/// Copies an error.
 pub(super) fn copy(error: &LogError) -> LogError {
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(what.clone()),
-        LogError::Unstored(what) => LogError::Unstored(what.clone()),
-        LogError::Enough(what) => LogError::Enough(what.clone()),
+        LogError::NotStored(what) => LogError::NotStored(what.clone()),
+        LogError::RateLimited(what) => LogError::RateLimited(what.clone()),
         LogError::Full(what) => LogError::Full(what.clone()),
         LogError::Denied(what) => LogError::Denied(what.clone()),
         LogError::Gone(place) => LogError::Gone(*place),
@@ -158,13 +158,13 @@ pub(super) fn copy(error: &LogError) -> LogError {
     }
 }
 
-/// A number as PostgreSQL keeps it, which has none without a sign. Places and times never come near the difference; of random
-/// numbers only the bits matter.
+/// Converts a number for PostgreSQL, which has no unsigned types. Places and times never reach the difference; of random numbers only the
+/// bits matter.
 pub(super) const fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// What [`signed`] was made of.
+/// The inverse of [`signed`].
 pub(super) const fn unsigned(number: i64) -> u64 {
     number.cast_unsigned()
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is asked of a log, and how PostgreSQL is asked for it.
+//! The statements for requests to a log.
 
 use super::append::fits;
 use super::database::{Database, INT8, signed, unsigned};
 use super::signals::Channel;
-use crate::log::types::{Client, Ends, LogError, Place, Word};
+use crate::log::types::{Client, Ends, LogError, Place, StateReport};
 use bulkmark_counts::Limits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -17,7 +17,7 @@ pub(super) async fn ends(database: &Database) -> Result<Ends, LogError> {
     let rows = database.ask(sql, &[]).await?;
     let missing = || LogError::NotSetUp("the log has no ends: bulkmark fleet setup makes them".to_owned());
     let row = rows.first().ok_or_else(missing)?;
-    database.link.has_clock(unsigned(row.get(4)));
+    database.link.compare_clock(unsigned(row.get(4)));
     Ok(Ends {
         made: unsigned(row.get(0)),
         batches: Place(unsigned(row.get(1))),
@@ -45,12 +45,12 @@ pub(super) async fn append_step(
     let after = signed(after.0);
     let parameters = [(&after as _, INT8), (&bytes as _, Type::BYTEA)];
     let sql = "select bulkmark.append_step($1, $2)";
-    let rows = session.ask_and_tell(sql, &parameters, Channel::Steps).await?;
+    let rows = session.ask_and_notify(sql, &parameters, Channel::Steps).await?;
     let place: Option<i64> = rows.first().and_then(|row| row.get(0));
     Ok(place.map(|place| Place(unsigned(place))))
 }
 
-/// See [`crate::log::Log::clients`]. A milter may know itself only.
+/// See [`crate::log::Log::clients`]. A milter may read only its own entry.
 pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError> {
     let allowed = database.ask("select has_table_privilege('bulkmark.clients', 'select')", &[]).await?;
     let sql = if allowed.first().is_some_and(|row| row.get(0)) {
@@ -62,9 +62,9 @@ pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError
     Ok(rows.iter().map(client).collect())
 }
 
-/// See [`crate::log::Log::tell`]. Which role it is, and how long a word may be, the database sees to.
-pub(super) async fn tell(database: &Database, word: &[u8]) -> Result<(), LogError> {
-    database.ask("select bulkmark.tell($1)", &[(&word as _, Type::BYTEA)]).await.map(drop)
+/// See [`crate::log::Log::publish_state`]. The database checks the role and the size.
+pub(super) async fn publish_state(database: &Database, report: &[u8]) -> Result<(), LogError> {
+    database.ask("select bulkmark.tell($1)", &[(&report as _, Type::BYTEA)]).await.map(drop)
 }
 
 /// See [`crate::log::Log::end_stuck`].
@@ -82,21 +82,21 @@ pub(super) async fn exposures(database: &Database) -> Result<Vec<String>, LogErr
     Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
 }
 
-/// See [`crate::log::Log::words`].
-pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
+/// See [`crate::log::Log::state_reports`].
+pub(super) async fn state_reports(database: &Database) -> Result<Vec<StateReport>, LogError> {
     let sql = "select m.name, m.age, m.word from (
             select name, word, floor(extract(epoch from clock_timestamp()))::bigint - at as age from bulkmark.members) m
         where m.age < 3600 order by m.name";
     let rows = database.ask(sql, &[]).await?;
-    let word = |row: &Row| Word {
+    let report = |row: &Row| StateReport {
         name: row.get(0),
         seconds_ago: u64::try_from(row.get::<_, i64>(1)).unwrap_or_default(),
         bytes: row.get(2),
     };
-    Ok(rows.iter().map(word).collect())
+    Ok(rows.iter().map(report).collect())
 }
 
-/// See [`crate::log::Log::aggregators`]: who is in their role, but for the owner of all, whom a server may put into it.
+/// See [`crate::log::Log::aggregators`]: the members of their role, except the owner, which a server may add to it.
 pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogError> {
     let sql = "select r.rolname::text from pg_catalog.pg_auth_members m
         join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
@@ -106,7 +106,7 @@ pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogE
     Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
 }
 
-/// What a row of `clients` says; of rates, which the database sees to, nothing.
+/// Converts a row of `clients`, without the rate, which the database enforces.
 pub(super) fn client(row: &Row) -> Client {
     let number = |i| row.get::<_, Option<i64>>(i).map(|number| u32::try_from(number).unwrap_or_default());
     let limits = number(1).zip(number(2)).map(|(influence, quota)| Limits { influence, quota });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What errors of PostgreSQL mean for a fleet.
+//! The meaning of PostgreSQL's errors for a fleet.
 
 use crate::log::types::LogError;
 use bulkmark_types::told;
@@ -7,10 +7,10 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// What a fleet is told.
+/// Converts an error.
 pub(super) fn meaning(error: &Error) -> LogError {
     let Some(known) = error.as_db_error() else { return without_code(error) };
-    // It may repeat what others wrote.
+    // It may quote text of others.
     let text = told(&format!("{} ({})", known.message(), known.code().code()));
     let code = known.code();
     if *code == SqlState::INSUFFICIENT_PRIVILEGE || code.code().starts_with("28") {
@@ -26,7 +26,7 @@ pub(super) fn meaning(error: &Error) -> LogError {
         return LogError::NotSetUp(format!("{text}: bulkmark fleet setup makes it"));
     }
     if *code == SqlState::CONFIGURATION_LIMIT_EXCEEDED {
-        return LogError::Enough(text);
+        return LogError::RateLimited(text);
     }
     if *code == SqlState::DISK_FULL {
         return LogError::Full(text);
@@ -34,7 +34,7 @@ pub(super) fn meaning(error: &Error) -> LogError {
     LogError::Unavailable(text)
 }
 
-/// Nothing came from the server, or nothing that says what it is.
+/// Converts an error without a code from the server.
 fn without_code(error: &Error) -> LogError {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -53,7 +53,7 @@ fn without_code(error: &Error) -> LogError {
     LogError::Unavailable(told(&text))
 }
 
-/// Whether the connection is of no more use: it ended, or leads to a server where nothing can be written.
+/// Whether the connection is unusable: it ended, or leads to a read-only server.
 pub(super) fn is_end(error: &Error) -> bool {
     error.as_db_error().is_none_or(|known| {
         let code = known.code().code();
@@ -67,18 +67,18 @@ pub(super) fn is_end(error: &Error) -> bool {
     })
 }
 
-/// Whether the same may be asked again at once: two were in each other's way, and this one was put back.
+/// Whether the statement may be repeated at once: it conflicted with another one and was rolled back.
 pub(super) fn is_conflict(error: &Error) -> bool {
     let conflicts = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|code| conflicts.contains(code))
 }
 
-/// Whether another one's lock was waited for in vain.
+/// Whether waiting for another session's lock timed out.
 pub(super) fn is_locked(error: &Error) -> bool {
     error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
-/// Whether the database does not know what was asked for, as those do that only speak PostgreSQL's protocol.
+/// Whether the database does not know a feature, as databases that only share PostgreSQL's protocol may not.
 pub(super) fn is_unknown(error: &Error) -> bool {
     let unknown = [
         SqlState::FEATURE_NOT_SUPPORTED,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reads batches and steps in their order, and waits for those that come.
+//! Reads batches and steps in order, and waits for new ones.
 //!
-//! PostgreSQL tells by NOTIFY that there is more. That is not relied on: a reader also looks by itself, and more often where
-//! nothing was ever told.
+//! PostgreSQL signals new entries by NOTIFY. Readers do not rely on it: they also poll, and more often if no signal ever came.
 
 use super::database::{Database, INT8, signed, unsigned};
 use super::session::Session;
@@ -17,22 +16,22 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
-/// How often a reader looks by itself: where it is told of what comes, for what was not told, and where it is not.
+/// How often a reader polls: with signals, for those that were lost, and without.
 const LOOK: Duration = Duration::from_secs(5);
-const LOOK_UNTOLD: Duration = Duration::from_millis(300);
+const LOOK_WITHOUT_SIGNALS: Duration = Duration::from_millis(300);
 
-/// How long it waits after it was told, since more of them come together.
+/// How long it waits after a signal, since more entries come together.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long after a look the next one is at the earliest, unless more is known to be there. Any member may tell that there is
-/// something new, and so keep all others busy.
+/// The shortest time between two polls, unless more entries are known to exist. Any member may send signals, and could otherwise keep all
+/// others busy.
 const SPACING: Duration = Duration::from_millis(100);
 
-/// Rows that are read at once, and bytes after which no further row is.
+/// Maximum of rows that are read at once, and the bytes after which no further row is read.
 const MOST_ROWS: usize = 256;
 const MOST_BYTES: usize = 4 << 20;
 
-/// Where the steps end, and those behind a place; none of these where the row has no place.
+/// The end of the steps, and the steps behind a place; if there are none, one row without a place.
 const STEPS: &str = "select e.last, p.place, p.bytes from bulkmark.ends e left join (
     select place, bytes from (
         select place, bytes, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
@@ -40,7 +39,7 @@ const STEPS: &str = "select e.last, p.place, p.bytes from bulkmark.ends e left j
     where before < 4194304) as p on true
 where e.name = 'steps' order by p.place";
 
-/// The same of batches.
+/// The same query for batches.
 const BATCHES: &str = "select e.last, p.place, p.bytes, p.client, p.at from bulkmark.ends e left join (
     select place, bytes, client, at from (
         select place, bytes, client, at, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
@@ -48,17 +47,17 @@ const BATCHES: &str = "select e.last, p.place, p.bytes, p.client, p.at from bulk
     where before < 4194304) as p on true
 where e.name = 'batches' order by p.place";
 
-/// Reads one of both, over one connection; it ends with it.
+/// Reads batches or steps over one connection, and ends with it.
 struct Follower {
     session: Arc<Session>,
     link: Arc<Link>,
     channel: Channel,
     signal: watch::Receiver<()>,
-    /// The last that was handed out.
+    /// The last place that was handed out.
     after: Place,
-    /// Those that were read and not handed out.
+    /// Rows that were read and not handed out.
     page: VecDeque<Row>,
-    /// When it looked last, and when it looks for more.
+    /// The times of the last and of the next poll.
     looked: Instant,
     due: Instant,
     /// Whether there was an error.
@@ -75,12 +74,12 @@ impl Follower {
         let page = VecDeque::new();
         let mut new =
             Self { session, link, channel, signal, after, page, looked: now, due: now, ended: false };
-        // What is not there is told at once.
+        // Missing entries are reported at once.
         new.look().await?;
         Ok(new)
     }
 
-    /// The next row. May be given up at any time: what changes here changes between two waits.
+    /// Returns the next row. The future may be dropped at any time: state changes only between two waits.
     async fn next(&mut self) -> Result<Row, LogError> {
         if self.ended {
             return Err(lost());
@@ -98,8 +97,8 @@ impl Follower {
             }
             while Instant::now() < self.due {
                 tokio::select! {
-                    told = self.signal.changed() => {
-                        told.map_err(|_| lost())?;
+                    changed = self.signal.changed() => {
+                        changed.map_err(|_| lost())?;
                         let earliest = (Instant::now() + GATHER).max(self.looked + SPACING);
                         self.due = self.due.min(earliest);
                     }
@@ -110,7 +109,7 @@ impl Follower {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the next page.
     async fn look(&mut self) -> Result<(), LogError> {
         let sql = match self.channel {
             Channel::Batches => BATCHES,
@@ -125,16 +124,16 @@ impl Follower {
         }
         let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(2).len()).sum();
         self.link.received(bytes);
-        // A full page has another behind it. All that comes later is told.
+        // After a full page there may be another one. Later entries are signalled.
         if rows.len() < MOST_ROWS && bytes < MOST_BYTES {
-            let pause = if self.session.signals().work() { LOOK } else { LOOK_UNTOLD };
+            let pause = if self.session.signals().have_come() { LOOK } else { LOOK_WITHOUT_SIGNALS };
             self.due = self.looked + pause;
         }
         self.page = rows.into();
         Ok(())
     }
 
-    /// Steps have no gaps, so it shows when some are not there any more, or never were as many.
+    /// Steps have no gaps, so this detects steps that are no longer there, or never existed.
     fn check(&self, last: Option<Place>, first: Option<Place>) -> Result<(), LogError> {
         let follows = match first {
             Some(first) => first.0 == self.after.0 + 1,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A log in PostgreSQL.
 //!
-//! `schema.sql` has its tables, and functions by which roles may write to them. `database` holds one connection (`session`, over
-//! `tls`), and what it tells without being asked (`signals`); `append`, `follow`, `snapshot` and `engine` ask; `setup` makes it
-//! ready.
+//! `schema.sql` has its tables, and functions by which roles may write to them. `database` holds one connection (`session`, over `tls`)
+//! with its `signals`; `append`, `follow`, `snapshot` and `engine` send statements; `setup` prepares the database.
 
 mod append;
 mod database;
@@ -22,7 +21,7 @@ pub use snapshot::Snapshot;
 
 use super::Log;
 use super::settings::Settings;
-use super::types::{Appending, Client, Ends, LogError, Part, Place, Word};
+use super::types::{BatchId, Client, Ends, LogError, Part, Place, StateReport};
 use crate::state::Link;
 use append::Outbox;
 use database::Database;
@@ -30,7 +29,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A log in PostgreSQL, over one connection that is made anew whenever it is needed and not there.
+/// A log in PostgreSQL, over one connection that is made again when it is needed and lost.
 #[derive(Clone)]
 pub struct Postgres {
     database: Arc<Database>,
@@ -38,10 +37,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Looks at the configuration; nothing is connected yet.
+    /// Checks the configuration; connects later.
     ///
     /// # Errors
-    /// When it cannot work.
+    /// When it is unusable.
     pub fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
         Ok(Self { database: Arc::new(Database::new(settings, link)?), outbox: Arc::default() })
     }
@@ -60,7 +59,7 @@ impl Log for Postgres {
         engine::ends(&self.database).await
     }
 
-    async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
+    async fn append(&self, id: BatchId, bytes: Vec<u8>) -> Result<Place, LogError> {
         append::append(&self.database, &self.outbox, id, bytes).await
     }
 
@@ -100,8 +99,8 @@ impl Log for Postgres {
         engine::aggregators(&self.database).await
     }
 
-    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
-        engine::tell(&self.database, &word).await
+    async fn publish_state(&self, report: Vec<u8>) -> Result<(), LogError> {
+        engine::publish_state(&self.database, &report).await
     }
 
     async fn end_stuck(&self) -> Result<Vec<String>, LogError> {
@@ -112,7 +111,7 @@ impl Log for Postgres {
         engine::exposures(&self.database).await
     }
 
-    async fn words(&self) -> Result<Vec<Word>, LogError> {
-        engine::words(&self.database).await
+    async fn state_reports(&self) -> Result<Vec<StateReport>, LogError> {
+        engine::state_reports(&self.database).await
     }
 }

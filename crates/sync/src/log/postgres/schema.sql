@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- What a fleet keeps in PostgreSQL. Statements are parted by lines of "--;". {reporter} and {aggregator} are the roles of all
--- milters and of all aggregators, {database} the database, {made} a random number. Behind "--; optional" comes what another database may not know, and
--- what works without.
+-- The tables and functions of a fleet in PostgreSQL. Lines of "--;" separate statements. {reporter} and {aggregator} are the roles of all
+-- milters and of all aggregators, {database} is the database, {made} a random number. "--; optional" precedes statements that another
+-- database may not know and that can be left out.
 --
 -- No name is looked up in a search path, since functions run as their owner.
 create schema if not exists bulkmark
 --;
 revoke all on schema bulkmark from public
 --;
--- Which log it is. Its row comes last of all: without it nothing is set up.
+-- The identity of the log. Its row is written last: without it, the log is not set up.
 create table if not exists bulkmark.log (
     one integer primary key check (one = 1),
     format integer not null,
@@ -16,8 +16,8 @@ create table if not exists bulkmark.log (
     keep_seconds bigint not null check (keep_seconds >= 0)
 )
 --;
--- How far each goes. Whoever adds something locks the row first and changes it in the same transaction; so places have no gaps,
--- and come to be seen in their order, which numbers of a sequence do not.
+-- The end of each kind of entry. A transaction that adds one locks this row first and changes it, too; so places have no gaps and become
+-- visible in order, unlike the numbers of a sequence.
 create table if not exists bulkmark.ends (
     name text primary key,
     last bigint not null,
@@ -28,7 +28,7 @@ insert into bulkmark.ends (name, last, bytes)
 values ('batches', 0, 0), ('steps', 0, 0), ('snapshots', 0, 0)
 on conflict (name) do nothing
 --;
--- Who may report, by the name of its role.
+-- The clients that may report, by role.
 create table if not exists bulkmark.clients (
     name text primary key,
     influence bigint,
@@ -36,22 +36,23 @@ create table if not exists bulkmark.clients (
     withdrawn bigint not null
 )
 --;
--- Signatures a second that it may report; as many as it likes without.
+-- Signatures a second that it may report; null for no limit.
 alter table bulkmark.clients add column if not exists rate bigint
 --;
--- What those with a rate reported, less what their rate has allowed since; and the same of the steps of aggregators, as "steps/NAME".
+-- Bytes reported by clients with a rate, minus those that their rate has allowed since; and the same for the steps of aggregators, as
+-- "steps/NAME".
 create table if not exists bulkmark.meters (
     client text primary key,
     at bigint not null,
     bytes bigint not null
 )
 --;
--- The roles that setup made, and so may drop.
+-- The roles that setup created, and may drop.
 create table if not exists bulkmark.roles (
     name text primary key
 )
 --;
--- What each member said last of itself, by the name of its role.
+-- The last state report of each member, by role.
 create table if not exists bulkmark.members (
     name text primary key,
     at bigint not null,
@@ -61,7 +62,7 @@ create table if not exists bulkmark.members (
 create or replace view bulkmark.me as
 select name, influence, quota, withdrawn from bulkmark.clients where name = session_user
 --;
--- Each client has spools of its own: nobody can take the numbers of another's.
+-- Each client has its own spools: nobody can take the numbers of another client's.
 create table if not exists bulkmark.batches (
     place bigint primary key,
     client text not null,
@@ -81,7 +82,7 @@ create table if not exists bulkmark.steps (
     bytes bytea not null
 )
 --;
--- batches, steps: where these ended when the snapshot was begun.
+-- batches, steps: the last of each when the snapshot was begun.
 create table if not exists bulkmark.snapshots (
     number bigint primary key,
     id bigint not null unique,
@@ -100,7 +101,7 @@ create table if not exists bulkmark.parts (
     primary key (id, number)
 )
 --; optional
--- What is in there is as small as it gets, and its length is read without reading it.
+-- The content cannot be compressed further, and external storage gives its length without reading it.
 alter table bulkmark.batches alter column bytes set storage external
 --; optional
 alter table bulkmark.steps alter column bytes set storage external
@@ -116,12 +117,12 @@ alter table bulkmark.steps set (autovacuum_vacuum_scale_factor = 0.05, toast.aut
 --; optional
 alter table bulkmark.parts set (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05)
 --; optional
--- A role's own functions are not run on the rows of others.
+-- A role's own functions must not run on the rows of others.
 alter view bulkmark.me set (security_barrier = true)
 --;
--- Appends batches of the role that is connected, and returns their places; of those that are there already, the places they have.
--- Of a client with a rate it takes the first ones, as far as they fit, and is an error when none does: a minute of what the rate allows (18
--- bytes a signature), and one whole batch. Each has 200 bytes more, for its row.
+-- Appends batches of the connected role, and returns their places; for existing batches, the places that they have. From a client with a
+-- rate it takes the first ones, as far as they fit, and fails if none does. The limit is a minute of the rate (18 bytes a signature) and
+-- one whole batch. Each batch counts 200 bytes more, for its row.
 create or replace function bulkmark.append(_spools bigint[], _numbers bigint[], _attempts integer[], _bodies bytea[])
 returns bigint[]
 language plpgsql
@@ -187,7 +188,7 @@ begin
 end
 $$
 --;
--- Keeps what the role that is connected says of itself, of a client with a rate once a second; who said nothing for an hour is gone.
+-- Stores the state report of the connected role, from a client with a rate once a second, and deletes those older than an hour.
 create or replace function bulkmark.tell(_word bytea)
 returns bigint
 language plpgsql
@@ -210,8 +211,8 @@ begin
 end
 $$
 --;
--- Appends a step, and returns its place; null when another stands behind that place. Of one aggregator it takes a hundred a second, and a
--- thousand at once, as when it appends again what the log lost: so junk leaves room for the others' steps.
+-- Appends a step, and returns its place; null if another one is behind that place. From one aggregator it takes a hundred a second, and a
+-- thousand at once, as when an aggregator appends again the steps that the log lost: so junk leaves room for the others' steps.
 create or replace function bulkmark.append_step(_after bigint, _body bytea)
 returns bigint
 language plpgsql
@@ -228,7 +229,7 @@ begin
     if octet_length(_body) > 983040 then
         raise exception 'a step of more than 983040 bytes' using errcode = '22023';
     end if;
-    -- Whoever is late locks nothing.
+    -- A late caller locks nothing.
     if _after is null or not exists (select 1 from bulkmark.ends e where e.name = 'steps' and e.last = _after) then
         return null;
     end if;
@@ -267,8 +268,8 @@ begin
 end
 $$
 --;
--- Makes these parts the newest snapshot, if all of them are there, from the first one on. It claims no batches and steps that there are not
--- yet. Of one aggregator it takes one each five seconds, and sixty at once.
+-- Makes these parts the newest snapshot, if all are there, from the first one on. It cannot cover batches and steps that do not exist yet.
+-- From one aggregator it takes one in five seconds, and sixty at once.
 create or replace function bulkmark.publish(_id bigint, _parts integer, _batches bigint, _steps bigint)
 returns bigint
 language plpgsql
@@ -322,11 +323,11 @@ begin
 end
 $$
 --;
--- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
--- last, as far as the others are as many bytes as the larger of both: to read it is then less work. Of batches, those from
--- before the snapshot before last that are older than keep_seconds. That snapshot counts once it is a minute old: by then aggregators
--- have put another one in the place of what cannot be read. Of snapshots, all but the last two, and what was begun and
--- not continued for an hour.
+-- Deletes up to so many rows that nobody needs (of parts, which are large, a twentieth), and returns their number. Steps: those before the
+-- snapshot before last, as far as the remaining steps have as many bytes as the larger of both snapshots: then reading the snapshot is less
+-- work. Batches: those from before the snapshot before last that are older than keep_seconds. That snapshot counts once it is a minute old:
+-- by then aggregators have replaced one that cannot be read. Snapshots: all but the last two, and parts that were begun and not continued
+-- for an hour.
 create or replace function bulkmark.prune(_most integer)
 returns bigint
 language plpgsql
@@ -382,9 +383,9 @@ begin
 end
 $$
 --;
--- Ends the connections of members whose transaction is open for longer than 10 s, or idle for 3 s, and returns whose and why: what such a
--- transaction has locked, all others wait for. Members' own statements are one transaction each, and take no longer. And of those who
--- listen and do not read, when a fiftieth of the queue of notifications, which all have in common, waits.
+-- Ends the connections of members with a transaction that is open for more than 10 s, or idle for 3 s, because all others wait for its
+-- locks, and returns names and reasons. Members' own statements are one transaction each, and take no longer. Also ends those of listeners
+-- that do not read, once a fiftieth of the common queue of notifications is waiting.
 create or replace function bulkmark.end_stuck()
 returns text[]
 language plpgsql
@@ -416,7 +417,7 @@ begin
                 _ended := array_append(_ended, _one.name || ', ' || _one.why);
             end if;
         exception when insufficient_privilege then
-            -- A role that was there before, and that the owner is no member of.
+            -- A role that existed before, and that the owner is no member of.
             _ended := array_append(_ended, _one.name || ', ' || _one.why || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
         end;
     end loop;
@@ -480,10 +481,10 @@ grant execute on function bulkmark.end_stuck() to {aggregator}
 --;
 grant execute on function bulkmark.tell(bytea) to {reporter}, {aggregator}
 --;
--- By this column the version before sees whether it was done.
+-- An older version reads this column to see whether setup is complete.
 alter table bulkmark.log add column if not exists has_rates boolean
 --;
--- By this one it is seen whether all of the above was done by this version.
+-- This version reads this one to see whether all of the above is done.
 alter table bulkmark.log add column if not exists revision integer
 --;
 insert into bulkmark.log (one, format, made, keep_seconds, revision) values (1, {format}, {made}, 86400, {revision})

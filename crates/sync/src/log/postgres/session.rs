@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One connection to a server, over which all is asked at once.
+//! One connection to a server, shared by all statements.
 //!
-//! Each question is one statement and one transaction, so none is in another's way, and none leaves a transaction open.
+//! Each statement is its own transaction, so none blocks another one, and none leaves a transaction open.
 
 use super::error::{is_conflict, is_end, is_unknown, meaning};
 use super::signals::{Channel, HELLO, Signals, signals};
@@ -23,24 +23,24 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
-/// How long one server has to take a connection, TLS and password included.
+/// Timeout of connecting to one server, TLS and password included.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long an answer may take. The server itself gives a statement up before, so this is for one that hangs or is not there.
+/// Timeout of an answer. The server itself cancels a statement earlier, so this is for a server that hangs or is gone.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// How long the server works at a statement, and waits for those before it, in milliseconds.
+/// How long the server runs a statement, and waits for locks, in milliseconds.
 const STATEMENT_MS: u32 = 10_000;
 const LOCK_MS: u32 = 5_000;
 
-/// When a silent connection is tried, and how long it may not answer then: the kernel looks after that.
+/// Idle time before the kernel probes a connection, and the time within which the other side must answer.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const UNANSWERED: Duration = Duration::from_secs(20);
 
-/// How often a statement is asked again at once that another was in the way of.
+/// How often a statement is repeated at once after a conflict.
 const CONFLICTS: u32 = 5;
 
-/// A parameter of a statement, and its type.
+/// A parameter of a statement, with its type.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A connection.
@@ -50,17 +50,17 @@ pub(super) struct Session {
     driver: JoinHandle<()>,
     signals: Signals,
     listening: [OnceCell<()>; 2],
-    /// Statements that the server knows already, by their text: to plan one takes longer than to run it.
+    /// Prepared statements, by their text: planning one takes longer than running it.
     prepared: Mutex<HashMap<&'static str, Statement>>,
-    /// Whether something was denied: the role may have been made anew since, which this connection would never know.
+    /// Whether something was denied: the role may have been created again since, which this connection would never notice.
     retired: AtomicBool,
 }
 
 impl Session {
-    /// Connects to one server, where something can be written.
+    /// Connects to one server, which must be writable.
     ///
     /// # Errors
-    /// When it does not let in, within [`CONNECT`].
+    /// When it does not accept the connection within [`CONNECT`].
     pub(super) async fn open(
         settings: &Settings,
         host: &Host,
@@ -68,7 +68,7 @@ impl Session {
         link: &Arc<Link>,
     ) -> Result<Self, LogError> {
         let config = config(settings, host, database)?;
-        // Files are read again for each connection: certificates and passwords are renewed.
+        // Files are read for each connection: certificates and passwords are renewed.
         let tls = MakeTls::new(client_tls(settings)?);
         let opening = async {
             let (client, connection) = config.connect(tls).await.map_err(|e| meaning(&e))?;
@@ -93,10 +93,10 @@ impl Session {
         timeout(CONNECT, opening).await.map_err(|_| late())?
     }
 
-    /// Asks.
+    /// Sends a statement, and returns the rows.
     ///
     /// # Errors
-    /// When no answer comes in time, or none that is of use. It may have been done all the same.
+    /// When no usable answer comes in time. The statement may have been executed all the same.
     pub(super) async fn ask(
         &self,
         sql: &'static str,
@@ -109,12 +109,12 @@ impl Session {
         .await
     }
 
-    /// The same, and tells those who listen that there is something new. When that is lost, they look for themselves a little
-    /// later; so nothing is said of errors.
+    /// Does the same, and notifies listeners of a new entry. If the notification is lost, they poll a little later, so its errors are
+    /// ignored.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub(super) async fn ask_and_tell(
+    pub(super) async fn ask_and_notify(
         &self,
         sql: &'static str,
         parameters: &[Parameter<'_>],
@@ -123,7 +123,7 @@ impl Session {
         let notify = format!("notify {}", channel.name());
         self.in_time(async {
             let statement = self.prepare(sql, parameters).await?;
-            // Both go at once, and the server does one after the other.
+            // Both are sent at once, and the server runs one after the other.
             let (rows, _) = tokio::join!(self.query(&statement, parameters), self.run(&notify));
             rows
         })
@@ -152,14 +152,14 @@ impl Session {
         }
     }
 
-    /// What comes within [`ANSWER`]. A connection over which nothing comes is cut off.
+    /// Awaits an answer within [`ANSWER`]. A connection without an answer is closed.
     async fn in_time(
         &self,
         asking: impl Future<Output = Result<Vec<Row>, Error>>,
     ) -> Result<Vec<Row>, LogError> {
         match timeout(ANSWER, asking).await {
             Ok(Ok(rows)) => {
-                self.link.heard();
+                self.link.touch();
                 Ok(rows)
             }
             Ok(Err(e)) => {
@@ -182,7 +182,7 @@ impl Session {
         self.client.batch_execute(sql).await
     }
 
-    /// Hears from now on what is told there, if the database has such a thing.
+    /// Subscribes to a channel, if the database has notifications.
     pub(super) async fn listen(&self, channel: Channel) -> Result<(), LogError> {
         let name = channel.name();
         let listening = async {
@@ -203,12 +203,12 @@ impl Session {
         &self.signals
     }
 
-    /// Whether another is to be asked from now on.
+    /// Whether the connection must be replaced.
     pub(super) fn is_over(&self) -> bool {
         self.retired.load(Ordering::Relaxed) || self.client.is_closed() || self.signals.ended()
     }
 
-    /// Cuts it off.
+    /// Closes the connection.
     pub(super) fn end(&self) {
         self.driver.abort();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Makes a database ready for a fleet, and lets its members in.
+//! Sets up a database for a fleet, with access for its members.
 
 mod obstacles;
 
@@ -19,20 +19,20 @@ use tokio_postgres::types::Type;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// The state of the schema that this program makes: raised by each change of `schema.sql` that an older program can do without.
+/// The revision of the schema, raised by each change of `schema.sql` that an older program can do without.
 const REVISION: i32 = 3;
 
-/// Connections of one role at most: one for each daemon, and some for commands and for those that the server does not know yet to
-/// be dead. So one machine cannot take all.
+/// Maximum of connections of one role: one for each daemon, and some for commands and for dead ones that the server has not noticed yet. So
+/// one machine cannot take all.
 const CONNECTIONS: u32 = 10;
 
-/// Makes what a fleet needs, and lets these members in and no others; see [`set_up`](crate::engines::set_up). `settings` are those of the
-/// database's owner, who may create roles. Two fleets have two databases.
+/// Sets up the database, and gives access to these members and no others; see [`set_up`](crate::engines::set_up). `settings` are those of
+/// the database's owner, who may create roles. Two fleets need two databases.
 ///
 /// # Errors
-/// When something cannot be done. What was done until then stays, and the next time the rest is done.
+/// When a change fails. Earlier changes stay, and the next run makes the rest.
 pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Result<Vec<String>, LogError> {
-    // That all can be read is seen before anything is done.
+    // Check that all files can be read before any change.
     for member in members {
         crate::log::check_name(&member.name).map_err(LogError::Setup)?;
         as_member(settings, member).password()?;
@@ -46,10 +46,10 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
         match Session::open(settings, host, &database, &link).await {
             Ok(session) => {
                 let place = Place { settings, host, database: &database, link: &link };
-                let mut work = Work { session, place, dry_run: how.dry_run, told: Vec::new() };
+                let mut work = Work { session, place, dry_run: how.dry_run, lines: Vec::new() };
                 work.schema().await?;
                 work.members(members).await?;
-                return Ok(work.told);
+                return Ok(work.lines);
             }
             Err(why) => failures.push((shown(host), why)),
         }
@@ -57,7 +57,7 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
     Err(all_of(failures))
 }
 
-/// Where it is done.
+/// The database that is set up.
 struct Place<'a> {
     settings: &'a Settings,
     host: &'a Host,
@@ -69,11 +69,11 @@ struct Work<'a> {
     session: Session,
     place: Place<'a>,
     dry_run: bool,
-    /// A line for each thing that is done.
-    told: Vec<String>,
+    /// A line for each change.
+    lines: Vec<String>,
 }
 
-/// What a member may, by the role that it belongs to.
+/// The rights of a member, by its group role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Reporter,
@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// The role of all of them. Roles are those of the whole server, so it has the database's name in it.
+    /// Returns the group role. Roles belong to the whole server, so its name contains the database's.
     fn role(self, database: &str) -> String {
         match self {
             Self::Reporter => format!("{database}_reporter"),
@@ -104,25 +104,25 @@ impl Work<'_> {
         kind.role(self.place.database)
     }
 
-    /// Does it, or only tells it: as SQL in a dry run, else in words. `hidden` is what must not be shown.
+    /// Makes a change and describes it, or only shows its SQL in a dry run. `hidden` is a text that must not be shown.
     async fn act(&mut self, what: &str, sql: &str, hidden: &str) -> Result<(), LogError> {
         if self.dry_run {
             let sql = if hidden.is_empty() { sql.to_owned() } else { sql.replace(hidden, "...") };
-            self.told.push(format!("{sql};"));
+            self.lines.push(format!("{sql};"));
             return Ok(());
         }
         self.session.run(sql).await.map_err(|e| in_words(what, meaning(&e)))?;
-        self.told.push(what.to_owned());
+        self.lines.push(what.to_owned());
         Ok(())
     }
 
-    /// Names in the first column of what a question brings; none where the tables are not there yet.
+    /// Returns the names in the first column of a query's result.
     async fn names(&self, sql: &'static str, about: &[String]) -> Result<BTreeSet<String>, LogError> {
         let rows = self.session.ask(sql, &[(&about, Type::TEXT_ARRAY)]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Of these roles, those that are there.
+    /// Returns those of these roles that exist.
     async fn roles(&self, about: &[String]) -> Result<BTreeSet<String>, LogError> {
         self.names("select rolname::text from pg_catalog.pg_roles where rolname::text = any($1)", about).await
     }
@@ -148,24 +148,24 @@ impl Work<'_> {
             }
             _ => (),
         }
-        // Half of what is random, so that it is a number without a sign for all who read it.
+        // Only half of the range, so that all readers see a number without a sign.
         let [made] = random_bytes::<8>()
             .map(|bytes| [i64::from_le_bytes(bytes) >> 1 & i64::MAX])
             .map_err(|e| LogError::Setup(e.to_string()))?;
         for (sql, optional) in statements(self.place.database, &groups, made) {
             if self.dry_run {
-                self.told.push(format!("{sql};"));
+                self.lines.push(format!("{sql};"));
                 continue;
             }
             self.change(&sql, optional).await?;
         }
         if !self.dry_run {
-            self.told.push(format!("schema bulkmark in {}, version {FORMAT}", self.place.database));
+            self.lines.push(format!("schema bulkmark in {}, version {FORMAT}", self.place.database));
         }
         Ok(())
     }
 
-    /// Whether the schema has what versions of this program added to it since the first.
+    /// Whether the schema has all additions since its first version.
     async fn is_whole(&self, groups: &[String; 2]) -> Result<bool, LogError> {
         let sql = "select grantee::text from information_schema.role_routine_grants
             where routine_schema = 'bulkmark' and routine_name = 'tell' and grantee::text = any($1)";
@@ -177,14 +177,14 @@ impl Work<'_> {
         Ok(found.is_some_and(|found| found >= REVISION))
     }
 
-    /// Whether the log has this column.
+    /// Whether the table `log` has this column.
     async fn has(&self, column: &str) -> Result<bool, LogError> {
         let sql = "select column_name::text from information_schema.columns
             where table_schema = 'bulkmark' and table_name = 'log' and column_name::text = any($1)";
         Ok(!self.names(sql, &[column.to_owned()]).await?.is_empty())
     }
 
-    /// Signatures a second of those clients that have a bound.
+    /// Returns the rates of clients that have one, in signatures a second.
     async fn rates(&self) -> Result<BTreeMap<String, i64>, LogError> {
         if !self.has("has_rates").await? {
             return Ok(BTreeMap::new());
@@ -234,7 +234,7 @@ impl Work<'_> {
         self.clients(members).await
     }
 
-    /// The roles that were made here.
+    /// Returns the roles that setup created.
     async fn made(&self) -> Result<BTreeSet<String>, LogError> {
         match self.session.ask("select name from bulkmark.roles", &[]).await {
             Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
@@ -243,7 +243,7 @@ impl Work<'_> {
         }
     }
 
-    /// The members of a role, without its owner.
+    /// Returns the members of a group role, without its owner.
     async fn inside(&self, kind: Kind) -> Result<BTreeSet<String>, LogError> {
         let sql = "select r.rolname::text from pg_catalog.pg_auth_members m
             join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
@@ -284,11 +284,11 @@ impl Work<'_> {
             self.act(&format!("role {name} has another password"), &sql, secret).await?;
         }
         if there && !self.may_end(name).await? {
-            // Else nobody could end what this role leaves open; see end_stuck in schema.sql.
+            // Otherwise nobody could end this role's connections; see end_stuck in schema.sql.
             let sql = format!("grant {role} to current_user");
             match self.act(&format!("connections of {name} can be ended"), &sql, "").await {
-                // Of a role that somebody else made. The log of the aggregators says so when it matters.
-                Err(LogError::Denied(told)) => log::warn!("{told}"),
+                // The role was created by somebody else. The aggregators' log says so when it matters.
+                Err(LogError::Denied(what)) => log::warn!("{what}"),
                 done => done?,
             }
         }
@@ -299,11 +299,11 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Bounds the connections of a new role, where the database can do that.
+    /// Limits the connections of a new role, if the database can.
     async fn limit(&mut self, role: &str) -> Result<(), LogError> {
         let sql = format!("alter role {role} connection limit {CONNECTIONS}");
         if self.dry_run {
-            self.told.push(format!("{sql};"));
+            self.lines.push(format!("{sql};"));
             return Ok(());
         }
         match self.session.run(&sql).await {
@@ -312,7 +312,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether a member's password lets it in. PostgreSQL shows no password to those who may create roles.
+    /// Whether a member's password works. PostgreSQL does not show passwords to users who may create roles.
     async fn opens(&self, member: &Member) -> Result<bool, LogError> {
         let settings = as_member(self.place.settings, member);
         match Session::open(&settings, self.place.host, self.place.database, self.place.link).await {
@@ -369,7 +369,7 @@ impl Work<'_> {
     }
 }
 
-/// What a member's own configuration says, as far as it is known here.
+/// Returns a member's own configuration, as far as it is known here.
 fn as_member(settings: &Settings, member: &Member) -> Settings {
     Settings {
         user: Some(member.name.clone()),
@@ -380,7 +380,7 @@ fn as_member(settings: &Settings, member: &Member) -> Settings {
     }
 }
 
-/// The statements of the schema, and whether each can be done without.
+/// Returns the statements of the schema, and whether each is optional.
 fn statements(database: &str, groups: &[String; 2], made: i64) -> Vec<(String, bool)> {
     let sql = SCHEMA
         .replace("{database}", &quoted(database))
@@ -392,7 +392,7 @@ fn statements(database: &str, groups: &[String; 2], made: i64) -> Vec<(String, b
     let mut statements = Vec::new();
     for (i, piece) in sql.split("\n--;").enumerate() {
         let (mark, statement) = piece.split_once('\n').unwrap_or(("", piece));
-        // The first one has the licence in front of it, which is of the file.
+        // The first one follows the file's licence.
         let statement = if i == 0 { &piece[piece.find("create").unwrap_or(0)..] } else { statement };
         statements.push((statement.trim().to_owned(), mark.trim() == "optional"));
     }
@@ -403,18 +403,18 @@ fn first_line(sql: &str) -> &str {
     sql.lines().find(|line| !line.starts_with("--")).unwrap_or(sql)
 }
 
-/// An error, and at what.
+/// Adds the failed change to an error.
 fn in_words(what: &str, why: LogError) -> LogError {
     match why {
-        LogError::Denied(told) => LogError::Denied(format!("{what}: {told}")),
-        LogError::NotSetUp(told) | LogError::Unavailable(told) => {
-            LogError::Unavailable(format!("{what}: {told}"))
+        LogError::Denied(reason) => LogError::Denied(format!("{what}: {reason}")),
+        LogError::NotSetUp(reason) | LogError::Unavailable(reason) => {
+            LogError::Unavailable(format!("{what}: {reason}"))
         }
         other => other,
     }
 }
 
-/// A name in SQL.
+/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a connection tells without being asked: that it ended, and that there is more to read.
+//! Unsolicited messages of a connection: that it ended, and that there are new entries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_postgres::{AsyncMessage, Connection, Notification};
 
-/// What is told over a channel of PostgreSQL by whoever listens to it, to see whether anything comes.
+/// The payload that a listener sends itself over a channel of PostgreSQL, to see whether anything arrives.
 pub(super) const HELLO: &str = "hello";
 
-/// Where it is told that something was appended.
+/// The channels for new entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
     Batches,
@@ -18,7 +18,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// Its name in PostgreSQL, which has names of channels for each database.
+    /// Returns its name in PostgreSQL, where channels belong to a database.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Batches => "bulkmark_batches",
@@ -27,16 +27,16 @@ impl Channel {
     }
 }
 
-/// What is heard over a connection.
+/// The signals of a connection.
 #[derive(Clone)]
 pub(super) struct Signals {
     batches: watch::Receiver<()>,
     steps: watch::Receiver<()>,
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Changes when there is something new to read; ends with the connection.
+    /// Returns a receiver that changes when there are new entries, and ends with the connection.
     pub(super) fn of(&self, channel: Channel) -> watch::Receiver<()> {
         match channel {
             Channel::Batches => self.batches.clone(),
@@ -44,9 +44,9 @@ impl Signals {
         }
     }
 
-    /// Whether anything ever came: else this database has no such signals, or something between keeps them back.
-    pub(super) fn work(&self) -> bool {
-        self.heard.load(Ordering::Relaxed)
+    /// Whether any signal ever came: otherwise the database has none, or something in between drops them.
+    pub(super) fn have_come(&self) -> bool {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Whether the connection is over.
@@ -55,20 +55,20 @@ impl Signals {
     }
 }
 
-/// Both ends of it.
+/// Creates both ends.
 pub(super) fn signals() -> (Driver, Signals) {
-    let (batches, heard_batches) = watch::channel(());
-    let (steps, heard_steps) = watch::channel(());
-    let heard = Arc::new(AtomicBool::new(false));
-    let driver = Driver { batches, steps, heard: Arc::clone(&heard) };
-    (driver, Signals { batches: heard_batches, steps: heard_steps, heard })
+    let (batches, batches_receiver) = watch::channel(());
+    let (steps, steps_receiver) = watch::channel(());
+    let received = Arc::new(AtomicBool::new(false));
+    let driver = Driver { batches, steps, received: Arc::clone(&received) };
+    (driver, Signals { batches: batches_receiver, steps: steps_receiver, received })
 }
 
-/// Tells what comes over a connection.
+/// Drives a connection, and dispatches its signals.
 pub(super) struct Driver {
     batches: watch::Sender<()>,
     steps: watch::Sender<()>,
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
 }
 
 impl Driver {
@@ -78,16 +78,16 @@ impl Driver {
         S: AsyncRead + AsyncWrite + Unpin,
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        // What went wrong is told to those who wait for answers.
+        // Errors reach the tasks that wait for answers.
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(notification) = message {
-                self.tell(&notification);
+                self.dispatch(&notification);
             }
         }
     }
 
-    fn tell(&self, notification: &Notification) {
-        self.heard.store(true, Ordering::Relaxed);
+    fn dispatch(&self, notification: &Notification) {
+        self.received.store(true, Ordering::Relaxed);
         if notification.payload() == HELLO {
             return;
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Snapshots, and the end of what nobody needs any more.
+//! Snapshots, and the deletion of entries that nobody needs any longer.
 //!
-//! The parts of a snapshot are put under a random number. Only when all are there does a row point at them; whoever reads one
-//! that is deleted meanwhile misses a part, and knows it.
+//! The parts of a snapshot are stored under a random number. Only when all are there does a row point to them; a reader of one that is
+//! deleted meanwhile misses a part, and notices.
 
 use super::append::fits;
 use super::database::{Database, INT8, signed, unsigned};
@@ -14,22 +14,22 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_postgres::types::Type;
 
-/// Rows that are deleted in one transaction: some tens of milliseconds of work, so that nobody waits for it.
+/// Rows that are deleted in one transaction: some tens of milliseconds of work, so that nobody waits long.
 const MOST_DELETED: i32 = 200;
 
-/// How many such transactions follow each other at most. What is left waits for the next snapshot.
+/// Maximum of such transactions in a row. The rest waits for the next snapshot.
 const ROUNDS: usize = 10_000;
 
-/// The number of the newest.
+/// Returns the number of the newest one.
 pub(super) async fn newest(database: &Database) -> Result<Option<u64>, LogError> {
     let rows = database.ask("select max(number) from bulkmark.snapshots", &[]).await?;
     Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(unsigned))
 }
 
-/// Keeps a snapshot.
+/// Stores a snapshot.
 ///
 /// # Errors
-/// When the log does not say that it keeps it.
+/// When the log does not acknowledge it.
 pub(super) async fn put(
     database: &Arc<Database>,
     mut parts: mpsc::Receiver<Option<Part>>,
@@ -37,7 +37,7 @@ pub(super) async fn put(
     let [id] = random_bytes::<8>()
         .map(|bytes| [i64::from_le_bytes(bytes)])
         .map_err(|e| LogError::Setup(e.to_string()))?;
-    // All that the snapshot has in it is in the log before it is begun; what comes meanwhile must stay.
+    // The ends are read first: entries that come meanwhile are not in the snapshot, and must stay.
     let begun = ends(database).await?;
     let sent = send(database, id, &mut parts).await;
     let published = match sent {
@@ -57,7 +57,7 @@ pub(super) async fn put(
         Err(why) => Err(why),
     };
     if published.is_err() {
-        // Where that does not work, they are deleted after an hour.
+        // If this fails, they are deleted after an hour.
         let _ = database.ask("select bulkmark.drop_parts($1)", &[(&id, INT8)]).await;
     } else {
         tokio::spawn(prune(Arc::clone(database)));
@@ -65,7 +65,7 @@ pub(super) async fn put(
     published
 }
 
-/// Sends the parts, and says how many; none when their end was not told.
+/// Sends the parts, and returns their number; none if the end is missing.
 async fn send(
     database: &Database,
     id: i64,
@@ -83,7 +83,7 @@ async fn send(
     Ok(None)
 }
 
-/// Deletes what nobody needs, in small pieces.
+/// Deletes entries that nobody needs, in small transactions.
 async fn prune(database: Arc<Database>) {
     for _ in 0..ROUNDS {
         match database.ask("select bulkmark.prune($1)", &[(&MOST_DELETED, Type::INT4)]).await {
@@ -98,13 +98,13 @@ async fn prune(database: Arc<Database>) {
 pub struct Snapshot {
     database: Arc<Database>,
     id: i64,
-    /// Parts that are there, and those that were read.
+    /// The number of parts, and of those that were read.
     parts: i32,
     read: i32,
 }
 
 impl Snapshot {
-    /// The newest.
+    /// Starts to read the newest one.
     ///
     /// # Errors
     /// [`LogError::Gone`] where there is none.

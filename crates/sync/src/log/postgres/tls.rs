@@ -17,10 +17,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use x509_cert::der::Decode as _;
 
-/// What servers want to hear before TLS of what will be spoken in it.
+/// The ALPN name of PostgreSQL's protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 
-/// Makes connections encrypted; none where they are not to be.
+/// Encrypts connections; none if they are not encrypted.
 pub(super) struct MakeTls(Option<TlsConnector>);
 
 impl MakeTls {
@@ -40,12 +40,12 @@ impl MakeTlsConnect<Socket> for MakeTls {
     fn make_tls_connect(&mut self, name: &str) -> io::Result<Handshake> {
         let Some(connector) = self.0.clone() else { return Ok(Handshake(None)) };
         let name = ServerName::try_from(name.to_owned())
-            .map_err(|_| io::Error::other(format!("{name:?} is no name that a certificate has")))?;
+            .map_err(|_| io::Error::other(format!("{name:?} is no valid name for a certificate")))?;
         Ok(Handshake(Some((connector, name))))
     }
 }
 
-/// One connection's way to TLS.
+/// The handshake of one connection.
 pub(super) struct Handshake(Option<(TlsConnector, ServerName<'static>)>);
 
 impl TlsConnect<Socket> for Handshake {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Members who have a transaction open that is in the way of `setup`.
+//! Ends members' open transactions that block `setup`.
 
 use super::super::error::{is_locked, is_unknown, meaning};
 use super::{Kind, Work, first_line, in_words, quoted};
 use crate::log::types::LogError;
 use std::collections::BTreeSet;
 
-/// How often members are cut off that are in the way of one change of the schema.
+/// How often connections are ended that block one change of the schema.
 const OBSTACLES: u32 = 3;
 
 impl Work<'_> {
-    /// Changes the schema. Members who have a transaction open that is in the way are cut off, and it is done again.
+    /// Changes the schema. Connections with an open transaction that block it are ended, and it is repeated.
     pub(super) async fn change(&self, sql: &str, optional: bool) -> Result<(), LogError> {
         for _ in 0..OBSTACLES {
             match self.session.run(sql).await {
@@ -22,7 +22,7 @@ impl Work<'_> {
         self.session.run(sql).await.map_err(|e| in_words(first_line(sql), meaning(&e)))
     }
 
-    /// Ends the connections of members whose transaction is open.
+    /// Ends the connections of members with an open transaction.
     pub(super) async fn cut_off_all(&self) -> Result<(), LogError> {
         let mut roles = BTreeSet::new();
         for kind in Kind::ALL {
@@ -39,7 +39,7 @@ impl Work<'_> {
         }
     }
 
-    /// Makes the owner a member of a role, so that it may end what that has open; without a word, where the server does not let it.
+    /// Makes the owner a member of a role, so that it may end the role's connections; silently, if the server does not allow it.
     pub(super) async fn may_end_from_now_on(&self, role: &str) -> Result<(), LogError> {
         if self.may_end(role).await? {
             return Ok(());
@@ -50,13 +50,13 @@ impl Work<'_> {
             .await
             .map_err(|e| meaning(&e))
         {
-            Err(LogError::Unavailable(told)) => Err(LogError::Unavailable(told)),
+            Err(LogError::Unavailable(what)) => Err(LogError::Unavailable(what)),
             _ => Ok(()),
         }
     }
 
-    /// Ends the connections of these roles, whose open transactions would keep all that follows waiting. Nothing where the database
-    /// has no such thing.
+    /// Ends the connections of these roles, whose open transactions would block all later changes. Does nothing if the database has no such
+    /// function.
     pub(super) async fn cut_off(&self, roles: &[String]) -> Result<(), LogError> {
         let sql = "select pg_terminate_backend(a.pid)::text from pg_catalog.pg_stat_activity a
             where a.usename::text = any($1) and pg_has_role(current_user, a.usesysid, 'usage')";
@@ -66,7 +66,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the owner may end what a role has open.
+    /// Whether the owner may end a role's connections.
     pub(super) async fn may_end(&self, name: &str) -> Result<bool, LogError> {
         let sql = "select rolname::text from pg_catalog.pg_roles
             where rolname::text = any($1) and pg_has_role(current_user, oid, 'usage')";

@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The frames of a stream of bulk; docs/protocol.md describes them. The first byte says which it is.
+//! The frames of a stream of bulk; docs/protocol.md describes them. The first byte is the kind of frame.
 
 use bulkmark_counts::{BulkMark, Note, Origin, Section};
 use bulkmark_filter::varint;
 
-/// What a server tells of bulk.
+/// A frame of a stream of bulk.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// How far its list is.
+pub enum BulkFrame {
+    /// The position of the server's list.
     Alive(BulkMark),
     /// The whole list follows.
-    Begins(Beginning),
+    Head(ListHead),
     /// A part of the whole list.
     Row(Section),
     /// The next note.
     Note(Note, Vec<u8>),
 }
 
-/// What comes before a whole list.
+/// The head of a whole list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beginning {
-    /// Where the list stands.
+pub struct ListHead {
+    /// The position of the list.
     pub mark: BulkMark,
     /// The number of its rows.
     pub rows: u64,
-    /// How far each origin is counted in it.
+    /// The version of each origin that the list includes.
     pub versions: Vec<(Origin, u64)>,
 }
 
-/// A frame's content that says how far the list is.
+/// Encodes the content of a frame with the position of the list.
 #[must_use]
 pub fn alive(mark: BulkMark) -> Vec<u8> {
     [&b"A"[..], &mark.encode()].concat()
 }
 
-/// A frame's content that begins a whole list.
+/// Encodes the content of a frame with the head of a whole list.
 #[must_use]
-pub fn begins(beginning: &Beginning) -> Vec<u8> {
-    let mut bytes = [&b"L"[..], &beginning.mark.encode()].concat();
-    varint::put(&mut bytes, beginning.rows);
-    for (Origin(origin), version) in &beginning.versions {
+pub fn head(list_head: &ListHead) -> Vec<u8> {
+    let mut bytes = [&b"L"[..], &list_head.mark.encode()].concat();
+    varint::put(&mut bytes, list_head.rows);
+    for (Origin(origin), version) in &list_head.versions {
         bytes.extend_from_slice(&origin.to_le_bytes());
         varint::put(&mut bytes, *version);
     }
     bytes
 }
 
-/// A frame's content with a part of the list.
+/// Encodes the content of a frame with a part of the list.
 #[must_use]
 pub fn row(section: &Section) -> Vec<u8> {
     let mut bytes = b"R".to_vec();
@@ -54,14 +54,14 @@ pub fn row(section: &Section) -> Vec<u8> {
     bytes
 }
 
-/// A frame's content with a note.
+/// Encodes the content of a frame with a note.
 #[must_use]
 pub fn note(bytes: &[u8]) -> Vec<u8> {
     [&b"N"[..], bytes].concat()
 }
 
-impl Told {
-    /// Reads the content of a frame. None for anything else.
+impl BulkFrame {
+    /// Decodes the content of a frame. None for anything else.
     #[must_use]
     pub fn decode(content: &[u8]) -> Option<Self> {
         let (kind, rest) = content.split_first()?;
@@ -69,7 +69,7 @@ impl Told {
             b'A' => {
                 BulkMark::decode(rest).filter(|(_, rest)| rest.is_empty()).map(|(mark, _)| Self::Alive(mark))
             }
-            b'L' => Self::beginning(rest).map(Self::Begins),
+            b'L' => Self::decode_head(rest).map(Self::Head),
             b'R' => {
                 let mut rest = rest;
                 let section = Section::decode(&mut rest, MAX_ROW)?;
@@ -80,7 +80,7 @@ impl Told {
         }
     }
 
-    fn beginning(bytes: &[u8]) -> Option<Beginning> {
+    fn decode_head(bytes: &[u8]) -> Option<ListHead> {
         let (mark, mut rest) = BulkMark::decode(bytes)?;
         let rows = varint::take(&mut rest)?;
         let mut versions = Vec::new();
@@ -88,11 +88,11 @@ impl Told {
             rest = after;
             versions.push((Origin(u64::from_le_bytes(*origin)), varint::take(&mut rest)?));
         }
-        rest.is_empty().then_some(Beginning { mark, rows, versions })
+        rest.is_empty().then_some(ListHead { mark, rows, versions })
     }
 }
 
-/// Entries of a row at most.
+/// Maximum of entries in a row.
 const MAX_ROW: usize = 1 << 20;
 
 #[cfg(test)]
@@ -101,9 +101,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is told comes back, and whatever else comes makes no panic.
+        /// Frames survive encoding and decoding, and no input panics.
         #[test]
-        fn what_is_told_comes_back(
+        fn frames_come_back(
             numbers in any::<(u64, u64, u64, u32, u32)>(),
             versions in prop::collection::vec(any::<(u64, u32)>(), 0..5),
             at: prop::sample::Index,
@@ -111,15 +111,15 @@ mod tests {
         ) {
             let (list, number, hash, bound, rows) = numbers;
             let mark = BulkMark { list, number, hash, bound };
-            prop_assert_eq!(Told::decode(&alive(mark)), Some(Told::Alive(mark)));
+            prop_assert_eq!(BulkFrame::decode(&alive(mark)), Some(BulkFrame::Alive(mark)));
             let versions = versions.into_iter().map(|(origin, version)| (Origin(origin), version.into())).collect();
-            let beginning = Beginning { mark, rows: rows.into(), versions };
-            let mut bytes = begins(&beginning);
-            prop_assert_eq!(Told::decode(&bytes), Some(Told::Begins(beginning)));
+            let list_head = ListHead { mark, rows: rows.into(), versions };
+            let mut bytes = head(&list_head);
+            prop_assert_eq!(BulkFrame::decode(&bytes), Some(BulkFrame::Head(list_head)));
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            let _ = Told::decode(&bytes);
-            let _ = Told::decode(&bytes[..at]);
+            let _ = BulkFrame::decode(&bytes);
+            let _ = BulkFrame::decode(&bytes[..at]);
         }
     }
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a member of a fleet says of itself, as JSON: what it says is for people, and may come from a machine that lies or is of
-//! another version, so all of it is bounded and made fit to be shown when it is read.
+//! The state report of a fleet's member, as JSON. It is for people, and may come from a machine that lies or has another version, so on
+//! reading all of it is bounded and made printable.
 
-use crate::log::MAX_WORD;
+use crate::log::MAX_STATE_REPORT;
 use bulkmark_types::{LAST_TIME, Signature, told, visible};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The form of what is said. A later one that says the same and more keeps it.
+/// The version of the format. A later version that only adds fields keeps it.
 const FORM: u32 = 1;
 
-/// Mailings that a member tells at most, and letters of a subject and of a version.
+/// Maximum of mailings in a report, and of characters in a subject and a version.
 pub const MAX_MAILINGS: usize = 50;
 const MAX_SUBJECT: usize = 100;
 const MAX_PROGRAM: usize = 40;
 
-/// What a member does.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberRole {
     /// A milter that holds all counts.
     Milter,
-    /// One that holds those of bulk.
+    /// A milter that holds only bulk.
     PartialMilter,
-    /// It makes steps.
+    /// A member that makes steps.
     Aggregator,
-    /// What this version does not know.
+    /// A role that this version does not know.
     #[default]
     #[serde(other)]
     Unknown,
@@ -42,35 +42,35 @@ impl fmt::Display for MemberRole {
     }
 }
 
-/// A mailing of the day, as one member saw it, or all of them that tell theirs.
+/// A mailing of the day, as seen by one member or by all that publish theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FleetMailing {
-    /// The signature by which it is named.
+    /// The signature that names it.
     pub signature: String,
-    /// The highest count that any of them has.
+    /// The highest count at any of them.
     pub count: u32,
-    /// Messages of it that they found to be bulk.
+    /// Its messages that they judged bulk.
     pub messages: u64,
-    /// How many recipients these had.
+    /// The number of recipients of these.
     pub recipients: u64,
-    /// When the first of them came, in seconds since 1970.
+    /// The arrival of the first one, in seconds since 1970.
     pub first: u64,
-    /// When the last did.
+    /// The arrival of the last one.
     pub last: u64,
-    /// The members that saw it; none in a member's own word.
+    /// The members that saw it; empty in a member's own report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
-    /// The last subject, where the configuration wants it to be shown.
+    /// The last subject, if configured to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
-/// What a member does, and how far it is.
+/// The role of a member, and its position.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Condition {
-    /// What it does.
+    /// Its role.
     pub role: MemberRole,
     /// The version of its program.
     pub program: String,
@@ -87,60 +87,60 @@ pub struct Condition {
     /// Its own reports that no step covers yet.
     #[serde(default)]
     pub uncovered: u64,
-    /// For how many seconds the oldest of them has waited.
+    /// The waiting time of the oldest of them, in seconds.
     #[serde(default)]
     pub waiting_seconds: Option<u64>,
 }
 
 impl Condition {
-    /// That of a member of this program, which counts nothing yet.
+    /// Returns that of a member with this program's version that counts nothing yet.
     pub(super) fn new(role: MemberRole) -> Self {
         Self { role, program: env!("CARGO_PKG_VERSION").to_owned(), ..Self::default() }
     }
 }
 
-/// How a member is.
+/// The content of a state report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct MemberWord {
+pub(super) struct ReportBody {
     pub(super) form: u32,
     #[serde(flatten)]
     pub(super) condition: Condition,
-    /// After how many seconds it says so again.
+    /// Seconds until the next report.
     pub(super) every: u64,
-    /// Whether it is where the log's chain ends, as far as it read that.
+    /// Whether it is at the end of the log's chain, as far as it was read.
     pub(super) in_step: bool,
-    /// Its largest mailings of the day, the largest first, if it tells them.
+    /// Its largest mailings of the day, the largest first, if it publishes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) mailings: Vec<FleetMailing>,
 }
 
-impl MemberWord {
-    /// Of a member that tells no mailings, and is not known to be where the log's chain ends.
+impl ReportBody {
+    /// Returns that of a member without mailings that is not known to be at the end of the log's chain.
     pub(super) const fn new(condition: Condition, every: u64) -> Self {
         Self { form: FORM, condition, every, in_step: false, mailings: Vec::new() }
     }
 
-    /// As the log takes it; with as many mailings as it has room for.
+    /// Encodes it for the log, with as many mailings as it has room for.
     pub(super) fn encode(mut self) -> Vec<u8> {
         self.bound();
         loop {
-            // It is text and numbers, which can be written.
+            // It has only text and numbers, so encoding cannot fail.
             let bytes = serde_json::to_vec(&self).unwrap_or_default();
-            if bytes.len() <= MAX_WORD || self.mailings.pop().is_none() {
+            if bytes.len() <= MAX_STATE_REPORT || self.mailings.pop().is_none() {
                 return bytes;
             }
         }
     }
 
-    /// What was said, bounded; none where it is in a form that is not known here.
+    /// Decodes a report and bounds it; none for an unknown format.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() > MAX_WORD {
+        if bytes.len() > MAX_STATE_REPORT {
             return None;
         }
-        let mut word: Self = serde_json::from_slice(bytes).ok()?;
-        word.bound();
-        (word.form == FORM).then_some(word)
+        let mut body: Self = serde_json::from_slice(bytes).ok()?;
+        body.bound();
+        (body.form == FORM).then_some(body)
     }
 
     fn bound(&mut self) {
@@ -163,7 +163,7 @@ impl MemberWord {
     }
 }
 
-/// The first letters of a text.
+/// Returns the first characters of a text.
 fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
@@ -186,35 +186,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_and_always_fits() {
-        let mut word = MemberWord::new(Condition::new(MemberRole::PartialMilter), 60);
-        word.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
-        let bytes = word.encode();
-        assert!(bytes.len() <= MAX_WORD, "{}", bytes.len());
-        let read = MemberWord::decode(&bytes).unwrap();
+    fn reports_are_read_back_and_always_fit() {
+        let mut body = ReportBody::new(Condition::new(MemberRole::PartialMilter), 60);
+        body.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
+        let bytes = body.encode();
+        assert!(bytes.len() <= MAX_STATE_REPORT, "{}", bytes.len());
+        let read = ReportBody::decode(&bytes).unwrap();
         assert!(!read.mailings.is_empty() && read.mailings.len() <= MAX_MAILINGS);
         assert_eq!(
             (read.condition.role, read.every, read.mailings[0].count),
             (MemberRole::PartialMilter, 60, 20)
         );
-        assert!(read.mailings[0].members.is_empty(), "a member speaks for itself alone");
+        assert!(read.mailings[0].members.is_empty(), "a member reports only for itself");
         assert!(!read.mailings[0].subject.as_ref().unwrap().contains('\u{202E}'));
     }
 
     #[test]
-    fn anything_may_stand_in_the_log() {
-        let milter = MemberWord::new(Condition::new(MemberRole::Milter), 1);
-        let good = MemberWord { mailings: vec![mailing(1, "x")], ..milter }.encode();
+    fn any_bytes_in_the_log_are_tolerated() {
+        let milter = ReportBody::new(Condition::new(MemberRole::Milter), 1);
+        let good = ReportBody { mailings: vec![mailing(1, "x")], ..milter }.encode();
         for end in 0..good.len() {
-            assert!(MemberWord::decode(&good[..end]).is_none(), "{end}");
+            assert!(ReportBody::decode(&good[..end]).is_none(), "{end}");
         }
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0x11;
-            let _ = MemberWord::decode(&bad);
+            let _ = ReportBody::decode(&bad);
         }
         let text = String::from_utf8(good).unwrap();
-        let read = |from: &str, to: &str| MemberWord::decode(text.replace(from, to).as_bytes());
+        let read = |from: &str, to: &str| ReportBody::decode(text.replace(from, to).as_bytes());
         assert!(read("\"form\":1", "\"form\":2").is_none());
         assert_eq!(read("\"milter\"", "\"shard\"").unwrap().condition.role, MemberRole::Unknown);
         assert_eq!(read("\"every\":1", "\"every\":99999999").unwrap().every, 600);
@@ -222,7 +222,7 @@ mod tests {
         let mailing = read("\"last\":6", &format!("\"last\":{late}")).unwrap().mailings.remove(0);
         assert_eq!((mailing.first, mailing.last), (5, LAST_TIME), "it can be written");
         assert!(read("00000001", "<script>").unwrap().mailings.is_empty());
-        assert!(MemberWord::decode(&vec![b'['; MAX_WORD]).is_none());
-        assert!(MemberWord::decode(&vec![b' '; MAX_WORD + 1]).is_none());
+        assert!(ReportBody::decode(&vec![b'['; MAX_STATE_REPORT]).is_none());
+        assert!(ReportBody::decode(&vec![b' '; MAX_STATE_REPORT + 1]).is_none());
     }
 }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A server's list of bulk: how it begins, what is put into it, and when it is told.
+//! A server's list of bulk: its beginning, its entries, and its notes.
 
 use crate::history::bulk::{BulkMark, Section};
 use crate::history::window::Calendar;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::counts::Counts;
-use crate::state::held::Held;
 use crate::state::kept::KeptNote;
+use crate::state::note_queue::{LEAST_BOUND, bound_for};
 use crate::state::server::Server;
 use crate::state::shares::add_up;
-use crate::state::teller::{LEAST_BOUND, bound_for};
 use bulkmark_types::Signature;
 
 impl Server {
-    /// Has bulk told from the count `bound` on, or from a lower one if that is told already. `new` is a random name for a list that
-    /// begins. What reached the bound before is told when it is reported next.
-    pub fn tell_bulk(&mut self, bound: u32, new: u64) -> BulkMark {
+    /// Maintains a list of bulk from the count `bound` on, or from the present bound if that is lower. `new` is a random number for a new
+    /// list. Signatures that reached the bound earlier get on it with their next report.
+    pub fn list_bulk(&mut self, bound: u32, new: u64) -> BulkMark {
         let bound = bound.max(LEAST_BOUND);
         let known = self.counts.bulk;
         if !known.is_begun() {
             self.counts.bulk = BulkMark { list: new.max(1), bound, ..BulkMark::default() };
             self.counts.unwritten.part();
-            self.teller.has_moved = true;
+            self.note_queue.has_moved = true;
         } else if bound < known.bound {
             self.counts.bulk.bound = bound;
             self.counts.unwritten.part();
@@ -28,31 +28,31 @@ impl Server {
         self.counts.bulk
     }
 
-    /// Notes a signature that was reported, if it is bulk.
-    pub fn look_for_bulk(&mut self, signature: Signature, now: u64) {
+    /// Queues a reported signature if it is bulk.
+    pub fn queue_if_bulk(&mut self, signature: Signature, now: u64) {
         let bulk = self.counts.bulk;
         if bulk.is_begun() && self.reaches(signature, bound_for(signature, bulk.bound), now) {
-            self.teller.rise(signature);
+            self.note_queue.push(signature);
         }
     }
 
-    /// Takes what another server told of bulk; what is new of it is told on.
-    pub fn hear_bulk(&mut self, sections: &[Section], now: u64) {
-        let Self { counts, teller, .. } = self;
+    /// Merges counts of another server's list; new ones get on this server's list.
+    pub fn receive_bulk(&mut self, sections: &[Section], now: u64) {
+        let Self { counts, note_queue, .. } = self;
         for section in sections.iter().filter(|_| counts.bulk.is_begun()) {
-            counts.held.raise(section, now, |window, print, count| teller.hear(window, print, count));
+            counts.held.raise(section, now, |window, print, count| note_queue.receive(window, print, count));
         }
     }
 
     pub(crate) fn has_bulk_news(&self) -> bool {
-        self.counts.bulk.is_begun() && self.teller.has_news()
+        self.counts.bulk.is_begun() && self.note_queue.has_news()
     }
 
-    /// Makes notes of what rose since the last one: of others' lists that come as a whole there may be several.
+    /// Makes notes of the counts that rose since the last one. After a whole list of another server there may be several.
     pub fn cut_bulk(&mut self, now: u64) {
         while self.has_bulk_news() {
             let vector = self.vector();
-            let Self { counts, limited, teller, .. } = self;
+            let Self { counts, limited, note_queue, .. } = self;
             let Counts { local, merged, held, bulk, settings, changes, .. } = counts;
             let by_window = |signature| {
                 let own = local.generations.count_by_window(signature, now);
@@ -60,7 +60,7 @@ impl Server {
                 add_up(own.into_iter().chain(others).chain(limited.count_by_window(signature, now)))
             };
             let calendar = Calendar::new(settings);
-            if let Some(note) = teller.note(*bulk, held, vector, now, calendar, by_window) {
+            if let Some(note) = note_queue.note(*bulk, held, vector, now, calendar, by_window) {
                 let bytes = note.encode();
                 *bulk = bulk.after(note.number, &bytes);
                 changes.notes.push(KeptNote { number: note.number, at: now, bytes: bytes.into() });
@@ -68,18 +68,18 @@ impl Server {
         }
     }
 
-    /// Begins another list, in which nothing is: counts that were told may be too high, or numbers of notes were given before. A
-    /// signature is told again when it is reported next.
-    pub fn begin_bulk_anew(&mut self) {
+    /// Begins another, empty list, because announced counts may be too high, or numbers of notes may have been used before. Signatures get
+    /// on it with their next report.
+    pub fn restart_bulk(&mut self) {
         let bulk = self.counts.bulk;
-        self.teller.has_moved = true;
+        self.note_queue.has_moved = true;
         if bulk.is_begun() {
-            // As different from the one before as the random number that it is.
+            // The new number is random because the previous one was.
             let list =
                 bulk.list.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F).max(1);
             self.counts.bulk = BulkMark { list, number: 0, hash: 0, bound: bulk.bound };
-            self.counts.held = Held::new(&self.counts.settings);
-            self.teller.forget();
+            self.counts.held = BulkCounts::new(&self.counts.settings);
+            self.note_queue.reset();
             self.counts.relist();
             self.counts.changes.notes.clear();
         }
@@ -97,9 +97,9 @@ mod tests {
     use crate::state::limited::{Limited, Limits};
     use crate::state::local::Local;
     use crate::state::merged::MergedCounts;
+    use crate::state::note_queue::NoteQueue;
+    use crate::state::peer_check::PeerCheck;
     use crate::state::receipts::{Receipts, Reporter};
-    use crate::state::teller::Teller;
-    use crate::state::unheard::Unheard;
     use bulkmark_types::{FederationKey, nomination};
     use proptest::prelude::*;
 
@@ -114,11 +114,11 @@ mod tests {
             cut_at: 0,
             receipts: Receipts::default(),
             limited: Limited::new(settings),
-            teller: Teller::default(),
-            unheard: Unheard::default(),
+            note_queue: NoteQueue::default(),
+            peer_check: PeerCheck::default(),
             renewed: false,
         };
-        server.tell_bulk(BOUND, 7);
+        server.list_bulk(BOUND, 7);
         server
     }
 
@@ -128,10 +128,10 @@ mod tests {
         if n % 3 == 2 { nomination(&FederationKey::public(), signature) } else { signature }
     }
 
-    /// What a holder of all makes of the updates, and a partial one of the notes.
+    /// A full copy made from the updates, and a partial one from the notes.
     struct Holders {
         full: MergedCounts,
-        partial: Held,
+        partial: BulkCounts,
     }
 
     impl Holders {
@@ -139,7 +139,7 @@ mod tests {
             for n in 0..30 {
                 let full = self.full.count(signature(n), now);
                 let partial = self.partial.count(signature(n), now);
-                // All that people say is told.
+                // All user reports are on the list.
                 let bound = if n % 3 == 2 { 1 } else { BOUND };
                 let low = if full < 16 * BOUND { 0 } else { full / 16 };
                 prop_assert!(partial <= full, "signature {} at {}: {} of {}", n, now, partial, full);
@@ -157,9 +157,9 @@ mod tests {
     }
 
     proptest! {
-        /// Own reports and those of a partner over ten days, in batches and updates as they come; the notes arrive in any order and some
-        /// of them again. Each count from the bound on is that of whoever holds all (a sixteenth less at most where it is far above), and falls with its
-        /// windows; no other is higher.
+        /// Own reports and those of a partner over ten days, in batches and updates; the notes arrive in any order and some of them twice.
+        /// Each count from the bound on equals that of a full copy (at most a sixteenth less far above it), and falls with its windows; no
+        /// other is higher.
         #[test]
         fn notes_in_any_order_make_the_counts_of_bulk(
             reports in prop::collection::vec((0u64..10, 0u8..30, prop_oneof![4 => 1u32..7, 1 => 50u32..400], any::<bool>(), any::<bool>()), 1..150),
@@ -182,7 +182,7 @@ mod tests {
             }
             let now = NOW + 9 * DAY;
             server.cut(now);
-            let mut holders = Holders { full: MergedCounts::new(&settings), partial: Held::new(&settings) };
+            let mut holders = Holders { full: MergedCounts::new(&settings), partial: BulkCounts::new(&settings) };
             for kept in &server.counts.changes.updates {
                 let update = Update::decode(&kept.bytes).unwrap();
                 holders.full.apply(&update, &kept.bytes, kept.at).unwrap();
@@ -196,8 +196,8 @@ mod tests {
             for day in 0..8 {
                 holders.check(now + day * DAY)?;
             }
-            // And the server tells whoever is new the same.
-            holders.partial = Held::new(&settings);
+            // A new milter gets the same counts from the server.
+            holders.partial = BulkCounts::new(&settings);
             for (_, section) in server.counts.held.dirty() {
                 holders.partial.raise(&section, now, |_, _, _| ());
             }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users and other servers rely on, of user reports.
+//! The effects of user reports that users and other servers rely on.
 
 use super::counts::Counts;
 use super::generations::Generations;
-use super::hearing::Forgotten;
 use super::limited::{Limited, Limits};
 use super::local::Local;
 use super::merged::MergedCounts;
+use super::note_queue::NoteQueue;
+use super::peer_check::PeerCheck;
 use super::receipts::{Receipts, Reporter};
 use super::report::Addition;
 use super::retries::Retries;
 use super::roles::{Site, State};
-use super::saying::{Nominated, Said, Saying, Side, Weighing};
 use super::server::Server;
 use super::spool::Spool;
-use super::teller::Teller;
-use super::unheard::Unheard;
-use super::voices::Voices;
-use super::words::{Own, Word};
+use super::submission::{Nominated, Side, Submission, Tally, Weighing};
+use super::submit::Forgotten;
+use super::user_report::{ReportSum, UserReport};
+use super::user_reports::UserReports;
 use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, USER_REPORT_WINDOW, Window};
@@ -40,12 +40,12 @@ pub(super) fn site(settings: &Settings) -> Ledger {
     Ledger(State::Site(site))
 }
 
-/// A ledger as the writer has it.
+/// A ledger, as the writer has it.
 pub(super) struct Ledger(pub(super) State);
 
 impl Ledger {
-    pub(super) fn say(&mut self, saying: &Saying) -> Said {
-        Said { units: 0, ..self.0.say(saying).unwrap() }
+    pub(super) fn submit(&mut self, submission: &Submission) -> Tally {
+        Tally { units: 0, ..self.0.submit(submission).unwrap() }
     }
 
     pub(super) const fn counts(&self) -> &Counts {
@@ -68,139 +68,143 @@ pub(super) fn user(n: u8) -> ReporterId {
     ReporterId::from_bytes(bytes)
 }
 
-pub(super) fn saying(reporter: u8, n: u8, side: Side, units: u32, now: u64) -> Saying {
+pub(super) fn submission(reporter: u8, n: u8, side: Side, units: u32, now: u64) -> Submission {
     let nominations = vec![Nominated { of: Signature::from_bytes([n; 16]), nomination: of(n), shared: true }];
     let reporter = user(reporter);
     let weighing = Weighing { thousandths: 1000, ..Weighing::default() };
-    Saying { reporter, side, nominations, trap: Some(units), weighing, now, ..Saying::default() }
+    Submission { reporter, side, nominations, trap: Some(units), weighing, now, ..Submission::default() }
 }
 
-/// What stands by a signature: nominations less revocations.
+/// The net weight for a signature: nominations less revocations.
 pub(super) fn net(site: &Ledger, n: u8, now: u64) -> i64 {
     let count = |signature| i64::from(site.counts().count(signature, now));
     count(of(n)) - count(revocation(of(n)))
 }
 
 #[test]
-fn one_reporter_counts_once_and_takes_back_what_it_weighed() {
+fn one_reporter_counts_once_and_withdraws_its_full_weight() {
     let mut site = site(&Settings::default());
-    let counted = Said { counted: 1, ..Said::default() };
-    let known = Said { known: 1, ..Said::default() };
-    assert_eq!(site.say(&saying(1, 1, Side::Spam, 5, NOW)), counted);
+    let counted = Tally { counted: 1, ..Tally::default() };
+    let known = Tally { known: 1, ..Tally::default() };
+    assert_eq!(site.submit(&submission(1, 1, Side::Spam, 5, NOW)), counted);
     for later in [0, DAY, 20 * DAY] {
-        assert_eq!(site.say(&saying(1, 1, Side::Spam, 5, NOW + later)), known);
+        assert_eq!(site.submit(&submission(1, 1, Side::Spam, 5, NOW + later)), known);
         assert_eq!(net(&site, 1, NOW + later), 5);
     }
-    // Meanwhile it is trusted more; what it takes back is what it brought.
-    let taken_back = Said { taken_back: 1, ..Said::default() };
-    assert_eq!(site.say(&saying(1, 1, Side::NotSpam, UNIT, NOW + 20 * DAY)), taken_back);
+    // Its trust has grown since; a withdrawal has the weight of the report.
+    let withdrawn = Tally { withdrawn: 1, ..Tally::default() };
+    assert_eq!(site.submit(&submission(1, 1, Side::NotSpam, UNIT, NOW + 20 * DAY)), withdrawn);
     assert_eq!(net(&site, 1, NOW + 20 * DAY), 0);
-    // What nobody calls spam cannot be revoked.
-    let weightless = Said { weightless: 1, ..Said::default() };
-    assert_eq!(site.say(&saying(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), weightless);
-    assert_eq!(site.say(&saying(3, 1, Side::Spam, UNIT, NOW + 20 * DAY)), counted);
-    assert_eq!(site.say(&saying(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), counted);
+    // A revocation without nominations has no weight.
+    let weightless = Tally { weightless: 1, ..Tally::default() };
+    assert_eq!(site.submit(&submission(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), weightless);
+    assert_eq!(site.submit(&submission(3, 1, Side::Spam, UNIT, NOW + 20 * DAY)), counted);
+    assert_eq!(site.submit(&submission(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), counted);
     assert_eq!(net(&site, 1, NOW + 20 * DAY), 5);
-    let own = Own { units: 8, reporters: 2 };
-    assert_eq!(site.counts().voices.own(revocation(of(1))), own);
+    let own = ReportSum { units: 8, reporters: 2 };
+    assert_eq!(site.counts().user_reports.own(revocation(of(1))), own);
 }
 
 #[test]
-fn who_takes_back_says_nothing_else() {
+fn a_withdrawal_counts_nothing_else() {
     let mut site = site(&Settings::default());
-    let back = |reporter| Saying { only_back: true, ..saying(reporter, 1, Side::Spam, UNIT, NOW) };
-    assert_eq!(site.say(&back(1)), Said { known: 1, ..Said::default() });
-    site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
-    site.say(&saying(2, 1, Side::NotSpam, UNIT, NOW));
-    assert_eq!(site.say(&back(1)), Said { taken_back: 1, ..Said::default() });
+    let back =
+        |reporter| Submission { only_withdraws: true, ..submission(reporter, 1, Side::Spam, UNIT, NOW) };
+    assert_eq!(site.submit(&back(1)), Tally { known: 1, ..Tally::default() });
+    site.submit(&submission(1, 1, Side::Spam, UNIT, NOW));
+    site.submit(&submission(2, 1, Side::NotSpam, UNIT, NOW));
+    assert_eq!(site.submit(&back(1)), Tally { withdrawn: 1, ..Tally::default() });
     assert_eq!(net(&site, 1, NOW), -8);
-    assert_eq!(site.say(&back(2)), Said { taken_back: 1, ..Said::default() });
-    assert_eq!(site.say(&back(2)), Said { known: 1, ..Said::default() });
+    assert_eq!(site.submit(&back(2)), Tally { withdrawn: 1, ..Tally::default() });
+    assert_eq!(site.submit(&back(2)), Tally { known: 1, ..Tally::default() });
     assert_eq!(net(&site, 1, NOW), 0);
 }
 
-/// Who goes on changing their mind is not heard any more until a word is over; others are.
+/// A reporter who changes their mind repeatedly is ignored until a report expires; others are not.
 #[test]
-fn who_changes_their_mind_too_often_is_not_heard() {
+fn reporters_who_change_their_mind_too_often_are_ignored() {
     let mut site = site(&Settings::default());
     for n in 0..8 {
         let side = if n % 2 == 0 { Side::Spam } else { Side::NotSpam };
-        let said = site.say(&saying(1, 1, side, UNIT, NOW));
-        assert_eq!(said.counted + said.taken_back, 1, "{n}: {said:?}");
+        let tally = site.submit(&submission(1, 1, side, UNIT, NOW));
+        assert_eq!(tally.counted + tally.withdrawn, 1, "{n}: {tally:?}");
     }
-    let again = saying(1, 1, Side::Spam, UNIT, NOW);
-    assert_eq!(site.say(&again), Said { too_often: 1, ..Said::default() });
-    assert_eq!(site.say(&saying(2, 1, Side::Spam, UNIT, NOW)), Said { counted: 1, ..Said::default() });
+    let again = submission(1, 1, Side::Spam, UNIT, NOW);
+    assert_eq!(site.submit(&again), Tally { too_often: 1, ..Tally::default() });
+    assert_eq!(
+        site.submit(&submission(2, 1, Side::Spam, UNIT, NOW)),
+        Tally { counted: 1, ..Tally::default() }
+    );
     assert_eq!(net(&site, 1, NOW), 8);
 }
 
-/// What was kept here is taken back here, whatever is shared by then; what others were told, they are told is taken back.
+/// A local report is withdrawn locally, even if reports are shared by then; a shared one is withdrawn at the other servers too.
 #[test]
-fn what_was_told_to_whom_is_taken_back_there() {
+fn reports_are_withdrawn_where_they_were_shared() {
     let settings = Settings::default();
     for shared in [false, true] {
-        let mut voices = Voices::new(&settings);
-        let mut say = |side, shared| {
-            let mut saying = saying(1, 1, side, UNIT, NOW);
-            saying.nominations[0].shared = shared;
-            voices.say(&saying, &mut BTreeSet::new(), |_, _| UNIT).1
+        let mut user_reports = UserReports::new(&settings);
+        let mut submit = |side, shared| {
+            let mut submission = submission(1, 1, side, UNIT, NOW);
+            submission.nominations[0].shared = shared;
+            user_reports.submit(&submission, &mut BTreeSet::new(), |_, _| UNIT).1
         };
-        assert_eq!(say(Side::Spam, shared), [Addition { signature: of(1), times: UNIT, shared }]);
+        assert_eq!(submit(Side::Spam, shared), [Addition { signature: of(1), times: UNIT, shared }]);
         assert_eq!(
-            say(Side::NotSpam, !shared),
+            submit(Side::NotSpam, !shared),
             [Addition { signature: revocation(of(1)), times: UNIT, shared }]
         );
     }
 }
 
-/// Of a mailing one signature has the subject of the first message, and no more of it than is shown.
+/// One signature of a mailing has the subject of the first message, and only the part of it that is shown.
 #[test]
 fn a_subject_is_kept_once() {
     let mut site = site(&Settings::default());
-    let mut said = saying(1, 1, Side::Spam, UNIT, NOW);
-    said.nominations.extend(saying(1, 2, Side::Spam, UNIT, NOW).nominations);
-    site.say(&Saying { subject: "x".repeat(1000), ..said.clone() });
-    said.reporter = user(2);
-    said.nominations.reverse();
-    site.say(&Saying { subject: "another".to_owned(), ..said });
+    let mut report = submission(1, 1, Side::Spam, UNIT, NOW);
+    report.nominations.extend(submission(1, 2, Side::Spam, UNIT, NOW).nominations);
+    site.submit(&Submission { subject: "x".repeat(1000), ..report.clone() });
+    report.reporter = user(2);
+    report.nominations.reverse();
+    site.submit(&Submission { subject: "another".to_owned(), ..report });
     let subjects: Vec<&str> = site.counts().cases.iter().map(|(_, case)| &*case.subject).collect();
     assert_eq!(subjects.iter().map(|subject| subject.len()).sum::<usize>(), 120, "{subjects:?}");
     assert_eq!(site.counts().cases.get(of(1)).unwrap().subject, "x".repeat(120));
 }
 
-/// After so many voices no more are remembered to be judged. Who is trusted weighs all the same; newcomers do not, whose bound is reckoned
-/// on what is remembered.
+/// Votes of a signature beyond a bound are not stored. Trusted reporters still weigh; newcomers do not, as their bound is computed from the
+/// stored votes.
 #[test]
-fn voices_beyond_the_bound_are_not_kept() {
+fn votes_beyond_the_bound_are_not_kept() {
     let mut site = site(&Settings::default());
-    let word = |who: u128, n, now| {
+    let user_submission = |who: u128, n, now| {
         let reporter = ReporterId::from_bytes((who << 8).to_le_bytes());
-        Saying { reporter, trap: None, ..saying(0, n, Side::Spam, UNIT, now) }
+        Submission { reporter, trap: None, ..submission(0, n, Side::Spam, UNIT, now) }
     };
     let (trusted, later) = (1000, NOW + 2 * DAY);
-    // A trap, by which they are borne out.
-    site.say(&saying(60, 1, Side::Spam, 1, NOW));
+    // A trap, which agrees with them.
+    site.submit(&submission(60, 1, Side::Spam, 1, NOW));
     for who in trusted..trusted + 12 {
-        site.say(&word(who, 1, NOW));
+        site.submit(&user_submission(who, 1, NOW));
     }
     site.counts_mut().add(Signature::from_bytes([1; 16]), 100, NOW);
-    site.say(&word(trusted, 3, later));
+    site.submit(&user_submission(trusted, 3, later));
     assert_eq!(site.counts().trust.standings.established(), 12);
 
     let settings = bulkmark_trust::Settings::new(1.0, 1000.0, 3 * UNIT).unwrap();
     let weighing = Weighing { settings, thousandths: 1000, ..Weighing::default() };
-    let mut counted = |who| site.say(&Saying { weighing, ..word(who, 2, later) }).counted;
+    let mut counted = |who| site.submit(&Submission { weighing, ..user_submission(who, 2, later) }).counted;
     assert_eq!((0..300).map(&mut counted).sum::<usize>(), 256);
     assert_eq!(counted(trusted), 1);
-    assert_eq!(site.counts().cases.get(of(2)).unwrap().voices.len(), 256);
+    assert_eq!(site.counts().cases.get(of(2)).unwrap().votes.len(), 256);
 }
 
-/// It counts for 30 days, in windows of five, whatever bulk does; and not for what is asked of bulk.
+/// User reports count for 30 days, in windows of five, independently of bulk; and they do not add to counts of bulk.
 #[test]
 fn user_reports_count_for_their_own_retention() {
     let mut site = site(&Settings::default());
     let begin = NOW - NOW % USER_REPORT_WINDOW;
-    site.say(&saying(1, 1, Side::Spam, UNIT, begin));
+    site.submit(&submission(1, 1, Side::Spam, UNIT, begin));
     let bulk = Signature::from_bytes([1; 16]);
     assert_eq!(site.counts().count(bulk, begin), 0, "nobody saw it");
     site.counts_mut().add(bulk, 3, begin);
@@ -209,49 +213,53 @@ fn user_reports_count_for_their_own_retention() {
         assert_eq!(site.counts().count(of(1), now), user_reports, "day {day}");
         assert_eq!(site.counts().count(bulk, now), mail, "day {day}");
     }
-    assert!(site.counts_mut().voices.take_expired(begin + 29 * DAY).is_empty());
-    assert_eq!(site.counts_mut().voices.take_expired(begin + 30 * DAY).len(), 1);
-    assert_eq!((site.counts().voices.len(), site.counts().voices.own(of(1))), (0, Own::default()));
+    assert!(site.counts_mut().user_reports.take_expired(begin + 29 * DAY).is_empty());
+    assert_eq!(site.counts_mut().user_reports.take_expired(begin + 30 * DAY).len(), 1);
+    assert_eq!(
+        (site.counts().user_reports.len(), site.counts().user_reports.own(of(1))),
+        (0, ReportSum::default())
+    );
 }
 
-/// Users of whom nothing is known weigh a quarter, and the more the more others bear them out, which is looked at two days after the
-/// first word, and of whom one is known; who is forgotten weighs a quarter again, and nothing is left of all that it said.
+/// New users weigh a quarter, and more as others agree with them, which is checked two days after the first report, if one of the others is
+/// known; forgotten users weigh a quarter again, and all their reports are withdrawn.
 #[test]
-fn trust_grows_as_others_say_the_same() {
+fn trust_grows_as_others_agree() {
     let mut site = site(&Settings::default());
-    let word = |who, n, now| Saying { trap: None, ..saying(who, n, Side::Spam, UNIT, now) };
+    let user_submission =
+        |who, n, now| Submission { trap: None, ..submission(who, n, Side::Spam, UNIT, now) };
     // A trap of little weight.
-    site.say(&saying(60, 1, Side::Spam, 1, NOW));
+    site.submit(&submission(60, 1, Side::Spam, 1, NOW));
     for who in 0..12 {
-        site.say(&word(who, 1, NOW + u64::from(who)));
+        site.submit(&user_submission(who, 1, NOW + u64::from(who)));
     }
     assert_eq!(net(&site, 1, NOW + 20), 25);
     site.counts_mut().add(Signature::from_bytes([1; 16]), 100, NOW + 20);
-    site.say(&word(0, 2, NOW + 2 * DAY - 1));
+    site.submit(&user_submission(0, 2, NOW + 2 * DAY - 1));
     assert_eq!(net(&site, 2, NOW + 2 * DAY), 2, "nobody is judged yet");
-    site.say(&word(1, 2, NOW + 2 * DAY));
+    site.submit(&user_submission(1, 2, NOW + 2 * DAY));
     assert_eq!(net(&site, 2, NOW + 2 * DAY), 7);
     assert_eq!(site.counts().trust.standings.established(), 12);
     assert_eq!(site.counts().changes.standings.len(), 12, "all of them are written");
-    // Now that there are trusted users, newcomers have their bound.
+    // As there are trusted users now, newcomers are bounded.
     for who in 100..112 {
-        site.say(&word(who, 3, NOW + 2 * DAY));
+        site.submit(&user_submission(who, 3, NOW + 2 * DAY));
     }
     assert_eq!(net(&site, 3, NOW + 2 * DAY), 8);
     let forgotten = site.0.forget(user(1), None, NOW + 3 * DAY);
-    assert_eq!(forgotten, Ok(Forgotten { taken_back: 2, ..Forgotten::default() }));
+    assert_eq!(forgotten, Ok(Forgotten { withdrawn: 2, ..Forgotten::default() }));
     assert_eq!([1, 2].map(|n| net(&site, n, NOW + 3 * DAY)), [23, 2]);
-    site.say(&word(1, 4, NOW + 3 * DAY));
+    site.submit(&user_submission(1, 4, NOW + 3 * DAY));
     assert_eq!(net(&site, 4, NOW + 3 * DAY), 2);
     assert_eq!(site.0.forget(user(99), None, NOW), Ok(Forgotten::default()));
 }
 
-/// The user for whom the administrator vouches weighs whole from then on, and it is written.
+/// A user for whom the administrator vouches has full weight from then on, and this is written.
 #[test]
-fn whoever_is_vouched_for_is_trusted() {
+fn a_vouched_reporter_is_trusted() {
     let mut site = site(&Settings::default());
     assert_eq!(site.0.vouch(user(1), NOW), Ok(true));
-    site.say(&Saying { trap: None, ..saying(1, 1, Side::Spam, UNIT, NOW) });
+    site.submit(&Submission { trap: None, ..submission(1, 1, Side::Spam, UNIT, NOW) });
     assert_eq!(net(&site, 1, NOW), i64::from(UNIT));
     assert_eq!(site.counts().trust.standings.established(), 1);
     assert!(site.counts().changes.standings.contains(&user(1)));
@@ -259,28 +267,28 @@ fn whoever_is_vouched_for_is_trusted() {
     assert_eq!(site.counts().trust.standings.established(), 0);
 }
 
-/// What is known of a mailing leaves with the last word on it.
+/// The data about a mailing is dropped with its last report.
 #[test]
-fn nothing_is_known_of_what_nobody_speaks_of() {
+fn mailings_without_reports_are_forgotten() {
     let mut site = site(&Settings::default());
     for n in 0..5 {
-        site.say(&saying(1, n, Side::Spam, UNIT, NOW + u64::from(n) * 10 * DAY));
+        site.submit(&submission(1, n, Side::Spam, UNIT, NOW + u64::from(n) * 10 * DAY));
         assert_eq!(site.counts().cases.iter().count(), 1 + usize::from(n));
     }
     site.0.take_expired(NOW + 50 * DAY);
     assert_eq!(site.counts().cases.iter().count(), 2);
     site.0.take_expired(NOW + 100 * DAY);
-    assert_eq!((site.counts().cases.iter().count(), site.counts().voices.len()), (0, 0));
+    assert_eq!((site.counts().cases.iter().count(), site.counts().user_reports.len()), (0, 0));
     assert_eq!(site.counts().cases.due(u64::MAX, 10), []);
 }
 
-/// Memory is taken for people only once somebody said something, and less of it.
+/// Memory for user reports is taken only with the first report, and less of it.
 #[test]
 fn a_window_of_user_reports_is_smaller() {
     let mut site = site(&Settings::default());
     site.counts_mut().add(Signature::from_bytes([1; 16]), 1, NOW);
     assert!(!site.counts().has_user_reports());
-    site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
+    site.submit(&submission(1, 1, Side::Spam, UNIT, NOW));
     assert!(site.counts().has_user_reports());
     let capacities = site.counts().local.generations.iter().map(|g| g.row.slices()[0].capacity);
     assert_eq!(capacities.collect::<Vec<_>>(), [1_000_000, 125_000]);
@@ -292,48 +300,48 @@ pub(super) fn server(settings: &Settings) -> Server {
         cut_at: 0,
         receipts: Receipts::default(),
         limited: Limited::new(settings),
-        teller: Teller::default(),
-        unheard: Unheard::default(),
+        note_queue: NoteQueue::default(),
+        peer_check: PeerCheck::default(),
         renewed: false,
     }
 }
 
-/// Of little memory.
+/// With small filters.
 pub(super) fn small() -> Settings {
     Settings { capacity: NonZeroU32::new(8000).unwrap(), ..Settings::default() }
 }
 
 proptest! {
-    /// Whoever says whatever when, and as often as they like: what is counted of each reporter is the last thing that it said and did
-    /// not take back, or nothing, and never weighs more than its word. What is read from the disk anew goes on in the same way.
+    /// Reporters report anything, at any time and repeatedly: the counts contain each reporter's last report that it did not withdraw, or
+    /// nothing, and never more than one report's weight. Rows that were read from disk behave the same.
     #[test]
-    fn of_each_reporter_one_word_stands(
-        words in prop::collection::vec((0u64..45, 0u8..4, 0u8..3, any::<bool>(), any::<bool>(), 1u32..=UNIT, any::<bool>()), 1..120)
+    fn each_reporter_has_one_report_in_effect(
+        submissions in prop::collection::vec((0u64..45, 0u8..4, 0u8..3, any::<bool>(), any::<bool>(), 1u32..=UNIT, any::<bool>()), 1..120)
     ) {
-        let (settings, mut words) = (small(), words);
+        let (settings, mut submissions) = (small(), submissions);
         let calendar = Calendar::new(&settings);
         let mut site = site(&settings);
         let mut model: HashMap<(u8, u8), Vec<(Window, i64)>> = HashMap::new();
-        words.sort_by_key(|&(day, ..)| day);
-        for (day, reporter, n, is_spam, only_back, units, restarts) in words {
+        submissions.sort_by_key(|&(day, ..)| day);
+        for (day, reporter, n, is_spam, only_withdraws, units, restarts) in submissions {
             let now = NOW + day * DAY;
             let side = if is_spam { Side::Spam } else { Side::NotSpam };
-            let said = site.say(&Saying { only_back, ..saying(reporter, n, side, units, now) });
+            let tally = site.submit(&Submission { only_withdraws, ..submission(reporter, n, side, units, now) });
             let row = model.entry((reporter, n)).or_default();
             let stands: i64 = row.iter().filter(|(w, _)| !calendar.is_over(*w, now)).map(|(_, u)| u).sum();
-            let wanted = if only_back { -stands.signum() } else if is_spam { 1 } else { -1 };
-            if said.counted + said.taken_back > 0 {
+            let wanted = if only_withdraws { -stands.signum() } else if is_spam { 1 } else { -1 };
+            if tally.counted + tally.withdrawn > 0 {
                 prop_assert!(stands.signum() != wanted && wanted != 0);
                 let key = (user(reporter), of(n));
-                let last = site.counts().voices.row(&key).unwrap().last().unwrap().units;
+                let last = site.counts().user_reports.row(&key).unwrap().last().unwrap().units;
                 let by = i64::from(last) * wanted;
                 let most = if stands == 0 { i64::from(units) } else { stands.abs() };
                 prop_assert!((1..=most).contains(&by), "{} of {}", by, most);
                 row.push((calendar.of_user_reports(now), wanted * by));
             } else {
                 let is_silent = row.iter().all(|(w, _)| calendar.is_over(*w, now));
-                let is_heard = wanted == 0 || !is_silent || said.too_often + said.weightless == 1;
-                prop_assert!(is_heard, "who said nothing that counts is heard: {:?}", said);
+                let is_expected = wanted == 0 || !is_silent || tally.too_often + tally.weightless == 1;
+                prop_assert!(is_expected, "a first report counts: {:?}", tally);
             }
             for n in 0..3 {
                 let live = |(r, m): (u8, u8)| {
@@ -343,7 +351,7 @@ proptest! {
                 let mut sum = 0;
                 for reporter in 0..4 {
                     sum += live((reporter, n)).iter().sum::<i64>();
-                    // Now, and when what it said first has left.
+                    // Now, and after the first reports have expired.
                     for later in (0..35).step_by(5).map(|days| now + days * DAY) {
                         let row = model.get(&(reporter, n)).into_iter().flatten();
                         let left = row.filter(|(w, _)| !calendar.is_over(*w, later)).map(|(_, u)| u);
@@ -356,27 +364,27 @@ proptest! {
                 prop_assert_eq!(i64::from(site.counts().count(of(n), now)), nominated);
             }
             if restarts {
-                site.counts_mut().voices.take_expired(now);
-                let mut voices = Voices::new(&settings);
+                site.counts_mut().user_reports.take_expired(now);
+                let mut user_reports = UserReports::new(&settings);
                 for reporter in 0..4 {
                     for n in 0..3 {
                         let key = (user(reporter), of(n));
-                        let row: Option<Vec<Word>> = site.counts().voices.row(&key).map(<[Word]>::to_vec);
-                        row.into_iter().for_each(|row| voices.restore(key, row, true));
+                        let row: Option<Vec<UserReport>> = site.counts().user_reports.row(&key).map(<[UserReport]>::to_vec);
+                        row.into_iter().for_each(|row| user_reports.restore(key, row, true));
                     }
                 }
                 for n in 0..3 {
                     for signature in [of(n), revocation(of(n))] {
-                        prop_assert_eq!(voices.own(signature), site.counts().voices.own(signature));
+                        prop_assert_eq!(user_reports.own(signature), site.counts().user_reports.own(signature));
                     }
                 }
-                site.counts_mut().voices = voices;
+                site.counts_mut().user_reports = user_reports;
             }
         }
     }
 
-    /// Whatever a limited client says of whatever, over a month: no signature's weight rises by more than its limit through it, for or
-    /// against, here or at whoever hears of it; and what it says of people takes nothing from what it may say of bulk.
+    /// A limited client reports anything, for a month: no signature's weight rises by more than the client's limit, for or against, here or
+    /// at other holders; and its user reports use up nothing of its limit for bulk.
     #[test]
     fn a_limited_client_weighs_no_more_than_its_limit(
         reports in prop::collection::vec((0u64..40, 0u8..12, 1u32..30), 1..150)

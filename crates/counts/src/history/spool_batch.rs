@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A batch of reports as a fleet's log carries it. Its bytes are described in docs/protocol.md.
+//! A batch of reports as an entry of a fleet's log. docs/protocol.md describes its bytes.
 
 use super::fields::{CutOff, Fields};
 use super::sealed::{OtherForm, seal, unseal};
@@ -9,35 +9,35 @@ use bulkmark_types::Signature;
 /// The kind, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFB\x01";
 
-/// The same of a milter that asks for bulk to be told apart.
-const MAGIC_WITH_WISH: &[u8; 5] = b"BMFB\x02";
+/// Likewise, for a batch of a milter that asks for the list of bulk.
+const MAGIC_WITH_BULK: &[u8; 5] = b"BMFB\x02";
 
-/// Reports in one at most.
+/// The most reports of a batch.
 const MAX_REPORTS: usize = 8192;
 
-/// What a spool sends.
+/// A batch, as a spool sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carried {
-    /// The number of the key that its signatures were made with.
+pub struct SpoolBatch {
+    /// The key id of its signatures.
     pub key_id: u64,
     /// The random number of the spool.
     pub spool: u64,
-    /// The number of the batch there.
+    /// The number of the batch in the spool.
     pub number: u64,
-    /// The lowest number of that spool that is open: those below are counted, or will not be sent any more.
+    /// The lowest open number of that spool: lower ones are counted, or will not be sent any more.
     pub lowest: u64,
-    /// The count from which on whoever sends it needs bulk told apart; 0 where it does not ask for that.
+    /// The count from which on the sender needs the list of bulk; 0 if it does not ask for the list.
     pub bulk_from: u32,
-    /// Signatures, and how often each was seen.
+    /// Signatures, each with the number of times that it was seen.
     pub reports: Vec<(Signature, u32)>,
 }
 
-impl Carried {
+impl SpoolBatch {
     /// Its bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(45 + self.reports.len() * 17);
-        bytes.extend_from_slice(if self.bulk_from > 0 { MAGIC_WITH_WISH } else { MAGIC });
+        bytes.extend_from_slice(if self.bulk_from > 0 { MAGIC_WITH_BULK } else { MAGIC });
         for field in [self.key_id, self.spool, self.number, self.lowest] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
@@ -51,11 +51,11 @@ impl Carried {
         seal(bytes)
     }
 
-    /// Reads what [`encode`](Self::encode) made; none for other bytes, and for more than 8,192 reports.
+    /// Reads the bytes of [`encode`](Self::encode). `None` for other bytes, and for more than 8,192 reports.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let read = || -> Result<Option<Self>, CutOff> {
-            let wish = unseal(MAGIC_WITH_WISH, bytes);
+            let wish = unseal(MAGIC_WITH_BULK, bytes);
             let mut fields = Fields(wish.or_else(|| unseal(MAGIC, bytes)).ok_or(CutOff)?);
             let (key_id, spool) = (fields.u64()?, fields.u64()?);
             let (number, lowest) = (fields.u64()?, fields.u64()?);
@@ -68,7 +68,7 @@ impl Carried {
                 };
                 reports.push((signature, times));
             }
-            // Nobody sends what is not open, and numbers end before those that follow them.
+            // Only open batches are sent, and the last number is never reached.
             let valid =
                 (1..=number).contains(&lowest) && number < u64::MAX && (bulk_from > 0) == wish.is_some();
             Ok(valid.then_some(Self { key_id, spool, number, lowest, bulk_from, reports }))
@@ -77,15 +77,15 @@ impl Carried {
     }
 }
 
-/// Why bytes in the place of a batch cannot be read.
-pub fn why_not(bytes: &[u8]) -> String {
-    match OtherForm::of(&[MAGIC, MAGIC_WITH_WISH], "a batch", bytes) {
+/// Returns the reason why bytes in the place of a batch cannot be read.
+pub fn unreadable_reason(bytes: &[u8]) -> String {
+    match OtherForm::of(&[MAGIC, MAGIC_WITH_BULK], "a batch", bytes) {
         Some(other) => other.to_string(),
         None => "it cannot be read".to_owned(),
     }
 }
 
-/// How often a signature was seen: not zero, and in as few bytes as it takes.
+/// Takes the number of times that a signature was seen: not zero, and in the shortest form.
 fn take_times(fields: &mut Fields<'_>) -> Option<u32> {
     let before = fields.0;
     let times = u32::try_from(varint::take(&mut fields.0)?).ok().filter(|&times| times > 0)?;
@@ -99,11 +99,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn carried() -> impl Strategy<Value = Carried> {
+    fn batch() -> impl Strategy<Value = SpoolBatch> {
         let report =
             (any::<[u8; 16]>(), 1u32..).prop_map(|(bytes, times)| (Signature::from_bytes(bytes), times));
         (any::<u64>(), any::<u64>(), 1u64..1000, 0u32..3, prop::collection::vec(report, 0..30)).prop_map(
-            |(key_id, spool, number, bulk_from, reports)| Carried {
+            |(key_id, spool, number, bulk_from, reports)| SpoolBatch {
                 key_id,
                 spool,
                 number,
@@ -116,19 +116,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_is_read(carried in carried(), cut in 0usize..40, flip in any::<u8>()) {
-            let mut bytes = carried.encode();
-            prop_assert_eq!(Carried::decode(&bytes), Some(carried));
+        fn a_batch_is_read_back(batch in batch(), cut in 0usize..40, flip in any::<u8>()) {
+            let mut bytes = batch.encode();
+            prop_assert_eq!(SpoolBatch::decode(&bytes), Some(batch));
             let at = cut % bytes.len();
-            prop_assert_eq!(Carried::decode(&bytes[..at]), None);
+            prop_assert_eq!(SpoolBatch::decode(&bytes[..at]), None);
             bytes[at] ^= flip.max(1);
-            prop_assert_eq!(Carried::decode(&bytes), None);
+            prop_assert_eq!(SpoolBatch::decode(&bytes), None);
         }
     }
 
     #[test]
     fn a_number_below_the_lowest_open_one_is_none() {
-        let carried = |number, lowest| Carried {
+        let batch = |number, lowest| SpoolBatch {
             key_id: 1,
             spool: 1,
             number,
@@ -136,9 +136,9 @@ mod tests {
             bulk_from: 0,
             reports: Vec::new(),
         };
-        assert!(Carried::decode(&carried(3, 3).encode()).is_some());
+        assert!(SpoolBatch::decode(&batch(3, 3).encode()).is_some());
         for (number, lowest) in [(3, 4), (3, 0), (u64::MAX, 1)] {
-            assert_eq!(Carried::decode(&carried(number, lowest).encode()), None);
+            assert_eq!(SpoolBatch::decode(&batch(number, lowest).encode()), None);
         }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How long the other side of a connection may be silent before somebody else takes its place, by what it sends and takes.
+//! How long the other side of a connection may be silent before another connection takes its place, by the bytes that it sends and takes.
 //!
-//! Whoever hears nothing is waiting; who has something to do, or to wait for elsewhere, is not. A connection that waits has patience for
-//! [`NEW`], and for a thousandth of a second more for each byte that comes or goes, up to [`MOST`]. So whoever sends or reads at all keeps
-//! its place, and whoever sends a byte now and then does not.
+//! A connection waits while nothing arrives; it does not wait while the daemon works for it, or waits elsewhere. Its patience is [`NEW`] at
+//! first, and a thousandth of a second more for each byte in either direction, up to [`MOST`]. So a client that keeps sending or reading
+//! keeps its place, and one that sends a byte now and then does not.
 
 use super::accept::Stream;
 use std::io::{self, IoSlice};
@@ -14,79 +14,79 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The patience with a connection that said nothing yet.
+/// The patience with a new connection.
 const NEW: Duration = Duration::from_millis(100);
 
-/// The patience with any.
+/// The maximum of patience.
 const MOST: Duration = Duration::from_secs(1);
 
-/// What each byte adds.
+/// The patience that each byte adds.
 const BYTE: Duration = Duration::from_millis(1);
 
 /// A time that never comes, in milliseconds.
-pub(super) const FOR_EVER: u64 = (1 << 56) - 1;
+pub(super) const NEVER: u64 = (1 << 56) - 1;
 
-/// Until when one has patience with a connection, in milliseconds since some beginning, and its rank above that: those of a lower rank
-/// go first. For ever while nothing is awaited from it.
+/// The end of the patience with a connection, in milliseconds since some zero, with its rank in the upper bits: lower ranks are closed
+/// first. [`NEVER`] while nothing is awaited from it.
 #[derive(Debug, Clone)]
-pub(super) struct Until(Arc<AtomicU64>);
+pub(super) struct Deadline(Arc<AtomicU64>);
 
-impl Until {
+impl Deadline {
     pub(super) fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(FOR_EVER)))
+        Self(Arc::new(AtomicU64::new(NEVER)))
     }
 
-    /// The rank, and the time.
+    /// Returns the rank and the time.
     pub(super) fn get(&self) -> (u8, u64) {
         let until = self.0.load(Ordering::Relaxed);
-        (until.to_le_bytes()[7], until & FOR_EVER)
+        (until.to_le_bytes()[7], until & NEVER)
     }
 
     pub(super) fn set(&self, rank: u8, until: u64) {
-        self.0.store(u64::from(rank) << 56 | until.min(FOR_EVER), Ordering::Relaxed);
+        self.0.store(u64::from(rank) << 56 | until.min(NEVER), Ordering::Relaxed);
     }
 }
 
 /// A connection whose silence is measured.
-pub(super) struct Heard {
+pub(super) struct Monitored {
     stream: Stream,
-    until: Until,
-    /// When time began.
+    until: Deadline,
+    /// The zero of all times.
     begin: Instant,
-    /// The patience that is left.
+    /// The remaining patience.
     patience: Duration,
-    /// Since when something is awaited.
+    /// Since when bytes are awaited.
     waits: Option<Instant>,
 }
 
-impl Heard {
-    pub(super) const fn new(stream: Stream, until: Until, begin: Instant) -> Self {
+impl Monitored {
+    pub(super) const fn new(stream: Stream, until: Deadline, begin: Instant) -> Self {
         Self { stream, until, begin, patience: NEW, waits: None }
     }
 
-    /// There is nothing, or nobody takes anything.
+    /// Starts waiting: nothing can be read or written.
     fn wait(&mut self) {
         if self.waits.is_none() {
             let now = Instant::now();
             self.waits = Some(now);
             let until = (now + self.patience).duration_since(self.begin).as_millis();
-            self.until.set(0, u64::try_from(until).unwrap_or(FOR_EVER));
+            self.until.set(0, u64::try_from(until).unwrap_or(NEVER));
         }
     }
 
-    /// Notes what became of bytes that were to go.
+    /// Records the result of a write.
     fn wrote(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Pending => self.wait(),
-            Poll::Ready(written) => self.hear(*written.as_ref().unwrap_or(&0)),
+            Poll::Ready(written) => self.transferred(*written.as_ref().unwrap_or(&0)),
         }
         written
     }
 
-    /// So many bytes came or went.
-    fn hear(&mut self, bytes: usize) {
+    /// Records that so many bytes were transferred.
+    fn transferred(&mut self, bytes: usize) {
         if let Some(since) = self.waits.take() {
-            self.until.set(0, FOR_EVER);
+            self.until.set(0, NEVER);
             self.patience = self.patience.saturating_sub(since.elapsed());
         }
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -94,7 +94,7 @@ impl Heard {
     }
 }
 
-impl AsyncRead for Heard {
+impl AsyncRead for Monitored {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -105,12 +105,12 @@ impl AsyncRead for Heard {
             self.wait();
             return Poll::Pending;
         };
-        self.hear(buffer.filled().len() - before);
+        self.transferred(buffer.filled().len() - before);
         Poll::Ready(read)
     }
 }
 
-impl AsyncWrite for Heard {
+impl AsyncWrite for Monitored {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.wrote(written)
@@ -144,34 +144,34 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::time::timeout;
 
-    /// Waits for something that does not come, and tells how much patience there is, in milliseconds.
-    async fn patience(heard: &mut Heard) -> u64 {
-        let begin = u64::try_from(heard.begin.elapsed().as_millis()).unwrap();
-        assert!(timeout(Duration::ZERO, heard.read(&mut [0; 1])).await.is_err());
-        heard.until.get().1 - begin
+    /// Reads without success, and returns the patience in milliseconds.
+    async fn patience(monitored: &mut Monitored) -> u64 {
+        let begin = u64::try_from(monitored.begin.elapsed().as_millis()).unwrap();
+        assert!(timeout(Duration::ZERO, monitored.read(&mut [0; 1])).await.is_err());
+        monitored.until.get().1 - begin
     }
 
-    /// A byte adds little, and a message all that there is; nothing is awaited from whom nobody reads.
+    /// A byte adds little patience, and a message the maximum; without a pending read nothing is awaited.
     #[tokio::test]
     async fn bytes_make_patience() {
         let (mut far, near) = duplex(4000);
-        let mut heard = Heard::new(Box::new(near), Until::new(), Instant::now());
-        assert_eq!(heard.until.get().1, FOR_EVER);
+        let mut monitored = Monitored::new(Box::new(near), Deadline::new(), Instant::now());
+        assert_eq!(monitored.until.get().1, NEVER);
         let new = u64::try_from(NEW.as_millis()).unwrap();
-        assert!(patience(&mut heard).await >= new);
+        assert!(patience(&mut monitored).await >= new);
         far.write_all(&[b'x'; 3000]).await.unwrap();
         let mut piece = [0; 2990];
-        heard.read_exact(&mut piece[..10]).await.unwrap();
-        assert_eq!(heard.until.get().1, FOR_EVER, "there may be more");
-        assert!(heard.patience <= NEW + 10 * BYTE);
-        heard.read_exact(&mut piece).await.unwrap();
-        assert_eq!(heard.patience, MOST);
-        assert!(patience(&mut heard).await >= 1000);
-        // What is sent, and taken, is heard, too.
-        heard.patience = Duration::ZERO;
-        heard.write_all(&[b'x'; 20]).await.unwrap();
-        assert_eq!(heard.patience, 20 * BYTE);
-        assert!(timeout(Duration::ZERO, heard.write_all(&[b'x'; 4000])).await.is_err());
-        assert_ne!(heard.until.get().1, FOR_EVER, "the other side has to read");
+        monitored.read_exact(&mut piece[..10]).await.unwrap();
+        assert_eq!(monitored.until.get().1, NEVER, "there may be more");
+        assert!(monitored.patience <= NEW + 10 * BYTE);
+        monitored.read_exact(&mut piece).await.unwrap();
+        assert_eq!(monitored.patience, MOST);
+        assert!(patience(&mut monitored).await >= 1000);
+        // Written bytes count, too.
+        monitored.patience = Duration::ZERO;
+        monitored.write_all(&[b'x'; 20]).await.unwrap();
+        assert_eq!(monitored.patience, 20 * BYTE);
+        assert!(timeout(Duration::ZERO, monitored.write_all(&[b'x'; 4000])).await.is_err());
+        assert_ne!(monitored.until.get().1, NEVER, "the other side has to read");
     }
 }

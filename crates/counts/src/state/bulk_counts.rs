@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The counts of bulk: what was told of signatures that were seen often, in eight bytes for each and window. Counts are merged by
-//! their maximum, so what is told twice, or late, changes nothing.
+//! A list of bulk: the counts of frequent signatures, in eight bytes for each signature and window. Counts are merged by their maximum, so
+//! repeated or late ones change nothing.
 
 use crate::history::bulk::{Print, Section};
 use crate::history::window::{Calendar, Window};
@@ -9,21 +9,21 @@ use crate::state::shares::Share;
 use bulkmark_types::{Signature, UNIT};
 use std::collections::{BTreeMap, HashMap};
 
-/// Parts of a window, by the first bits of a print. One is written as a row, and moved when something new falls into it: 16 kB where
-/// a window has two million signatures.
+/// The parts of a window, by the first bits of a print. A part is written as one row, and moved when a new print falls into it: 16 kB in a
+/// window with two million signatures.
 pub const PARTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 10;
 
-/// Bits of a count that stand beside its print; the highest number says that the count is kept elsewhere.
+/// The bits of a count beside its print; their highest number says that the count is stored elsewhere.
 const COUNT_BITS: u32 = 16;
 const ELSEWHERE: u64 = (1 << COUNT_BITS) - 1;
 
-/// Up to so many times the bound each rise is told; beyond that a count is told when it grew by one in so many. So who holds it knows it
-/// exactly wherever a threshold may lie, and above that it is low by less than a sixteenth, for a fraction of what all rises would take.
+/// Up to this multiple of the bound every rise is announced; beyond it, only growth by one part in `STEP`. So holders have exact counts
+/// wherever a threshold may be, and above it counts that are less than a sixteenth too low, for a fraction of the notes.
 const EXACT: u32 = 16;
 const STEP: u32 = 16;
 
-/// A part has room for one in so many more, so that it does not move at each new one. To move it costs less than to put the new one in its place.
+/// A part has room for one in so many more, so that it does not move for each new print. Moving it costs less than inserting the print.
 const SLACK: usize = 64;
 
 /// Prints with their counts, in order.
@@ -33,15 +33,15 @@ struct Bucket {
     is_dirty: bool,
 }
 
-/// What is held of one window.
-struct HeldWindow {
+/// The list of one window.
+struct BulkWindow {
     parts: Vec<Bucket>,
     /// Counts that do not fit beside their prints.
     large: HashMap<u64, u32>,
     len: usize,
 }
 
-impl HeldWindow {
+impl BulkWindow {
     fn new() -> Self {
         let parts = std::iter::repeat_with(Bucket::default).take(PARTS).collect();
         Self { parts, large: HashMap::new(), len: 0 }
@@ -59,7 +59,7 @@ impl HeldWindow {
         }
     }
 
-    /// The slot of a print with this count, which is noted where it does not fit.
+    /// The slot of a print with this count, which is stored separately if it does not fit.
     fn slot(&mut self, print: Print, count: u32) -> u64 {
         let mut beside = u64::from(count);
         if beside >= ELSEWHERE {
@@ -69,8 +69,8 @@ impl HeldWindow {
         print.bits() << COUNT_BITS | beside
     }
 
-    /// Raises the counts of prints that all belong to this part, as far as there is room for `most` more. Those that rose are told.
-    /// Returns how many found no room.
+    /// Raises the counts of prints that all belong to this part; at most `most` new ones are added. Calls `rose` for those that rose.
+    /// Returns the number of prints without room.
     fn raise(
         &mut self,
         at: usize,
@@ -102,13 +102,13 @@ impl HeldWindow {
                 part.slots.reserve_exact(new.len() + part.slots.len() / SLACK);
             }
             part.slots.append(&mut new);
-            // Two runs that are in order: as fast as it gets.
+            // Two sorted runs: the sort's best case.
             part.slots.sort();
         }
         left_out
     }
 
-    /// Lets go of room that is not used.
+    /// Frees unused memory.
     fn shrink(&mut self) {
         self.parts.iter_mut().for_each(|part| part.slots.shrink_to_fit());
     }
@@ -127,31 +127,31 @@ fn part_of(print: Print) -> usize {
     usize::try_from(print.bits() >> (crate::history::bulk::PRINT_BITS - PART_BITS)).unwrap_or(0)
 }
 
-/// All windows.
-pub struct Held {
+/// The list, by window.
+pub struct BulkCounts {
     calendar: Calendar,
-    /// Signatures that a window may have.
+    /// The most signatures of a window.
     most: usize,
-    windows: BTreeMap<Window, HeldWindow>,
-    /// Those that found no room.
+    windows: BTreeMap<Window, BulkWindow>,
+    /// Signatures without room.
     left_out: u64,
 }
 
-impl Held {
-    /// Of nothing yet. A window holds as many signatures as half of the capacity: of real mail it is a tenth.
+impl BulkCounts {
+    /// An empty list. A window holds as many signatures as half of the capacity: of real mail a tenth is bulk.
     pub fn new(settings: &Settings) -> Self {
         let most = settings.capacity.get().div_ceil(2) as usize;
-        // Small ledgers of which all is bulk.
+        // All signatures of a small ledger may be bulk.
         let most = most.max(LEAST_ROOM);
         Self { calendar: Calendar::new(settings), most, windows: BTreeMap::new(), left_out: 0 }
     }
 
-    /// How often a signature was seen, as far as it was told, in windows that count at the time `now`.
+    /// The count of a signature on the list, in windows that count at the time `now`.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         self.by_window(signature, now).fold(0, |sum, share| sum.saturating_add(share.count))
     }
 
-    /// The same, by window.
+    /// Likewise, by window.
     pub fn by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
         let print = Print::of(signature);
         let live =
@@ -160,22 +160,22 @@ impl Held {
         shares.filter(|share| share.count > 0)
     }
 
-    /// Whether there is anything that people said.
+    /// Whether there are user reports.
     pub fn has_user_reports(&self) -> bool {
         self.windows.keys().any(|window| window.is_user_report())
     }
 
-    /// Whether those who hold the same as this are told that a signature has this count in a window, of a list with this bound.
-    pub fn is_told(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
+    /// Whether this count of a signature in a window must be announced to holders of the same list, which has this bound.
+    pub fn must_announce(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
         let known = self.windows.get(&window).map_or(0, |held| held.count(print));
-        // User reports is counted in parts of a report, and a handful of reports is what thresholds ask for.
+        // User reports count in parts of a report, and thresholds are a handful of reports.
         let bound = if window.is_user_report() { bound.max(UNIT) } else { bound };
         let least = if known < bound.saturating_mul(EXACT) { 1 } else { known.div_ceil(STEP) };
         count.saturating_sub(known) >= least
     }
 
-    /// Takes what a section tells, where that is more than is known; of a window that is over, or that there cannot be, nothing. What
-    /// rose is told.
+    /// Raises the counts of a section that are higher than known ones, and calls `rose` for them. Windows that are over or impossible are
+    /// ignored.
     pub fn raise(&mut self, section: &Section, now: u64, mut rose: impl FnMut(Window, Print, u32)) {
         let window = section.window;
         if section.entries.is_empty() || !self.admits(window, now) {
@@ -183,10 +183,10 @@ impl Held {
         }
         let most = self.most;
         if !self.windows.contains_key(&window) {
-            // In those before there will be little more.
-            self.windows.values_mut().for_each(HeldWindow::shrink);
+            // Earlier windows will hardly grow any more.
+            self.windows.values_mut().for_each(BulkWindow::shrink);
         }
-        let held = self.windows.entry(window).or_insert_with(HeldWindow::new);
+        let held = self.windows.entry(window).or_insert_with(BulkWindow::new);
         for entries in section.entries.chunk_by(|(a, _), (b, _)| part_of(*a) == part_of(*b)) {
             let room = most.saturating_sub(held.len);
             let mut rose = |print, count| rose(window, print, count);
@@ -202,29 +202,29 @@ impl Held {
                     && self.calendar.admit(window, self.windows.keys().copied(), now).is_ok())
     }
 
-    /// Takes out the windows that are over, and returns them.
+    /// Removes the windows that are over, and returns them.
     pub fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let over = self.calendar.over(self.windows.keys().copied(), now);
         self.windows.retain(|window, _| !over.contains(window));
         over
     }
 
-    /// Signatures, each once for each window that it is in.
+    /// The number of signatures, one for each window.
     pub fn signatures(&self) -> usize {
         self.windows.values().map(|held| held.len).sum()
     }
 
-    /// Those that found no room since the start.
+    /// Signatures that found no room since the start.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.windows.values().map(HeldWindow::memory).sum()
+        self.windows.values().map(BulkWindow::memory).sum()
     }
 
-    /// The parts that changed since they were written, each with its number in its window.
+    /// The parts that have changed since they were written, each with its number in its window.
     pub fn dirty(&self) -> impl Iterator<Item = (u32, Section)> {
         self.windows.iter().flat_map(|(&window, held)| {
             let parts = (0..).zip(&held.parts).filter(|(_, part)| part.is_dirty);
@@ -235,19 +235,19 @@ impl Held {
         })
     }
 
-    /// Whether anything changed since it was written.
+    /// Whether anything has changed since it was written.
     pub fn is_dirty(&self) -> bool {
         self.windows.values().any(|held| held.parts.iter().any(|part| part.is_dirty))
     }
 
-    /// All of it is written.
+    /// Marks everything as written.
     pub fn mark_clean(&mut self) {
         let parts = self.windows.values_mut().flat_map(|held| &mut held.parts);
         parts.for_each(|part| part.is_dirty = false);
     }
 }
 
-/// Signatures for which a window has room in any case, in half a megabyte.
+/// The fewest signatures that a window has room for, in half a megabyte.
 const LEAST_ROOM: usize = 1 << 16;
 
 #[cfg(test)]
@@ -273,20 +273,20 @@ mod tests {
         }
     }
 
-    fn held(sections: &[Section]) -> Held {
-        let mut held = Held::new(&Settings::default());
+    fn held(sections: &[Section]) -> BulkCounts {
+        let mut held = BulkCounts::new(&Settings::default());
         sections.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
         held
     }
 
     proptest! {
-        /// Sections in any order, and any of them again: each count is the highest that was told, window by window.
+        /// Sections in any order, some of them twice: each count is the highest that was announced, window by window.
         #[test]
         fn the_maximum_in_any_order(
-            told in prop::collection::vec((0u64..3, prop::collection::vec((0u16..40, 1u32..100_000), 0..20)), 0..20),
+            announced in prop::collection::vec((0u64..3, prop::collection::vec((0u16..40, 1u32..100_000), 0..20)), 0..20),
             seed in any::<prop::sample::Index>(),
         ) {
-            let sections: Vec<_> = told.iter().map(|(day, counts)| section(*day, counts)).collect();
+            let sections: Vec<_> = announced.iter().map(|(day, counts)| section(*day, counts)).collect();
             let mut other = sections.clone();
             other.reverse();
             if !other.is_empty() {
@@ -301,7 +301,7 @@ mod tests {
                     let of_day = sections.iter().filter(|s| s.window == section(day, &[]).window);
                     let counts = of_day.flat_map(|s| &s.entries).filter(|(p, _)| *p == print);
                     let highest = counts.map(|&(_, count)| count).max().unwrap_or(0);
-                    let found = |held: &Held| {
+                    let found = |held: &BulkCounts| {
                         let start = section(day, &[]).window.start;
                         held.by_window(signature(n), NOW).filter(|s| s.window == start).map(|s| s.count).sum::<u32>()
                     };
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A count falls when its windows are over, and is told as it is, however large.
+    /// A count falls when its windows are over, and is exact, however large.
     #[test]
     fn counts_leave_with_their_windows() {
         let mut held = held(&[section(6, &[(1, 70_000)]), section(0, &[(1, 12), (2, 65_535)])]);
@@ -324,29 +324,29 @@ mod tests {
         );
     }
 
-    /// Each rise is told up to sixteen times the bound: then no threshold below that is passed unnoticed. Beyond, what is held is low by
-    /// less than a sixteenth, whatever the steps in which it grew.
+    /// Each rise is announced up to sixteen times the bound, so no lower threshold is passed unnoticed. Beyond it, the held count is less
+    /// than a sixteenth too low, in whatever steps it grew.
     #[test]
-    fn counts_are_told_exactly_where_thresholds_lie() {
+    fn counts_are_exact_up_to_the_highest_threshold() {
         for step in [1, 7, 150, 1000] {
-            let (mut held, mut told) = (held(&[]), 0);
+            let (mut held, mut announced) = (held(&[]), 0);
             let of = |count| section(0, &[(1, count)]);
             for count in (10..20_000).step_by(step) {
-                if held.is_told(of(0).window, Print::of(signature(1)), count, 10) {
-                    held.raise(&of(count), NOW, |_, _, _| told += 1);
+                if held.must_announce(of(0).window, Print::of(signature(1)), count, 10) {
+                    held.raise(&of(count), NOW, |_, _, _| announced += 1);
                 }
                 let known = held.count(signature(1), NOW);
                 assert!(known == count || known >= 160 && count - known <= known / 16, "{known} of {count}");
             }
-            assert!(told < 260, "{told} of {}", 20_000 / step);
+            assert!(announced < 260, "{announced} of {}", 20_000 / step);
         }
     }
 
-    /// A window has room for so many, and what is in it still rises.
+    /// The number of signatures in a window is bounded, and their counts still rise.
     #[test]
     fn a_window_is_bounded() {
         let settings = Settings { capacity: 1.try_into().unwrap(), ..Settings::default() };
-        let mut held = Held::new(&settings);
+        let mut held = BulkCounts::new(&settings);
         held.most = 3;
         let all: Vec<_> = (0..10).map(|n| (n, 12)).collect();
         held.raise(&section(0, &all), NOW, |_, _, _| ());

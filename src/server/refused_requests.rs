@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Requests that were refused, by why; and whoever tries tokens that nobody has: counted, and named in the log, for fail2ban.
+//! Refused requests, counted by reason. Addresses that try invalid tokens are named in the log, for fail2ban.
 
 use super::limits::Failures;
 use crate::control::RefusedStatus;
@@ -11,28 +11,28 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What was refused since the server was started.
-pub(super) struct Strangers {
+/// The requests refused since the server was started.
+pub(super) struct RefusedRequests {
     failures: Failures,
-    /// Invalid tokens a minute from one address that are looked at.
+    /// Invalid tokens a minute from one address before it is blocked.
     most: NonZeroU32,
     requests: [AtomicU64; Code::ALL.len()],
     last: Mutex<Option<(String, Instant)>>,
 }
 
-impl Strangers {
-    /// Of whom so many attempts a minute are looked at.
+impl RefusedRequests {
+    /// Creates the counters, with so many attempts a minute per address.
     pub(super) fn new(most: NonZeroU32) -> Self {
         let requests = std::array::from_fn(|_| AtomicU64::new(0));
         Self { failures: Failures::default(), most, requests, last: Mutex::default() }
     }
 
-    /// Notes a token that nobody has. Whether there were more of them within a minute than there may be. Of each address one line is
-    /// written for each attempt until then; the log itself bounds what all addresses together may write.
+    /// Records an invalid token. True if its address exceeded the limit within a minute. One line is logged for each attempt up to the
+    /// limit; the log itself bounds the lines of all addresses together.
     pub(super) fn try_token(&self, from: Option<IpAddr>) -> bool {
         let from = from.map(|ip| ip.to_canonical());
         let shown = from.map_or_else(|| "unix".to_owned(), |ip| ip.to_string());
-        // A Unix socket has no address, and whoever reaches it is known to this machine.
+        // A Unix socket has no address, and its clients are local.
         let attempts = from.map_or(1, |ip| self.failures.add(network_of(ip)));
         let blocked = attempts > self.most.get();
         if attempts <= self.most.get().saturating_add(1) {
@@ -51,7 +51,7 @@ impl Strangers {
         self.requests[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All of them.
+    /// Returns all counters.
     pub(super) fn status(&self) -> RefusedStatus {
         let count = |code: Code| self.requests[code as usize].load(Ordering::Relaxed);
         let last = self.last.lock();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What members say of themselves: the last message of a subject that each may publish to alone.
+//! State reports of members: the last message of a subject to which only that member may publish.
 
 use super::api::{self, Stored, append, last_of};
 use super::clients::Named;
 use super::connection::Connection;
-use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, word_of};
+use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, state_of};
 use crate::log::check_name;
 use crate::log::settings::Settings;
-use crate::log::types::{LogError, MAX_WORD, Word};
+use crate::log::types::{LogError, MAX_STATE_REPORT, StateReport};
 use async_nats::HeaderMap;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use nkeys::KeyPair;
@@ -17,19 +17,19 @@ use std::sync::OnceLock;
 /// Messages that are fetched at a time.
 const AT_A_TIME: usize = 16;
 
-/// Under which name this machine speaks.
+/// The name under which this machine reports its state.
 #[derive(Debug)]
-pub(super) enum Speaker {
-    /// This one.
+pub(super) enum OwnName {
+    /// A known name.
     Named(String),
-    /// That which the log's list has for this public nkey; it is kept when it was found.
+    /// The name that the log's list has for this public nkey; it is cached.
     Keyed(String, OnceLock<String>),
-    /// The servers ask nobody who it is.
+    /// None: the servers do not authenticate.
     Nobody,
 }
 
-impl Speaker {
-    /// As the configuration says who this is.
+impl OwnName {
+    /// Determines it from the configuration.
     pub(super) fn of(settings: &Settings) -> Result<Self, LogError> {
         if let Some(name) = settings.client.as_ref() {
             return Ok(Self::Named(name.clone()));
@@ -58,7 +58,7 @@ impl Speaker {
     }
 }
 
-/// See [`crate::log::Log::aggregators`]. None where a version before these were listed set the log up.
+/// See [`crate::log::Log::aggregators`]. Empty if an older version without this list set the log up.
 pub(super) async fn aggregators(connection: &Connection) -> Result<Vec<Named>, LogError> {
     let Some(list) = last_of(connection, CLIENTS.name, AGGREGATORS, ANSWER).await? else {
         return Ok(Vec::new());
@@ -67,27 +67,34 @@ pub(super) async fn aggregators(connection: &Connection) -> Result<Vec<Named>, L
         .map_err(|e| LogError::Unavailable(format!("the log's list of aggregators cannot be read: {e}")))
 }
 
-/// The aggregator with this nkey.
+/// Returns the name of the aggregator with this nkey.
 async fn find(connection: &Connection, nkey: &str) -> Result<String, LogError> {
     let missing = || LogError::NotSetUp("the log does not know this aggregator's name".to_owned());
     let list = aggregators(connection).await?;
     list.into_iter().find(|one| one.nkey.as_deref() == Some(nkey)).map(|one| one.name).ok_or_else(missing)
 }
 
-/// See [`crate::log::Log::tell`].
-pub(super) async fn tell(connection: &Connection, speaker: &Speaker, word: Vec<u8>) -> Result<(), LogError> {
-    if word.len() > MAX_WORD {
-        return Err(LogError::Setup(format!("a word of {} bytes, the log takes {MAX_WORD}", word.len())));
+/// See [`crate::log::Log::publish_state`].
+pub(super) async fn publish(
+    connection: &Connection,
+    own_name: &OwnName,
+    report: Vec<u8>,
+) -> Result<(), LogError> {
+    if report.len() > MAX_STATE_REPORT {
+        return Err(LogError::Setup(format!(
+            "a state report of {} bytes, the log takes {MAX_STATE_REPORT}",
+            report.len()
+        )));
     }
-    let name = speaker.name(connection).await?;
+    let name = own_name.name(connection).await?;
     check_name(name).map_err(LogError::Setup)?;
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Stream", MEMBERS.name);
-    append(connection, &word_of(name), &headers, word.into()).await.map(drop)
+    append(connection, &state_of(name), &headers, report.into()).await.map(drop)
 }
 
-/// See [`crate::log::Log::words`].
-pub(super) async fn words(connection: &Connection) -> Result<Vec<Word>, LogError> {
+/// See [`crate::log::Log::state_reports`].
+pub(super) async fn read(connection: &Connection) -> Result<Vec<StateReport>, LogError> {
     let state = api::state(connection, MEMBERS.name, Some(MEMBERS.subjects)).await?;
     let stored = stream::iter(state.subjects.clone())
         .map(|subject| async move {
@@ -97,11 +104,11 @@ pub(super) async fn words(connection: &Connection) -> Result<Vec<Word>, LogError
         .buffered(AT_A_TIME)
         .try_collect::<Vec<_>>()
         .await?;
-    let word = |stored: Stored| {
+    let report = |stored: Stored| {
         let name = stored.subject.strip_prefix("bulkmark.members.")?.to_owned();
         check_name(&name).ok()?;
         let seconds_ago = state.now.duration_since(stored.at).unwrap_or_default().as_secs();
-        Some(Word { name, seconds_ago, bytes: stored.payload.into() })
+        Some(StateReport { name, seconds_ago, bytes: stored.payload.into() })
     };
-    Ok(stored.into_iter().flatten().filter_map(word).collect())
+    Ok(stored.into_iter().flatten().filter_map(report).collect())
 }

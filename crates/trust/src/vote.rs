@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What somebody said of a message, and what it weighed.
+//! The vote of one reporter on a signature, with its weight.
 
 use bulkmark_types::{ReporterId, UNIT};
 
-/// What is said of a message.
+/// The two possible reports on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// It is spam: a nomination.
     Spam,
-    /// It is not: a revocation.
+    /// It is not spam: a revocation.
     NotSpam,
 }
 
-/// What one reporter said of one signature in one window.
+/// The vote of one reporter on one signature in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Voice {
-    /// Who.
-    pub who: ReporterId,
-    /// What; `None` when it was taken back.
+pub struct Vote {
+    /// The reporter.
+    pub reporter: ReporterId,
+    /// Spam or not; `None` after a withdrawal.
     pub side: Option<Side>,
-    /// What it weighed when it was said, 0 to [`UNIT`].
+    /// Its weight at the time of the report, 0 to [`UNIT`].
     pub units: u8,
-    /// Whether it said what was not known: spam of what was not yet spam, or not spam of what was.
-    pub told: bool,
-    /// Whether its reporter was not established then.
+    /// Whether it contradicted the verdict: spam for a message that was not yet spam, or not spam for one that was.
+    pub informative: bool,
+    /// Whether its reporter was not yet established.
     pub newcomer: bool,
-    /// Whether its reporter is a trap, which sees no copies and so tells nothing of how many objected.
+    /// Whether its reporter is a trap. Traps see no copies, so they do not count among the users who could object.
     pub trap: bool,
-    /// How often the signature had been counted, as mail.
+    /// The signature's count of mail at that time.
     pub seen: u32,
-    /// Whether the message was spam after this had been said.
+    /// Whether the message was spam after this report.
     pub spam_after: bool,
 }
 
-/// Bits of the first byte of a voice.
+/// Bits of the first byte of a vote.
 const SPAM: u8 = 1;
 const NOT_SPAM: u8 = 2;
-const TOLD: u8 = 4;
+const INFORMATIVE: u8 = 4;
 const NEWCOMER: u8 = 8;
 const SPAM_AFTER: u8 = 16;
 const TRAP: u8 = 32;
 
-impl Voice {
-    /// The bytes of [`encode`](Self::encode).
+impl Vote {
+    /// The number of bytes of [`encode`](Self::encode).
     pub const BYTES: usize = 6;
 
-    /// Its bytes, without who said it: bits, units, and what was seen with the least significant byte first.
+    /// Returns its bytes, without the reporter: bits, units, and `seen` with the least significant byte first.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let side = match self.side {
@@ -55,14 +55,14 @@ impl Voice {
         };
         let bit = |holds: bool, bit: u8| if holds { bit } else { 0 };
         let reporter = bit(self.newcomer, NEWCOMER) | bit(self.trap, TRAP);
-        let bits = side | bit(self.told, TOLD) | bit(self.spam_after, SPAM_AFTER) | reporter;
+        let bits = side | bit(self.informative, INFORMATIVE) | bit(self.spam_after, SPAM_AFTER) | reporter;
         let [a, b, c, d] = self.seen.to_le_bytes();
         [bits, self.units, a, b, c, d]
     }
 
-    /// From its bytes and who said it; `None` for what no voice can be.
+    /// Reads a vote; `None` for values that none can have.
     #[must_use]
-    pub fn decode(who: ReporterId, bytes: &[u8]) -> Option<Self> {
+    pub fn decode(reporter: ReporterId, bytes: &[u8]) -> Option<Self> {
         let &[bits, units, a, b, c, d] = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;
         let side = match bits & (SPAM | NOT_SPAM) {
             0 => None,
@@ -72,10 +72,10 @@ impl Voice {
         };
         let known = bits < 2 * TRAP && u32::from(units) <= UNIT && (side.is_some() || units == 0);
         known.then_some(Self {
-            who,
+            reporter,
             side,
             units,
-            told: bits & TOLD != 0,
+            informative: bits & INFORMATIVE != 0,
             newcomer: bits & NEWCOMER != 0,
             trap: bits & TRAP != 0,
             seen: u32::from_le_bytes([a, b, c, d]),

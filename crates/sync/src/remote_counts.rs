@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Asks the server that is followed for counts that a milter with a partial copy does not hold. Nobody waits for that longer than a bound, and a
-//! server that did not answer is left alone for a while.
+//! Asks the followed server for counts that a milter with a partial copy does not hold. No call waits longer than a bound, and a server
+//! that did not answer gets no questions for a while.
 
 use super::remote::Remote;
 use super::state::Links;
@@ -14,38 +14,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an answer is taken for the count. It is as old as a server's updates are.
+/// How long an answer is used as the count. Server updates have about the same delay.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Answers that are remembered, in less than four megabytes.
+/// Maximum of cached answers, in less than four megabytes.
 const MOST: usize = 1 << 16;
 
-/// With less time than this nobody is asked: an answer would hardly come in time, and says nothing of the server if it does not.
+/// With less time than this, no question is sent: the answer would hardly arrive in time, and a missing one would prove nothing about the
+/// server.
 const TOO_LATE: Duration = Duration::from_millis(20);
 
-/// How long a server that did not answer in time is left alone, and after how many such questions, one after the other: one answer may be
-/// late, and one question too many, while all others are answered.
+/// How long a server gets no questions after it left this many in a row unanswered. One answer may be late, and one question too large,
+/// while all others are answered.
 const QUIET: Duration = Duration::from_secs(5);
 const FAILURES: u32 = 3;
 
-/// Asks for counts.
-pub struct Asks {
+/// Counts that a server has and this machine does not hold.
+pub struct RemoteCounts {
     servers: Vec<Arc<Remote>>,
     links: Arc<Links>,
-    /// Whether nobody is followed, so that whoever does not answer is left for the next one.
+    /// Whether no server is followed, so that the next one takes over from one that does not answer.
     takes_turns: bool,
-    /// The count from which on bulk is held here.
+    /// Bulk is held locally from this count on.
     bound: AtomicU32,
     known: Mutex<HashMap<Signature, (u32, Instant)>>,
     trouble: Mutex<Trouble>,
 }
 
-/// How a server does not answer.
+/// The failures of a server.
 #[derive(Debug, Default)]
 struct Trouble {
-    /// Questions in vain since the last answer.
+    /// Unanswered questions since the last answer.
     failures: u32,
-    /// Until when nobody is asked.
+    /// No questions are sent before this time.
     quiet: Option<Instant>,
 }
 
@@ -54,48 +55,48 @@ impl Trouble {
         self.quiet.is_some_and(|until| now < until)
     }
 
-    /// One more question had no answer; true when nobody is asked any more for a while.
+    /// Counts an unanswered question. Returns true if no more questions are sent for a while.
     fn fails(&mut self, now: Instant) -> bool {
         self.failures += 1;
         let gives_up = self.failures >= FAILURES && !self.is_quiet(now);
         if gives_up {
-            // Then one is enough, until there is an answer.
+            // From then on, one failure is enough, until there is an answer.
             (self.failures, self.quiet) = (FAILURES - 1, Some(now + QUIET));
         }
         gives_up
     }
 }
 
-impl Asks {
-    /// Asks that of `servers` which is followed, as `links` tell. What has reached `bound` is held here.
+impl RemoteCounts {
+    /// Asks the followed one of `servers`, according to `links`. Bulk is held locally from `bound` on.
     #[must_use]
     pub fn new(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
         let (known, trouble) = (Mutex::default(), Mutex::default());
         Self { servers, links, takes_turns: false, bound: bound.into(), known, trouble }
     }
 
-    /// Asks the first of `servers`, whose connections these `links` are, and the next one when that does not answer: aggregators, whose
-    /// counts come by their fleet's log. Of none, nothing is ever known.
+    /// Asks the first of `servers`, and the next one when it does not answer. They are the aggregators of a fleet, whose counts come by its
+    /// log; `links` are their connections. Without servers, no count is ever known.
     #[must_use]
     pub fn of_fleet(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
         links.set_active((!servers.is_empty()).then_some(0));
         Self { takes_turns: true, ..Self::new(servers, links, bound) }
     }
 
-    /// The count from which on bulk is held here.
+    /// Returns the count from which bulk is held locally.
     #[must_use]
     pub fn bound(&self) -> u32 {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// The thresholds were changed.
+    /// Sets the bound after the thresholds changed.
     pub fn set_bound(&self, bound: u32) {
         self.bound.store(bound, Ordering::Relaxed);
     }
 
-    /// How often the server counted these signatures. None when it is not known before `deadline`.
+    /// Returns the server's counts of these signatures. None if they are not known before `deadline`.
     pub async fn counts(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
-        // What is remembered may be forgotten for what others ask meanwhile.
+        // Read first: other tasks' answers may push these out of the cache meanwhile.
         let mut found = self.remembered(signatures);
         let mut missing: Vec<_> =
             signatures.iter().copied().filter(|signature| !found.contains_key(signature)).collect();
@@ -107,12 +108,12 @@ impl Asks {
         signatures.iter().map(|signature| found.get(signature).copied()).collect()
     }
 
-    /// The same of these signatures, 1,024 at most, as the server counts them now.
+    /// Returns the server's current counts of these signatures, 1,024 at most.
     pub async fn counts_now(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
         self.ask(signatures, deadline).await
     }
 
-    /// The counts of those of which fresh ones are known.
+    /// Returns the counts that are cached and fresh.
     fn remembered(&self, signatures: &[Signature]) -> HashMap<Signature, u32> {
         let known = self.known.lock();
         let fresh = |signature: &Signature| {
@@ -121,7 +122,7 @@ impl Asks {
         signatures.iter().filter_map(fresh).collect()
     }
 
-    /// Asks for these, and remembers the answer.
+    /// Asks for these signatures, and caches the answer.
     async fn ask(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
         if self.trouble.lock().is_quiet(Instant::now()) {
             return None;
@@ -140,7 +141,11 @@ impl Asks {
             }
             Err(e) => {
                 if !self.trouble.lock().fails(Instant::now()) {
-                    log::debug!("{}: counts below {} were not told: {e}", server.url(), self.bound());
+                    log::debug!(
+                        "{}: counts below {} are not known this time: {e}",
+                        server.url(),
+                        self.bound()
+                    );
                     return None;
                 }
                 let (url, seconds) = (server.url(), QUIET.as_secs());
@@ -166,14 +171,14 @@ impl Asks {
     }
 }
 
-/// Of what the counts of these signatures are made up: what is held here, and, where others are asked, what they count, if they say so before
-/// `deadline`.
+/// Returns the parts that make up the counts of these signatures: those held locally and, with `asks`, those of the server if it answers
+/// before `deadline`.
 ///
 /// # Errors
 /// When the ledger is not available.
 pub async fn shares(
     ledger: &Ledger,
-    asks: Option<&Asks>,
+    asks: Option<&RemoteCounts>,
     signatures: Vec<Signature>,
     deadline: Instant,
 ) -> Result<Vec<Shares>, LedgerError> {
@@ -194,18 +199,18 @@ mod tests {
     use crate::settings::Upstream;
     use std::net::TcpListener;
 
-    /// A server is not taken for one that does not answer when it was left no time for that.
+    /// A question without enough time left does not count as a failure of the server.
     #[tokio::test]
-    async fn with_no_time_left_nobody_is_asked() {
+    async fn without_time_left_no_question_is_sent() {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // It takes connections, and says nothing.
+        // It accepts connections and sends nothing.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let upstream =
             Upstream { url: url.clone(), token_file: None, ca_file: None, plain_http_anywhere: false };
         let links = Arc::new(Links::new(&[&url], false));
         let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
-        let asks = Asks::of_fleet(vec![Arc::new(remote)], links, 10);
+        let asks = RemoteCounts::of_fleet(vec![Arc::new(remote)], links, 10);
         let signature = "00000000000000000000000000000001".parse().unwrap();
         assert_eq!(asks.counts(&[signature], Instant::now() + TOO_LATE / 2).await, None);
         assert_eq!(asks.trouble.lock().failures, 0, "it was not asked");
@@ -217,9 +222,9 @@ mod tests {
         assert!(asks.trouble.lock().is_quiet(Instant::now()));
     }
 
-    /// A server that does not answer is left alone for five seconds, and after these one question is enough to see that it still does not.
+    /// A server that does not answer gets no questions for five seconds; after that, one more unanswered question is enough.
     #[test]
-    fn who_does_not_answer_is_left_alone_for_a_while() {
+    fn a_server_that_does_not_answer_gets_no_questions_for_a_while() {
         let (mut trouble, begin) = (Trouble::default(), Instant::now());
         assert_eq!([(); 3].map(|()| trouble.fails(begin)), [false, false, true]);
         assert!(!trouble.fails(begin), "it was asked before");
@@ -228,10 +233,10 @@ mod tests {
         assert!(trouble.fails(at(5000)) && trouble.is_quiet(at(9999)) && !trouble.is_quiet(at(10_000)));
     }
 
-    /// What is known when it is asked for is not forgotten for the sake of what is learnt with it.
+    /// Answers that are cached when a question begins are used, even if others push them out of the cache.
     #[test]
-    fn what_is_remembered_is_taken_before_others_are_asked_for() {
-        let asks = Asks::of_fleet(Vec::new(), Arc::new(Links::new(&[], false)), 10);
+    fn cached_answers_are_read_before_questions_are_sent() {
+        let asks = RemoteCounts::of_fleet(Vec::new(), Arc::new(Links::new(&[], false)), 10);
         let of = |n: u64| format!("{n:032x}").parse::<Signature>().unwrap();
         asks.remember(&[of(0)], &[7]);
         let found = asks.remembered(&[of(0), of(1)]);

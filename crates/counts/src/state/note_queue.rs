@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a server tells of bulk: which signatures rose to its bound or above it, in the words of [`Note`].
+//! The queue of a server's next [`Note`]: signatures whose counts rose and are at or above the bound of its list.
 //!
-//! A server knows signatures when its own clients report them; of what is reported at others it has cells only, and what these tell
-//! of bulk. Both are held, so that only what rose is told, and whoever is new gets all of it.
+//! A server knows signatures that its own clients report; of other servers' counts it has only cells, and their lists of bulk. All
+//! announced counts are held, so that notes have only those that rose, and new milters get all of them.
 
 use crate::history::bulk::{BulkMark, MAX_ENTRIES, Note, Print, Section};
 use crate::history::vector::{Origin, Vector};
 use crate::history::window::{Calendar, Window};
-use crate::state::held::Held;
+use crate::state::bulk_counts::BulkCounts;
 use crate::state::shares::Share;
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
-/// Signatures after which a note is made before its time, so that what waits takes little memory.
+/// Queued signatures after which a note is made early, so that the queue takes little memory.
 const FULL: usize = 1 << 16;
 
-/// Entries after which a note takes no more; the rest follows in the next.
+/// The most entries of a note; the rest follows in the next.
 const MOST: usize = MAX_ENTRIES / 4;
 
-/// The lowest count from which on a server tells anybody of a signature: below it are most of all.
+/// The lowest bound of a list: most signatures are below it.
 pub const LEAST_BOUND: u32 = 2;
 
-/// The count from which on a list with this bound tells of a signature. User reports is bulk to nobody, so all of it is told.
+/// The count from which on a list with this bound has a signature. User reports never become bulk, so all of them are on the list.
 pub const fn bound_for(signature: Signature, bound: u32) -> u32 {
     if signature.is_user_report() { 1 } else { bound }
 }
 
-/// What waits to be told.
+/// The queue.
 #[derive(Default)]
-pub struct Teller {
-    /// Signatures that were reported and have reached the bound.
+pub struct NoteQueue {
+    /// Reported signatures at or above the bound.
     rises: BTreeMap<Print, Signature>,
-    /// What others told and was new here.
+    /// New counts from other servers' lists.
     news: BTreeMap<(Window, Print), u32>,
     /// Whether the vector moved since the last note.
     pub has_moved: bool,
-    /// How far it was when the last note was made.
-    told: Vector,
+    /// The vector as of the last note.
+    announced: Vector,
 }
 
-impl Teller {
-    /// A signature was reported that has reached the bound.
-    pub fn rise(&mut self, signature: Signature) {
+impl NoteQueue {
+    /// Queues a reported signature at or above the bound.
+    pub fn push(&mut self, signature: Signature) {
         self.rises.insert(Print::of(signature), signature);
     }
 
-    /// What another server told, and is more than was known.
-    pub fn hear(&mut self, window: Window, print: Print, count: u32) {
+    /// Queues a count of another server's list that is higher than the known one.
+    pub fn receive(&mut self, window: Window, print: Print, count: u32) {
         self.news.insert((window, print), count);
     }
 
@@ -54,41 +54,42 @@ impl Teller {
         self.has_moved || !self.rises.is_empty() || !self.news.is_empty()
     }
 
-    /// Whether a note is due before its time.
+    /// Whether a note is due early.
     pub fn is_full(&self) -> bool {
         self.rises.len() >= FULL
     }
 
-    /// All that was known is told anew, by another list.
-    pub fn forget(&mut self) {
+    /// Empties the queue for a new list.
+    pub fn reset(&mut self) {
         *self = Self { has_moved: true, ..Self::default() };
     }
 
-    /// The next note of the list `mark`: what rose, with its counts by window as `count` tells them. None when there is nothing.
+    /// Makes the next note of the list `mark` from the queued signatures, whose counts by window come from `count`. `None` if there is
+    /// nothing new.
     pub fn note(
         &mut self,
         mark: BulkMark,
-        held: &mut Held,
+        held: &mut BulkCounts,
         vector: Vector,
         now: u64,
         calendar: Calendar,
         count: impl Fn(Signature) -> Vec<Share>,
     ) -> Option<Note> {
         let mut rose: BTreeMap<(Window, Print), u32> = BTreeMap::new();
-        let (mut told, mut entries): (BTreeMap<Window, Vec<(Print, u32)>>, _) = (BTreeMap::new(), 0);
+        let (mut rising, mut entries): (BTreeMap<Window, Vec<(Print, u32)>>, _) = (BTreeMap::new(), 0);
         while entries < MOST
             && let Some((print, signature)) = self.rises.pop_first()
         {
             let running = calendar.of(signature, now);
             for share in count(signature) {
                 let window = Window { start: share.window, ..running };
-                if held.is_told(window, print, share.count, mark.bound) {
-                    told.entry(window).or_default().push((print, share.count));
+                if held.must_announce(window, print, share.count, mark.bound) {
+                    rising.entry(window).or_default().push((print, share.count));
                     entries += 1;
                 }
             }
         }
-        for (window, entries) in told {
+        for (window, entries) in rising {
             held.raise(&Section { window, entries }, now, |window, print, count| {
                 rose.insert((window, print), count);
             });
@@ -99,10 +100,10 @@ impl Teller {
             let known = rose.entry(place).or_default();
             *known = count.max(*known);
         }
-        // Only the last one says how far the others are.
-        let moved = if self.rises.is_empty() { moved(&self.told, &vector) } else { Vec::new() };
+        // Only the last note moves the vector.
+        let moved = if self.rises.is_empty() { moved(&self.announced, &vector) } else { Vec::new() };
         if self.rises.is_empty() {
-            (self.told, self.has_moved) = (vector, false);
+            (self.announced, self.has_moved) = (vector, false);
         }
         (!rose.is_empty() || !moved.is_empty()).then(|| Note {
             number: mark.number + 1,
@@ -117,7 +118,7 @@ fn moved(before: &Vector, after: &Vector) -> Vec<(Origin, u64)> {
     moved.map(|(origin, mark)| (origin, mark.version)).collect()
 }
 
-/// Entries by window.
+/// Groups entries by window.
 fn sections(entries: BTreeMap<(Window, Print), u32>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for ((window, print), count) in entries {
