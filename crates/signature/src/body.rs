@@ -162,11 +162,17 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Bytes of a piece that is found to be ASCII at once.
+const ASCII: usize = 64;
+
 /// Appends the characters that are not blank, as UTF-8.
 fn push_graphic(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;
     while !rest.is_empty() {
-        let ascii = rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len());
+        // Most text is ASCII, and looked through in pieces far faster than by the byte.
+        let pieces = rest.as_bytes().chunks(ASCII).take_while(|piece| piece.is_ascii());
+        let pure = pieces.map(<[u8]>::len).sum::<usize>();
+        let ascii = pure + rest.bytes().skip(pure).take_while(u8::is_ascii).count();
         push_graphic_ascii(out, &rest.as_bytes()[..ascii]);
         rest = &rest[ascii..];
         while let Some(c) = rest.chars().next().filter(|c| !c.is_ascii()) {

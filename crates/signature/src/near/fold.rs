@@ -54,15 +54,18 @@ const LONG_ROW: usize = 5;
 
 /// Whether a token has more digits than letters, and [`LONG_ROW`] digits in a row.
 pub(super) fn is_long_number(token: &str) -> bool {
+    let bytes = token.as_bytes();
+    if bytes.is_ascii() && bytes.iter().filter(|b| b.is_ascii_digit()).count() < LONG_ROW {
+        return false;
+    }
     let is_digit = |c: char| if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() };
-    let (mut digits, mut letters, mut row, mut longest) = (0, 0, 0, 0);
+    let (mut digits, mut row, mut longest) = (0, 0, 0);
     for c in token.chars() {
         row = if is_digit(c) { row + 1 } else { 0 };
         longest = longest.max(row);
         digits += usize::from(row > 0);
-        letters += usize::from(c.is_alphabetic());
     }
-    longest >= LONG_ROW && letters < digits
+    longest >= LONG_ROW && token.chars().filter(|c| c.is_alphabetic()).count() < digits
 }
 
 /// Characters read of NFKC's expansion per character, on average over a token: NFKC expands one character to a sentence of 18.

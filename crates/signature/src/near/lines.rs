@@ -2,7 +2,7 @@
 //! Sorts the lines of a text: the author's own lines, the answered message, and footers below all messages of a list, a company or a
 //! person. Nothing is lost: other lines are kept by kind, since they are the message if it has no own lines.
 
-use memchr::memmem::Finder;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::LazyLock;
 
 /// Bytes of the longest footer; a longer text below a rule is content.
@@ -234,24 +234,21 @@ fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
 
 /// Whether a line explains how to stop such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
+    const ASCII: [&str; 6] =
+        ["unsubscribe", "abbestellen", "abmelden", "darse de baja", "disiscriver", "uitschrijven"];
+    const OTHERS: [&str; 4] = ["désabonner", "désinscrire", "cancelar a inscrição", "отписаться"];
     // Built once: building costs more than searching.
-    static WORDS: LazyLock<[Finder<'static>; 10]> = LazyLock::new(|| {
-        [
-            "unsubscribe",
-            "abbestellen",
-            "abmelden",
-            "désabonner",
-            "désinscrire",
-            "darse de baja",
-            "disiscriver",
-            "uitschrijven",
-            "cancelar a inscrição",
-            "отписаться",
-        ]
-        .map(Finder::new)
-    });
-    let line = line.to_lowercase();
-    WORDS.iter().any(|word| word.find(line.as_bytes()).is_some())
+    static WORDS: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| {
+            let kind = Some(AhoCorasickKind::DFA);
+            AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(ASCII).ok()
+        });
+    let has_ascii = || WORDS.as_ref().is_some_and(|words| words.is_match(line));
+    let has_other = || {
+        let line = line.to_lowercase();
+        OTHERS.iter().any(|word| line.contains(word))
+    };
+    has_ascii() || !line.is_ascii() && has_other()
 }
 
 /// Whether the answered or forwarded message begins with this line and continues in full below it.
@@ -290,11 +287,20 @@ fn is_from(line: &str) -> bool {
         "发件人",
         "差出人",
     ];
-    let name = line
-        .trim_start_matches('*')
-        .split_once([':', '：'])
-        .map(|(name, _)| name.trim_end_matches(['*', ' ', '\u{A0}']));
-    name.is_some_and(|name| name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase()))
+    let line = line.trim_start_matches('*');
+    // The first byte excludes nearly all lines.
+    let may_be = match line.bytes().next() {
+        Some(b @ ..0x80) => b"fvdlok".contains(&b.to_ascii_lowercase()),
+        first => first.is_some(),
+    };
+    if !may_be {
+        return false;
+    }
+    // Marks and blanks may follow a name.
+    let start = &line[..line.floor_char_boundary(3 * FIELD)];
+    let Some(end) = [':', '：'].iter().filter_map(|&colon| start.find(colon)).min() else { return false };
+    let name = start[..end].trim_end_matches(['*', ' ', '\u{A0}']);
+    name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }
 
 /// The number of lines at the end that name the author: short ones, behind a longer one.

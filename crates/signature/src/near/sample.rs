@@ -67,11 +67,12 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
         return Vec::new();
     }
     let mut slots = Vec::with_capacity(scheme.slots);
-    for group in 0..scheme.slots.div_ceil(GROUP) {
-        let first = first_of_group(group, &passages, scheme);
-        slots.extend(
-            first.map(|first| first.found.into_iter().map(|(_, passage)| passage).collect::<Vec<_>>()),
-        );
+    if scheme.slots == 1 {
+        slots.extend(first_of_group::<1>(0, &passages, scheme).map(First::passages));
+    }
+    while slots.len() < scheme.slots {
+        let group = slots.len() / GROUP;
+        slots.extend(first_of_group::<GROUP>(group, &passages, scheme).map(First::passages));
     }
     slots.truncate(scheme.slots);
     slots
@@ -86,19 +87,19 @@ pub(super) fn first_hash(words: &[u64]) -> Option<u64> {
 /// Slots that are drawn together.
 const GROUP: usize = 8;
 
-/// The first passages in the slots of a group: one pass over the passages for all slots.
-fn first_of_group(group: usize, passages: &[u64], scheme: &Scheme) -> [First; GROUP] {
+/// The first passages in the first `N` slots of a group: one pass over the passages for all slots.
+fn first_of_group<const N: usize>(group: usize, passages: &[u64], scheme: &Scheme) -> [First; N] {
     let weight = |i: usize| Scheme::FULL - (Scheme::FULL - scheme.last) * i as u64 / passages.len() as u64;
     // Two slots share a product; each has a seed.
     let seeds: [[u64; 2]; GROUP / 2] = std::array::from_fn(|pair| {
         let n = 2 * (group * GROUP / 2 + pair) as u64 + 2;
         [constant(n), constant(n + 1) | 1]
     });
-    let mut first: [First; GROUP] = std::array::from_fn(|_| First::new(scheme.probes));
-    let mut least = [1; GROUP];
+    let mut first: [First; N] = std::array::from_fn(|_| First::new(scheme.probes));
+    let mut least = [1; N];
     let head = scheme.head(passages.len());
     for (at, &hash) in passages.iter().enumerate() {
-        let mut drawn = draw(hash, &seeds);
+        let mut drawn = draw::<N>(hash, &seeds);
         if group == 0 && !head.contains(&at) {
             drawn[0] = 0;
         }
@@ -122,11 +123,12 @@ fn first_of_group(group: usize, passages: &[u64], scheme: &Scheme) -> [First; GR
 
 /// The numbers that a passage draws in the slots of a group.
 #[inline]
-fn draw(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; GROUP] {
-    let mut drawn = [0; GROUP];
-    for (drawn, [seed, factor]) in drawn.as_chunks_mut::<2>().0.iter_mut().zip(seeds) {
+fn draw<const N: usize>(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; N] {
+    let mut drawn = [0; N];
+    for (drawn, [seed, factor]) in drawn.chunks_mut(2).zip(seeds) {
         let product = folded_product(hash ^ seed, *factor);
-        *drawn = [(product & 0xFFFF_FFFF) as u32, (product >> 32) as u32];
+        let halves = [(product & 0xFFFF_FFFF) as u32, (product >> 32) as u32];
+        drawn.iter_mut().zip(halves).for_each(|(drawn, half)| *drawn = half);
     }
     drawn
 }
@@ -197,6 +199,11 @@ struct First {
 impl First {
     fn new(probes: usize) -> Self {
         Self { probes, found: Vec::with_capacity(probes + 1), least: 1 }
+    }
+
+    /// The passages in their order.
+    fn passages(self) -> Vec<Passage> {
+        self.found.into_iter().map(|(_, passage)| passage).collect()
     }
 
     fn insert(&mut self, key: u64, passage: Passage) {

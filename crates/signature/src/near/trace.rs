@@ -16,17 +16,23 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Adds a word of a line: its hash, and the token as written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
         if part.words.len() >= MAX_WORDS {
             return;
         }
         part.words.push(hash);
         if self.traced {
-            // People see the word, so control characters are removed.
-            let word = token.chars().filter(|c| !c.is_control()).collect();
-            part.positions.push(Position { part: self.part, line, word });
+            self.place(token, line, part);
         }
+    }
+
+    /// Notes the place of the word.
+    #[cold]
+    fn place(self, token: &str, line: usize, part: &mut Content) {
+        // People see the word, so control characters are removed.
+        let word = token.chars().filter(|c| !c.is_control()).collect();
+        part.positions.push(Position { part: self.part, line, word });
     }
 
     /// A row of single letters ends; if long enough, it is read as one word.

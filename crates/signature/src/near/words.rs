@@ -97,10 +97,10 @@ impl Words {
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
             // Letters are folded while searching the token's end. Nearly all tokens need nothing else.
-            for (at, &b) in line.as_bytes().iter().enumerate().skip(start) {
+            for (length, &b) in line.as_bytes()[start..].iter().enumerate() {
                 let (class, letter) = TABLE[usize::from(b)];
                 if class == class::SPACE {
-                    end = at;
+                    end = start + length;
                     break;
                 }
                 has |= class;

@@ -3,9 +3,9 @@
 
 use crate::text::is_blank;
 use std::borrow::Cow;
-use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
-/// The zeros of scripts whose digits NFKC does not change; nine digits follow each.
+/// The zeros of scripts whose digits NFKC does not change, in order; nine digits follow each.
 const ZEROS: [char; 22] = [
     '\u{0660}', '\u{06F0}', '\u{07C0}', '\u{0966}', '\u{09E6}', '\u{0A66}', '\u{0AE6}', '\u{0B66}',
     '\u{0BE6}', '\u{0C66}', '\u{0CE6}', '\u{0D66}', '\u{0E50}', '\u{0ED0}', '\u{0F20}', '\u{1040}',
@@ -14,29 +14,46 @@ const ZEROS: [char; 22] = [
 
 /// Removes disguises from a line. Changes only a line that is not ASCII, or has `[at]` and the like.
 pub(super) fn fold(line: &str) -> Cow<'_, str> {
-    let folded = if line.is_ascii() && memchr::memchr(b'\t', line.as_bytes()).is_none() {
-        Cow::Borrowed(line)
-    } else {
-        let mut folded = String::with_capacity(line.len());
-        line.chars().for_each(|c| push(&mut folded, c));
-        Cow::Owned(folded)
-    };
+    let folded = without_disguises(line);
     match without_brackets(&folded) {
         Some(plain) => Cow::Owned(plain),
         None => folded,
     }
 }
 
+/// Replaces each character by its fold. Most lines that are not ASCII stay as they are, and are not copied.
+fn without_disguises(line: &str) -> Cow<'_, str> {
+    let mut folded: Option<String> = None;
+    let (mut copied, mut at) = (0, 0);
+    while let Some(next) = line.bytes().skip(at).position(|b| !b.is_ascii() || b == b'\t') {
+        let start = at + next;
+        let Some(c) = line[start..].chars().next() else { break };
+        at = start + c.len_utf8();
+        if !stays(c) {
+            let folded = folded.get_or_insert_with(|| String::with_capacity(line.len()));
+            folded.push_str(&line[copied..start]);
+            push(folded, c);
+            copied = at;
+        }
+    }
+    folded.map_or(Cow::Borrowed(line), |mut folded| {
+        folded.push_str(&line[copied..]);
+        Cow::Owned(folded)
+    })
+}
+
+/// Whether the fold of a character that is not ASCII is itself, as of nearly all letters.
+fn stays(c: char) -> bool {
+    let is_letter = !c.is_whitespace() && !is_invisible(c) && plain(c) == c;
+    is_letter && is_nfkc_quick(std::iter::once(c)) == IsNormalized::Yes
+}
+
 /// Appends the fold of a character: at most 18 others (U+FDFA).
 fn push(folded: &mut String, c: char) {
-    if c.is_ascii() && c != '\t' {
-        folded.push(c);
-    } else if c.is_whitespace() {
+    if c.is_whitespace() {
         folded.push(' ');
     } else if !is_invisible(c) {
-        for c in std::iter::once(c).nfkc() {
-            folded.push(plain(c));
-        }
+        folded.extend(std::iter::once(c).nfkc().map(plain));
     }
 }
 
@@ -47,10 +64,8 @@ fn is_invisible(c: char) -> bool {
 }
 
 fn plain(c: char) -> char {
-    let digit = ZEROS.iter().find_map(|&zero| {
-        let digit = u32::from(c).checked_sub(u32::from(zero)).filter(|&digit| digit < 10)?;
-        char::from_digit(digit, 10)
-    });
+    let zero = ZEROS[..ZEROS.partition_point(|&zero| zero <= c)].last();
+    let digit = zero.and_then(|&zero| char::from_digit(u32::from(c) - u32::from(zero), 10));
     digit.unwrap_or(match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE63}' => '-',
         '\u{00B7}' | '\u{2022}' | '\u{2219}' | '\u{3002}' | '\u{30FB}' => '.',

@@ -8,6 +8,7 @@ use super::iban::iban;
 use super::link::{in_token, targets_of_text};
 use super::telephone::telephones;
 use super::wallet::{LENGTHS, wallet};
+use std::borrow::Cow;
 
 /// Rows of letters and digits whose checksum is computed, per message: each costs some microseconds.
 const MAX_CHECKSUMS: usize = 1024;
@@ -28,8 +29,10 @@ impl Scanner {
         if !marks.have(mark::DISGUISE) {
             return self.folded(line, marks, found);
         }
-        let line = fold(line);
-        self.folded(&line, Marks::of(&line), found);
+        match fold(line) {
+            Cow::Borrowed(line) => self.folded(line, marks, found),
+            Cow::Owned(line) => self.folded(&line, Marks::of(&line), found),
+        }
     }
 
     /// Reads a line without disguises. Links are taken out first, since they are full of digits.
@@ -56,7 +59,8 @@ impl Scanner {
             addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
         }
         // A few wallets have no digit.
-        if marks.have(mark::DIGIT) || text.len() >= *LENGTHS.start() && has_long_row(text) {
+        let may_have_number = marks.have(mark::DIGIT) && digits_of(text) >= MIN_DIGITS;
+        if may_have_number || has_long_row(text) {
             self.steps += 2 * text.len();
             self.rows(text, found);
             telephones(text, &mut |number| found.add(Payload::Telephone, number));
@@ -102,34 +106,24 @@ mod mark {
     pub(super) const DISGUISE: u8 = 32;
 }
 
-/// The mark of each byte.
-const MARKS: [u8; 256] = {
-    let mut marks = [0; 256];
-    let mut b = 0u8;
-    loop {
-        marks[b as usize] = match b {
-            b'0'..=b'9' => mark::DIGIT,
-            b'@' => mark::AT,
-            b'/' => mark::SLASH,
-            b'.' => mark::DOT,
-            b'w' | b'W' => mark::W,
-            b'[' | b'(' | b'{' | b'\t' | 0x80.. => mark::DISGUISE,
-            _ => 0,
-        };
-        if b == u8::MAX {
-            break marks;
-        }
-        b += 1;
-    }
-};
-
 /// The marks of a line. Most lines have next to none.
 #[derive(Debug, Clone, Copy)]
 struct Marks(u8);
 
 impl Marks {
     fn of(line: &str) -> Self {
-        Self(line.bytes().fold(0, |marks, b| marks | MARKS[usize::from(b)]))
+        // Comparisons without branches, which the compiler vectorizes.
+        let mark = |is: bool, mark: u8| u8::from(is).wrapping_neg() & mark;
+        Self(line.bytes().fold(0, |marks, b| {
+            let is_disguise = (b >= 0x80) | (b == b'[') | (b == b'(') | (b == b'{') | (b == b'\t');
+            marks
+                | mark(b.wrapping_sub(b'0') < 10, mark::DIGIT)
+                | mark(b == b'@', mark::AT)
+                | mark(b == b'/', mark::SLASH)
+                | mark(b == b'.', mark::DOT)
+                | mark(b | 0x20 == b'w', mark::W)
+                | mark(is_disguise, mark::DISGUISE)
+        }))
     }
 
     const fn have(self, mark: u8) -> bool {
@@ -141,13 +135,27 @@ impl Marks {
     }
 }
 
-/// Whether a row of letters and digits is as long as a wallet.
+/// The digits of the shortest telephone number. The shortest account has as many: half of 15 characters.
+const MIN_DIGITS: usize = 8;
+
+fn digits_of(text: &str) -> usize {
+    // Sums that fit into a byte are computed for sixteen bytes at a time.
+    let short = |bytes: &[u8]| bytes.iter().map(|b| u8::from(b.is_ascii_digit())).sum::<u8>();
+    text.as_bytes().chunks(usize::from(u8::MAX)).map(|bytes| usize::from(short(bytes))).sum()
+}
+
+/// Whether a row of letters and digits is as long as a wallet. Each window of that length is read backwards to the first other byte, behind
+/// which the next window begins, so in most texts few bytes are read.
 fn has_long_row(text: &str) -> bool {
-    let mut row = 0;
-    text.bytes().any(|b| {
-        row = if b.is_ascii_alphanumeric() { row + 1 } else { 0 };
-        row >= *LENGTHS.start()
-    })
+    let (bytes, length) = (text.as_bytes(), *LENGTHS.start());
+    let mut start = 0;
+    while let Some(row) = bytes.get(start..start + length) {
+        match row.iter().rposition(|b| !b.is_ascii_alphanumeric()) {
+            Some(other) => start += other + 1,
+            None => return true,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
