@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 const REFUSING: &str = "exempt = [\"authenticated\"]\nactions.bulk = \"reject\"\n";
 
 /// One user's word makes a message spam.
-const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\npeople.trust = { new-reporter = 1.0 }\n";
+const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\nuser-reports.trust = { new-reporter = 1.0 }\n";
 
 /// Sends a letter by a client of this name so many times.
 fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {

@@ -21,7 +21,7 @@ use std::process::Command;
 
 /// Every mechanism that adds a field, in a rehearsal, so that messages are delivered with a header.
 const SETTINGS: &str = "exempt = [\"authenticated\"]\nexempt-networks = [\"198.51.100.0/24\"]\nactions.bulk = \"reject\"\nactions.spam = \"reject\"\n\
-    actions.rehearse = true\nrefusals.days = 14\nthresholds.spam = 1\npeople.trust = { new-reporter = 1.0 }\nledger.capacity = 1000\n";
+    actions.rehearse = true\nrefusals.days = 14\nthresholds.spam = 1\nuser-reports.trust = { new-reporter = 1.0 }\nledger.capacity = 1000\n";
 
 fn fixture(name: &str) -> PathBuf {
     repository().join("tests/data/0.1.0").join(name)
