@@ -101,7 +101,7 @@ mod tests {
     use crate::history::update::CELLS_PER_BYTE;
     use crate::settings::Settings;
     use crate::state::oddity::tests::element;
-    use bulkmark_filter::CELLS_PER_BLOCK;
+    use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
     use bulkmark_types::Signature;
 
     fn add(local: &mut Local, numbers: std::ops::Range<u32>) {
@@ -129,6 +129,21 @@ mod tests {
             }
             assert_eq!(Update::decode(&bytes), Ok(update));
         }
+    }
+
+    /// Reports spread over a large filter, and an update is due while what waits for it is small: each block that changed is kept as it
+    /// was. It is not due so soon that others get one for each batch.
+    #[test]
+    fn an_update_is_due_before_many_blocks_wait() {
+        let batch = u32::try_from(MAX_BATCH).unwrap();
+        let mut own = local(10_000_000);
+        let mut batches = 0;
+        while !own.is_full() {
+            add(&mut own, batches * batch..(batches + 1) * batch);
+            batches += 1;
+        }
+        let bytes = own.generations.grown_blocks() * BLOCK_BYTES;
+        assert!(batches > 2 && bytes < 5 << 20, "{bytes} after {batches} batches");
     }
 
     /// Few blocks change, and reports go on: an update is due while it and a batch more have no more cells than need no bytes.

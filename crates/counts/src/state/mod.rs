@@ -33,6 +33,8 @@ pub mod room;
 pub mod saying;
 pub mod server;
 pub mod server_peers;
+#[cfg(test)]
+mod server_tests;
 pub mod shares;
 pub mod spool;
 pub mod teller;
