@@ -16,6 +16,13 @@ pub const MAX_RECIPIENTS: usize = 10_000;
 const MAX_LOCAL_PART: usize = 64;
 const MAX_DOMAIN: usize = 255;
 
+/// Bytes of the name of an account that are kept: all of an address.
+const MAX_LOGIN: usize = 320;
+
+/// Bytes of a name of the client, or of a queue id, that are kept. Domains have 255 (RFC 1035, 2.3.4), and a whole HELO has 512 (RFC 5321,
+/// 4.5.3.1.4).
+const MAX_NAME: usize = 512;
+
 /// Fields of our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
 /// looks for it among all fields. Those beyond stay, below ours.
 pub const MAX_FORGED: usize = 1000;
@@ -73,7 +80,7 @@ impl Message {
         let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         Self {
             rules,
-            envelope,
+            envelope: bounded(envelope),
             door,
             is_asked: false,
             is_explained: false,
@@ -170,7 +177,7 @@ impl Message {
             return;
         }
         // Nobody here verified a name of it.
-        self.envelope = Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) };
+        self.envelope = bounded(Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) });
         self.exempt = self.exempt.or_else(|| self.rules.exempt_as_told(&self.envelope));
     }
 
@@ -208,6 +215,25 @@ impl Message {
             self.raw = RawMessage::new();
             self.account.give_back();
         }
+    }
+}
+
+/// An envelope of which each text is short. Programs at doors may tell any; it is kept for the status page, and the log has it in a line
+/// that waits for the log daemon.
+fn bounded(envelope: Envelope) -> Envelope {
+    let cut = |text: Option<String>, most: usize| {
+        text.map(|mut text| {
+            text.truncate(text.floor_char_boundary(most));
+            text
+        })
+    };
+    Envelope {
+        host: cut(envelope.host, MAX_NAME),
+        helo: cut(envelope.helo, MAX_NAME),
+        login: cut(envelope.login, MAX_LOGIN),
+        id: cut(envelope.id, MAX_NAME),
+        sender: envelope.sender.map(|sender| shortened(&sender)),
+        ..envelope
     }
 }
 

@@ -7,9 +7,6 @@ use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
-const MAX_LOGIN: usize = 320;
-
 /// Who speaks SMTP to the MTA.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Client {
@@ -78,10 +75,6 @@ impl Session {
     /// A message begins. Its client may have authenticated, mostly with a name.
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool, login: Option<String>) {
         let sender = Some(address(sender).to_owned());
-        let login = login.map(|mut login| {
-            login.truncate(login.floor_char_boundary(MAX_LOGIN));
-            login
-        });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
         let mut message = Message::new(&self.service, envelope, Door::Milter);
         if self.is_unknown {
