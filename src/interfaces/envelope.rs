@@ -24,6 +24,9 @@ pub struct Asked {
 /// The parts of an envelope, by their names in a query.
 const NAMES: [&str; 7] = ["ip", "hostname", "helo", "from", "rcpt", "user", "queue-id"];
 
+/// The parameter that may come more than once.
+const REPEATS: &str = "rcpt";
+
 /// The prefix of an IPv6 address in SMTP.
 const TAG: &str = "IPv6:";
 
@@ -35,7 +38,11 @@ pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked,
     let uri: Uri = format!("/?{query}").parse().map_err(|e| format!("the query cannot be read: {e}"))?;
     let Query(parameters) = Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|e| e.to_string())?;
     let mut asked = Asked { counts: true, ..Asked::default() };
-    for (name, value) in &parameters {
+    for (at, (name, value)) in parameters.iter().enumerate() {
+        // Of two addresses, the wrong one might be used.
+        if name != REPEATS && parameters[..at].iter().any(|(other, _)| other == name) {
+            return Err(format!("found {name} twice in the query, expected it once"));
+        }
         match &**name {
             "count" => asked.counts = yes_or_no(name, value)?,
             "explain" => asked.explains = yes_or_no(name, value)?,
@@ -52,7 +59,11 @@ pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked,
         if parameters.iter().any(|(other, _)| other == name) {
             continue;
         }
-        for value in fields(name) {
+        let values = fields(name);
+        if name != REPEATS && values.len() > 1 {
+            return Err(format!("found {} header fields {name}, expected one", values.len()));
+        }
+        for value in values {
             set(&mut asked, name, &value)?;
         }
     }
@@ -138,5 +149,21 @@ mod tests {
         assert!(
             error("rcp=x").starts_with("found \"rcp\" in the query, expected count, explain, or one of ip, ")
         );
+    }
+
+    /// The client learns of a contradiction; neither of two values is taken for the other.
+    #[test]
+    fn only_recipients_come_more_than_once() {
+        for name in ["ip", "hostname", "helo", "from", "user", "queue-id"] {
+            let query = format!("{name}=192.0.2.7&rcpt=u@box.test&{name}=192.0.2.8");
+            let error = asked(&query, |_| Vec::new()).unwrap_err();
+            assert_eq!(error, format!("found {name} twice in the query, expected it once"));
+            let twice = |field: &str| vec!["192.0.2.7".to_owned(); if field == name { 2 } else { 0 }];
+            assert_eq!(asked("", twice).unwrap_err(), format!("found 2 header fields {name}, expected one"));
+            assert!(asked(&format!("{name}=192.0.2.7"), twice).is_ok(), "the query takes precedence");
+        }
+        assert!(asked("count=no&explain=no&count=no", |_| Vec::new()).unwrap_err().contains("count twice"));
+        let recipients = asked("rcpt=u@box.test&rcpt=v@box.test", |_| Vec::new()).unwrap().recipients;
+        assert_eq!(recipients, ["u@box.test", "v@box.test"]);
     }
 }

@@ -9,7 +9,8 @@ use crate::judging::{Explanation, Judgement, Message, Service, Thresholds, decid
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::header::{self, AsHeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bulkmark_mail::MAX_BODY;
@@ -42,6 +43,10 @@ impl IntoResponse for Failure {
         let fields = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
             fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // It tells the client that the coding may be the reason (RFC 9110, 15.5.16).
+            fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         // The rest of the message is not read.
         fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -118,11 +123,7 @@ async fn respond(context: &Context, request: Request) -> Result<JudgeAnswer, Fai
         ),
     })?;
     check_type(&parts.headers)?;
-    let fields = |name: &str| -> Vec<String> {
-        let values = parts.headers.get_all(name).iter();
-        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
-    };
-    let asked = asked(parts.uri.query().unwrap_or_default(), fields);
+    let asked = asked(parts.uri.query().unwrap_or_default(), |name| texts(&parts.headers, name));
     let Asked { envelope, recipients, counts, explains } =
         asked.map_err(|why| Failure(StatusCode::BAD_REQUEST, why))?;
     let mut message = Message::new(&context.service, envelope, Interface::Http);
@@ -142,15 +143,45 @@ async fn respond(context: &Context, request: Request) -> Result<JudgeAnswer, Fai
     Ok(JudgeAnswer { explained, ..judge_answer(&message, judgement) })
 }
 
-/// Without prior permission, no web site can make a browser send this type to this machine.
+/// Refuses a body that is not a plain message: another type, or a compressed one. Without prior permission, no web site can make a browser
+/// send `message/rfc822` to this machine.
 fn check_type(fields: &HeaderMap) -> Result<(), Failure> {
-    let found = fields.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media = found.split(';').next().unwrap_or_default().trim();
-    if media.eq_ignore_ascii_case("message/rfc822") {
-        return Ok(());
+    let refused = |why| Err(Failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+    let types = texts(fields, header::CONTENT_TYPE);
+    let is_mail = |found: &String| {
+        found.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("message/rfc822")
+    };
+    if types.is_empty() || !types.iter().all(is_mail) {
+        return refused(format!("found Content-Type {:?}, expected message/rfc822", types.join(", ")));
     }
-    let why = format!("found Content-Type {found:?}, expected message/rfc822");
-    Err(Failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+    let codings = |name| texts(fields, name).join(",");
+    let is_one_of = |codings: &str, plain: &str| {
+        codings
+            .split(',')
+            .map(str::trim)
+            .all(|coding| coding.is_empty() || coding.eq_ignore_ascii_case(plain))
+    };
+    let coding = codings(header::CONTENT_ENCODING);
+    if !is_one_of(&coding, "identity") {
+        return refused(format!(
+            "found Content-Encoding {coding:?}, expected none: send the message as it is"
+        ));
+    }
+    // hyper decodes chunks, but no compression within them.
+    let coding = codings(header::TRANSFER_ENCODING);
+    if !is_one_of(&coding, "chunked") {
+        return Err(Failure(
+            StatusCode::NOT_IMPLEMENTED,
+            format!("found Transfer-Encoding {coding:?}, expected none or chunked"),
+        ));
+    }
+    Ok(())
+}
+
+/// All values of a field.
+fn texts(fields: &HeaderMap, name: impl AsHeaderName) -> Vec<String> {
+    let values = fields.get_all(name).iter();
+    values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
 /// Reads the message.

@@ -16,6 +16,13 @@ pub const MAX_RECIPIENTS: usize = 10_000;
 const MAX_LOCAL_PART: usize = 64;
 const MAX_DOMAIN: usize = 255;
 
+/// The most bytes of an account's name that are kept: a whole address (RFC 5321, 4.5.3.1).
+const MAX_LOGIN: usize = 320;
+
+/// The most bytes of a client's name, or of a queue id, that are kept. Domains have 255 (RFC 1035, 2.3.4), and a whole HELO command has 512
+/// (RFC 5321, 4.5.3.1.4).
+const MAX_NAME: usize = 512;
+
 /// The most fields with our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
 /// searches all fields for it. The others stay, below ours.
 pub const MAX_FORGED: usize = 1000;
@@ -75,7 +82,7 @@ impl Message {
         let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         Self {
             rules,
-            envelope,
+            envelope: bounded(envelope),
             interface,
             is_lookup: false,
             is_explained: false,
@@ -172,7 +179,7 @@ impl Message {
             return;
         }
         // Its name is not verified here.
-        self.envelope = Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) };
+        self.envelope = bounded(Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) });
         self.exempt = self.exempt.or_else(|| self.rules.exempt_if_client_known(&self.envelope));
     }
 
@@ -210,6 +217,25 @@ impl Message {
             self.raw = RawMessage::new();
             self.reservation.release();
         }
+    }
+}
+
+/// An envelope with short texts. Programs at interfaces may send any; the status page keeps them, and log lines with them wait for the log
+/// daemon.
+fn bounded(envelope: Envelope) -> Envelope {
+    let cut = |text: Option<String>, most: usize| {
+        text.map(|mut text| {
+            text.truncate(text.floor_char_boundary(most));
+            text
+        })
+    };
+    Envelope {
+        host: cut(envelope.host, MAX_NAME),
+        helo: cut(envelope.helo, MAX_NAME),
+        login: cut(envelope.login, MAX_LOGIN),
+        id: cut(envelope.id, MAX_NAME),
+        sender: envelope.sender.map(|sender| shortened(&sender)),
+        ..envelope
     }
 }
 

@@ -7,9 +7,6 @@ use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The most bytes of a login that are kept: a whole address (RFC 5321, 4.5.3.1).
-const MAX_LOGIN: usize = 320;
-
 /// The SMTP client of the MTA.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Client {
@@ -78,10 +75,6 @@ impl Session {
     /// Begins a message. Its client may have authenticated, usually with a login.
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool, login: Option<String>) {
         let sender = Some(address(sender).to_owned());
-        let login = login.map(|mut login| {
-            login.truncate(login.floor_char_boundary(MAX_LOGIN));
-            login
-        });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
         let mut message = Message::new(&self.service, envelope, Interface::Milter);
         if self.is_unknown {

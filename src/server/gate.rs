@@ -411,9 +411,9 @@ impl Gate {
         }
     }
 
-    /// Checks a client's rate of reports.
+    /// Checks a client's rate of reports. A batch without any counts as one report: it takes a commit.
     pub(super) fn admit(&self, client: &Client, reports: usize) -> Result<(), Refused> {
-        let Ok(reports) = u32::try_from(reports) else { return Ok(()) };
+        let reports = u32::try_from(reports).unwrap_or(u32::MAX).max(1);
         let rate = client.rate.unwrap_or(self.rate);
         let new = || {
             // One whole batch must fit, however low the rate.
@@ -433,6 +433,8 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::clients::Grant;
+    use crate::server::settings::Limits;
 
     /// For two minutes after its removal, a client's reports may still arrive, and it is returned; if it is removed again, for two minutes
     /// more.
@@ -447,5 +449,23 @@ mod tests {
         assert_eq!(under_way(&names(&["b"]), &mut since, at(121)), ["b"]);
         assert_eq!(since.len(), 1, "nothing is remembered of others");
         assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(240)), ["a"]);
+    }
+
+    /// A batch without reports takes a commit as others do, so it counts for the rate.
+    #[test]
+    fn empty_batches_have_a_rate() {
+        let directory = tempfile::tempdir().unwrap();
+        let grant = Grant { rate: NonZeroU32::new(1), ..Grant::default() };
+        Clients::edit(directory.path(), |clients| clients.add("isp", grant)).unwrap();
+        let settings = Settings {
+            address: String::new(),
+            anonymous_reading: false,
+            registration: Registration::Closed,
+            limits: Limits::default(),
+            state_dir: directory.path().to_owned(),
+        };
+        let gate = Gate::new(&settings).unwrap();
+        let client = gate.clients.load().list()[0].clone();
+        assert!((0..100_000).any(|_| gate.admit(&client, 0) == Err(Refused::Rate)));
     }
 }

@@ -79,10 +79,11 @@ impl MadeUp {
             return Verdict::Slowed;
         }
         suspect.taken = Some(now);
-        let of_mail = batch.iter().map(|(signature, _)| *signature).filter(|it| !it.is_user_report());
+        // Signatures of user reports are hashes, too, except for their tag, by which no cell is chosen.
+        let signatures = batch.iter().map(|(signature, _)| *signature);
         let from = chance % batch.len().max(1);
         let room = SAMPLE - suspect.sample.len().min(SAMPLE);
-        let all = of_mail.clone().skip(from).chain(of_mail.take(from));
+        let all = signatures.clone().skip(from).chain(signatures.take(from));
         suspect.sample.extend(all.take(room).map(Signature::bits));
         suspect.sample.sort_unstable();
         suspect.sample.dedup();
@@ -122,6 +123,7 @@ fn look(filter: &Sparse, sample: &[u128]) -> Option<Anomaly> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bulkmark_types::revocation;
 
     fn hashes(first: u64, number: u64) -> Vec<(Signature, u32)> {
         let of = |n: u64| {
@@ -142,15 +144,31 @@ mod tests {
         hashes(0, 8192).into_iter().map(|(signature, times)| (aim(signature), times)).collect()
     }
 
-    /// Hashes are always taken, in batches of any size.
+    /// Hashes are always taken, in batches of any size, also those of user reports for and against the same messages.
     #[test]
     fn honest_clients_are_never_slowed() {
         let made_up = MadeUp::default();
         let now = Instant::now();
         for (n, chance) in (0..200u64).zip((0..).step_by(977)) {
             let size = if n % 3 == 0 { 8192 } else { 37 };
-            assert_eq!(made_up.judge("a", &hashes(n * 8192, size), chance, now), Verdict::Good);
+            let batch = hashes(n * 8192, size);
+            assert_eq!(made_up.judge("a", &batch, chance, now), Verdict::Good);
+            let nominations = batch.iter().map(|(signature, _)| signature.tagged());
+            let reports: Vec<_> =
+                nominations.flat_map(|of| [(of, 1), (revocation(of), 1)]).take(8192).collect();
+            assert_eq!(made_up.judge("b", &reports, chance, now), Verdict::Good);
         }
+    }
+
+    /// The tag of user reports hides no aimed signatures.
+    #[test]
+    fn aimed_user_reports_are_refused() {
+        let made_up = MadeUp::default();
+        let reports: Vec<_> =
+            aimed().into_iter().map(|(signature, times)| (signature.tagged(), times)).collect();
+        let now = Instant::now();
+        (0..STRIKES).for_each(|n| _ = made_up.judge("a", &reports, 5000, now + n * PAUSE));
+        assert!(made_up.refused("a"));
     }
 
     /// A client with aimed signatures is slowed down, refused, and taken again once the administrator changed it. Others are not affected.

@@ -63,7 +63,8 @@ fn add(object: &mut Map<String, Value>, name: &str, value: &str) {
                 insert("client-ip", ip.into());
             }
         }
-        "to" => insert(name, value.split(',').map(|to| bare(to).into()).collect::<Vec<Value>>().into()),
+        // A quoted local part may have a comma in it, and no address an angle bracket.
+        "to" => insert(name, bare(value).split(">,<").map(Value::from).collect::<Vec<_>>().into()),
         "detail" => insert(name, value.trim_matches('"').into()),
         name if BRACKETED.contains(&name) => insert(name, bare(value).into()),
         name if NUMBERS.contains(&name) => match number(count) {
@@ -149,6 +150,10 @@ mod tests {
                 "spam": 1.5, "threshold": 20, "signature": "dda7", "action": "mark", "ms": 2.9, "detail": "a b",
             })
         );
+        let comma =
+            object(log::Level::Info, "4AB: to=<\\u{22}a,b@c\\u{22}@b.test>,<c@b.test> nrcpt=2", true, at());
+        let comma: Value = serde_json::from_str(&comma).unwrap();
+        assert_eq!(comma["to"], json!(["\\u{22}a,b@c\\u{22}@b.test", "c@b.test"]));
         let local = object(log::Level::Info, "NOQUEUE: client=unknown[local] from=<> to=", true, at());
         let local: Value = serde_json::from_str(&local).unwrap();
         assert!(local.get("client-ip").is_none() && local.get("client-name").is_none(), "{local}");

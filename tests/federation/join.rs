@@ -3,7 +3,8 @@
 
 use super::attack::client::Http;
 use bulkmark_testing::letters::{count, letter, send, wait_for, wait_for_empty_spool};
-use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::server::{Server, milter, parameters};
+use bulkmark_testing::standin::{StandIn, answer};
 use bulkmark_testing::{Site, program, wait_until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -38,6 +39,32 @@ fn files(site: &Site) -> Vec<String> {
     let directory = site.config().parent().unwrap().to_owned();
     let pieces = names(&site.config().with_extension("d"));
     names(&directory).into_iter().chain(pieces).filter(|name| name.contains("127.0.0.1")).collect()
+}
+
+/// A false server's name for the site neither reaches the terminal nor becomes a part of the command that the administrator passes on; and
+/// no file stays.
+#[test]
+fn a_false_server_says_nothing_on_the_terminal() {
+    for (name, token) in [
+        ("mx\\u001b]0;x\\u0007-1", "t"),
+        ("mx; reboot", "t"),
+        ("mx-1", "two\\nlines"),
+        ("mx-1", ""),
+        ("", "t"),
+    ] {
+        let fields = format!("bulkmark-parameters: {}\r\n", parameters());
+        let body = format!("{{\"name\":\"{name}\",\"token\":\"{token}\",\"counts\":true}}");
+        let stand_in = StandIn::new(0, move |_| Some(answer("200 OK", &fields, body.as_bytes())));
+        let site = alone();
+        let output = join(&site, &format!("http://127.0.0.1:{}", stand_in.port), &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("expected a client's name and one word"), "{name}: {error}");
+        assert!(
+            output.stdout.is_empty() && !error.trim_end().contains(|c: char| c.is_control()),
+            "{error:?}"
+        );
+        assert_eq!(files(&site), [""; 0]);
+    }
 }
 
 /// The reports of all sites that are not approved add up to those of one partner at most; an approved one has a share of its own.

@@ -100,6 +100,13 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
         ("POST /v1/judge?ip=nowhere", &[TYPE], 400, "expected an IP address"),
         ("POST /v1/judge?count=2", &[TYPE], 400, "expected yes or no"),
         ("POST /v1/judge?sender=x", &[TYPE], 400, "expected count, explain, or one of ip, hostname"),
+        ("POST /v1/judge", &[TYPE, "Content-Type: text/plain"], 415, "expected message/rfc822"),
+        ("POST /v1/judge", &[TYPE, "Content-Encoding: gzip"], 415, "found Content-Encoding"),
+        ("POST /v1/judge", &[TYPE, "Content-Encoding: identity, br"], 415, "found Content-Encoding"),
+        ("POST /v1/judge", &[TYPE, "Transfer-Encoding: gzip, chunked"], 501, "found Transfer-Encoding"),
+        ("POST /v1/judge?ip=192.0.2.7&ip=192.0.2.8", &[TYPE], 400, "found ip twice in the query"),
+        ("POST /v1/judge?count=yes&count=no", &[TYPE], 400, "found count twice in the query"),
+        ("POST /v1/judge", &[TYPE, "From: a@b.test", "From: c@d.test"], 400, "2 header fields from"),
         ("GET /v1/judge", &[], 405, ""),
         ("POST /v2/judge", &[TYPE], 404, ""),
     ] {
@@ -107,7 +114,47 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
         assert_eq!(found, status, "{target}: {body}");
         assert!(body.contains(why), "{target}: {body}");
     }
-    assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 1, "nothing of that was counted");
+    let (status, body) = http(&site, "POST /v1/judge", &[TYPE, "Content-Encoding: Identity"], &letter(1));
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("\"count\":1,"), "nothing of that was counted: {body}");
+}
+
+/// Whatever a program tells of a client, its line in the log is short: thousands of lines wait in memory for a slow log daemon.
+#[test]
+fn no_line_in_the_log_is_long() {
+    let site = site("", "", "");
+    let daemon = start(&site);
+    let long = "%20a".repeat(10_000);
+    for name in ["hostname", "helo", "from", "rcpt", "user", "queue-id"] {
+        let before = daemon.log.lines().len();
+        judge(&site, &format!("?ip=192.0.2.7&{name}=b{long}"), &letter(1));
+        let line = daemon.log.wait_for(before, " door=http");
+        assert!(line.len() < 5000, "{name}: {} bytes", line.len());
+    }
+}
+
+/// A request whose length is given twice is no way to hide another request in it from a proxy: the chunks are the message, and nothing
+/// behind them is read.
+#[test]
+fn no_request_hides_in_another() {
+    let site = site("", "", "");
+    let _daemon = start(&site);
+    let hidden = format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nContent-Length: 0\r\n\r\n");
+    for [first, second] in [[false, true], [true, false]] {
+        let field = |is_chunked| {
+            if is_chunked {
+                "Transfer-Encoding: chunked".to_owned()
+            } else {
+                format!("Content-Length: {}", hidden.len() + 5)
+            }
+        };
+        let [first, second] = [field(first), field(second)];
+        let stream = connect(&site.path("http.sock"));
+        let head = format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\n{first}\r\n{second}\r\n\r\n");
+        (&stream).write_all(format!("{head}0\r\n\r\n{hidden}").as_bytes()).unwrap();
+        let answer = rest(&stream);
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    }
 }
 
 /// By TCP, a web site's name is not ours, and where there is a token, nobody asks without it.

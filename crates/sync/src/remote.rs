@@ -8,6 +8,7 @@ use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
 use super::wire::{self, Frames, Reports, WireError};
+use bulkmark_counts::history::fleet_mark::is_name;
 use bulkmark_counts::{BulkMark, Receipt, Vector};
 use bulkmark_types::Signature;
 use bulkmark_types::remote_text;
@@ -40,6 +41,9 @@ const MAX_STATUS: usize = 16 << 20;
 
 /// Maximum size of the answer to a registration.
 const MAX_REGISTRATION: usize = 4096;
+
+/// Maximum size of a token.
+const MAX_TOKEN: usize = 256;
 
 /// A server's answer to a site that registered.
 #[derive(Debug, Clone, serde::Deserialize)]
@@ -257,7 +261,19 @@ impl Remote {
         let body = serde_json::json!({ "name": name, "contact": contact }).to_string();
         let request = self.http.post(format!("{}/v1/register", self.base)).timeout(SILENCE).body(body);
         let answer = whole(self.send(request).await?, MAX_REGISTRATION).await?;
-        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(remote_text(&e.to_string())))
+        let registered: Registration = serde_json::from_slice(&answer)
+            .map_err(|e| RemoteError::Transport(remote_text(&e.to_string())))?;
+        // The administrator copies the name from a terminal into a command; the token becomes a line of a file.
+        let Registration { name, token, .. } = &registered;
+        let is_token = (1..=MAX_TOKEN).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
+        if !is_name(name) || !is_token {
+            let why = format!(
+                "it registered {name:?} with a token of {} bytes; expected a client's name and one word",
+                token.len()
+            );
+            return Err(RemoteError::Transport(remote_text(&why)));
+        }
+        Ok(registered)
     }
 
     /// Returns the server's status.

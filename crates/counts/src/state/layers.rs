@@ -272,3 +272,43 @@ impl Layers {
         self.bounds.keep(self.all.values());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::update::{Part, Scope};
+    use crate::history::vector::Chain;
+
+    const NOW: u64 = 1_800_000_000;
+
+    /// Clients that nobody has make their members take no more than so many layers; those that are known are counted on.
+    #[test]
+    fn no_member_holds_more_than_so_many_clients() {
+        let settings = Settings::default();
+        let window = Calendar::new(&settings).at(NOW);
+        let capacity = settings.capacity.get();
+        let blocks = LayerWindow::blocks(capacity);
+        let update = |client: u64| {
+            let delta = Delta::from_changes(blocks, [(7, 1)]).unwrap();
+            let parts = vec![Part { window, capacity, slice: 0, delta }];
+            Update {
+                origin: Origin(client),
+                version: 1,
+                before: Chain::default(),
+                scope: Scope::Client,
+                parts,
+            }
+        };
+        let mut layers = Layers::new(&settings);
+        (1..16_384).for_each(|client| layers.insert(Origin(client), Layer::default()).unwrap());
+        let known = update(1);
+        let new = [16_384, 16_385].map(update);
+        assert!(layers.check_all(new.iter(), NOW).is_err(), "there is room for one of them");
+        assert!(layers.check_all([&known, &new[0]].into_iter(), NOW).is_ok());
+        layers.apply(&new[0], NOW).unwrap();
+        let refusal = layers.apply(&new[1], NOW).unwrap_err();
+        assert!(matches!(refusal, Refusal::Parameter { origin: Origin(16_385), .. }), "{refusal}");
+        layers.apply(&known, NOW).unwrap();
+        assert_eq!(layers.iter().count(), 16_384);
+    }
+}

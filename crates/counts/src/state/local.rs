@@ -101,7 +101,7 @@ mod tests {
     use crate::history::update::CELLS_PER_BYTE;
     use crate::settings::Settings;
     use crate::state::anomaly::tests::element;
-    use bulkmark_filter::CELLS_PER_BLOCK;
+    use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
     use bulkmark_types::Signature;
 
     fn add(local: &mut Local, numbers: std::ops::Range<u32>) {
@@ -129,6 +129,20 @@ mod tests {
             }
             assert_eq!(Update::decode(&bytes), Ok(update));
         }
+    }
+
+    /// If reports spread over a large filter, an update is due while the copies of changed blocks are small, but not after each batch.
+    #[test]
+    fn an_update_is_due_before_many_blocks_wait() {
+        let batch = u32::try_from(MAX_BATCH).unwrap();
+        let mut own = local(10_000_000);
+        let mut batches = 0;
+        while !own.is_full() {
+            add(&mut own, batches * batch..(batches + 1) * batch);
+            batches += 1;
+        }
+        let bytes = own.generations.grown_blocks() * BLOCK_BYTES;
+        assert!(batches > 2 && bytes < 5 << 20, "{bytes} after {batches} batches");
     }
 
     /// If few blocks change, an update is due while its cells and those of one more batch are within the free ones.

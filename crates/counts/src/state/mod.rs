@@ -36,6 +36,8 @@ pub mod roles;
 pub mod room;
 pub mod server;
 pub mod server_peers;
+#[cfg(test)]
+mod server_tests;
 pub mod shares;
 pub mod spool;
 pub mod submission;

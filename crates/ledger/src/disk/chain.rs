@@ -226,3 +226,36 @@ pub(crate) fn knows_step(db: &Database, version: u64, chain: Chain) -> Result<bo
     let step = steps_since(db, before, 1)?;
     Ok(step.first().is_some_and(|(_, bytes)| Chain::of(bytes) == chain))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{commit, open};
+    use bulkmark_counts::settings::{Role, Settings};
+    use bulkmark_counts::state::expired::Expired;
+    use bulkmark_types::FederationKey;
+
+    /// After a checkpoint the file has the newest steps, for whoever appends them again to a log that lost its end; and no more of them
+    /// than 64 MB, however many there were.
+    #[test]
+    fn the_newest_steps_stay_and_old_ones_leave() {
+        const BYTES: usize = 1 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])
+            .unwrap_or_else(|e| panic!("{e}"));
+        let counts = loaded.state.counts_mut();
+        counts.fleet.mark.version = 70;
+        let step = |version| KeptStep { version, place: version, bytes: vec![7; BYTES].into() };
+        counts.changes.steps = (1..=70).map(step).collect();
+        let changes = std::mem::take(&mut counts.changes);
+        commit::checkpoint(&loaded.db, &loaded.state, &changes, &Expired::default())
+            .unwrap_or_else(|e| panic!("{e}"));
+        let kept = |version| {
+            let steps = steps_since(&loaded.db, version, usize::MAX);
+            steps.map(|steps| steps.len()).unwrap_or_else(|_| panic!("they cannot be read"))
+        };
+        let first = (0..70).find(|&version| kept(version) > 0);
+        assert_eq!((first, kept(6), kept(7)), (Some(7), 0, 63), "64 MB with what each row has besides");
+    }
+}

@@ -325,3 +325,36 @@ fn next_update(vector: &Vector, (origin, scope, parts): (Origin, Scope, Vec<Part
     let known = vector.get(origin);
     Update { origin, version: known.version.saturating_add(1), before: known.chain, scope, parts }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::layer::Layer;
+    use crate::state::user_reports_tests::counts;
+
+    /// An aggregator that did not know of it yet may have counted something of a client under any of its former origins: that is taken
+    /// back, too. What the administrator writes costs as little where he wrote the largest number.
+    #[test]
+    fn what_was_taken_back_before_is_taken_back_again() {
+        let mut counts = counts(&Settings::default());
+        counts.fleet.mark.version = 1;
+        let origins = |times: std::ops::Range<u32>| {
+            times.map(|before| origin_of_client(counts.fleet.origin, "isp", before)).collect::<Vec<_>>()
+        };
+        let (mut former, last) = (origins(0..5), origins(u32::MAX - 1..u32::MAX));
+        let now = origins(5..6);
+        for &origin in former.iter().chain(&last).chain(&now) {
+            counts.merged.layers_mut().insert(origin, Layer::default()).unwrap();
+        }
+        let withdrawn = |times| {
+            let withdrawn = vec![("isp".to_owned(), times)];
+            let outline = draft(&counts, &[], &Terms { withdrawn, ..Terms::default() }, 0, Origin(1));
+            let (step, _) = outline.unwrap().unwrap().finish();
+            let all = step.updates.iter().filter(|(update, _)| update.scope == Scope::Withdrawn);
+            all.map(|(update, _)| update.origin).collect::<Vec<_>>()
+        };
+        former.sort_unstable();
+        assert_eq!(withdrawn(5), former);
+        assert_eq!(withdrawn(u32::MAX), last);
+    }
+}
