@@ -45,5 +45,7 @@ fn running(of: &Daemon<'_>) -> Option<(u64, u64)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let status = runtime.block_on(control::status(of.control, 1)).ok()?;
     let (_, id) = Parameters::read(&status.parameters).ok()?;
-    (id != of.key.id()).then_some((id, status.ledger.spool as u64))
+    let next = Parameters::next_key(&status.parameters);
+    let goes_on = id == of.key.id() || next == Some(of.key.id()) || of.key.next_id() == Some(id);
+    (!goes_on).then_some((id, status.ledger.spool as u64))
 }

@@ -25,8 +25,8 @@ pub enum Order {
     Forget(Allow),
     /// The mailing whose name begins so counts with its earlier counts again.
     Remember(String),
-    /// All correspondents of a user are forgotten, by the number of any pair of that user.
-    ForgetUser(u64),
+    /// All correspondents of a user are forgotten, by the number of any pair of that user, under each key.
+    ForgetUser(Vec<u64>),
 }
 
 /// Which mailing, and for how long.

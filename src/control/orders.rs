@@ -82,8 +82,9 @@ fn carry_out(
     let who = format!("by={} reason=\"{}\"", told(&by), told(&reason));
     let kept = match order {
         Order::List => Ok(()),
-        Order::ForgetUser(number) => {
-            done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
+        Order::ForgetUser(numbers) => {
+            done.forgotten =
+                correspondents.map(|pairs| numbers.into_iter().map(|number| pairs.forget_user(number)).sum());
             correspondents.inspect(|pairs| pairs.keep());
             log::info!(
                 "{} correspondents of a user are forgotten, {who}",

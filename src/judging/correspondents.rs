@@ -119,7 +119,7 @@ pub(super) async fn ended(
              proven that it is from there"
         );
     }
-    Ok(all.iter().map(|of| rules.correspondence(of)).collect())
+    Ok(rules.correspondences(&all))
 }
 
 /// Keeps those of which the message's signatures prove that it is from there. Its client is not known any more.
@@ -168,7 +168,6 @@ pub(super) fn correspondences(
         return Vec::new();
     }
     let all = content.possible_correspondences(envelope);
-    let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = correspondents.know(&pairs, bulkmark_ledger::now());
-    all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
+    let known = correspondents.know(&rules.correspondences(&all), bulkmark_ledger::now());
+    rules.known_of(all, &known)
 }

@@ -6,7 +6,7 @@ use super::service::Service;
 use crate::activity::Became;
 use bulkmark_counts::{Nominated, Said, Saying, Side};
 use bulkmark_ledger::{LedgerError, now};
-use bulkmark_types::{ReporterId, Signature, nomination, revocation};
+use bulkmark_types::{FederationKey, ReporterId, Signature, nomination, revocation};
 use bulkmark_verdict::Rules;
 use tokio::time::timeout;
 
@@ -27,21 +27,31 @@ impl Opinion {
     }
 }
 
-/// What people say of these signatures, by one question to the ledger. None when there is no answer before the deadline of verdicts.
-pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec<Opinion>> {
-    if !service.ledger.has_people() {
-        return Some(vec![Opinion::default(); signatures.len()]);
-    }
+/// What people say of signatures, which these are under a key, by one question to the ledger for each key. None when there is no answer
+/// before the deadline of verdicts.
+pub async fn opinions(
+    service: &Service,
+    signatures: impl Fn(&FederationKey) -> Vec<Signature>,
+) -> Option<Vec<Opinion>> {
     let rules = service.rules.load_full();
-    let both = |&of: &Signature| {
-        let nomination = nomination(&rules.key, of);
-        [nomination, revocation(nomination)]
-    };
-    let asked = signatures.iter().flat_map(both).collect();
+    let mut all = vec![Opinion::default(); signatures(&rules.key).len()];
+    if !service.ledger.has_people() {
+        return Some(all);
+    }
     let thousandths = rules.people.trust.federation_weight.thousandths();
-    let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
-    let (pairs, _) = weights.as_chunks();
-    Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())
+    for key in rules.key.all() {
+        let both = |of: Signature| {
+            let nomination = nomination(key, of);
+            [nomination, revocation(nomination)]
+        };
+        let asked = signatures(key).into_iter().flat_map(both).collect();
+        let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
+        for (of, &[nominated, revoked]) in all.iter_mut().zip(weights.as_chunks().0) {
+            of.nominated = of.nominated.saturating_add(nominated);
+            of.revoked = of.revoked.saturating_add(revoked);
+        }
+    }
+    Some(all)
 }
 
 /// The ledger's answer, if it comes before the deadline of verdicts.

@@ -3,6 +3,7 @@
 
 use super::budget::Account;
 use super::correspondents::{correspondences, remember};
+use super::explain::earlier_here;
 use super::judgement::Judgement;
 use super::later::Judged;
 use super::line::{ASKED, target, tell};
@@ -212,10 +213,12 @@ impl Case<'_> {
         let is_retried = !is_asked && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
-        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
+        let shared = shared(rules, envelope, content);
+        let may_ask = (shared == Shared::All, self.deadline);
+        let earlier = earlier_here(self.service, (rules, envelope), content, may_ask).await;
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(earlier);
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
-        let shared = shared(rules, envelope, content);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
         if inquiry.unknown_below().is_some() && shared == Shared::All && !is_asked {
             self.look_back(content, times);
@@ -223,7 +226,7 @@ impl Case<'_> {
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => {
-                let spam = hearing.map(|hearing| hearing.weight(inquiry.seen()));
+                let spam = earlier.spam(hearing.map(|hearing| hearing.weight(inquiry.seen())));
                 (Counts { spam, ..inquiry.counts() }, inquiry.backings())
             }
             Err(Uncounted::Failed(e)) => {
@@ -241,7 +244,8 @@ impl Case<'_> {
         let unknown_below = inquiry.unknown_below();
         let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
         let known = (counts, known.1);
-        content.is_allowed = self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
+        content.is_allowed =
+            earlier.is_allowed || self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };

@@ -43,6 +43,8 @@ pub struct Settings {
     pub commit_interval: Duration,
     /// The file of the federation's key; none for a site of its own.
     pub federation_key_file: Option<PathBuf>,
+    /// The file of the key that was used before, while its counts still count.
+    pub old_federation_key_file: Option<PathBuf>,
     /// What other tables of the configuration say.
     #[serde(skip)]
     pub federation: Federation,
@@ -141,6 +143,7 @@ impl Default for Settings {
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
             federation_key_file: None,
+            old_federation_key_file: None,
             federation: Federation::default(),
         }
     }

@@ -25,6 +25,8 @@ pub struct Facts<'a> {
     pub list_id: Option<&'a str>,
     /// The `body` signature.
     pub signature: Option<Signature>,
+    /// The same under the federation key before, while the key changes: entries may have that one.
+    pub earlier_signature: Option<Signature>,
     /// Names that stand behind it, as far as somebody verified it.
     pub proven: Option<&'a Proven>,
     /// Names that it claims and that may be verified yet, where that is done here.
@@ -40,6 +42,11 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// The `body` signatures that entries may name.
+    pub(super) fn signatures(&self) -> impl Iterator<Item = Signature> {
+        self.signature.into_iter().chain(self.earlier_signature)
+    }
+
     /// The same if all held that it claims.
     pub(super) fn if_proven(self) -> Self {
         Self { proven: self.claimed.or(self.proven), ..self }

@@ -2,13 +2,13 @@
 //! What a message itself says.
 
 use super::envelope::Envelope;
-use super::inquiry::Inquiry;
+use super::inquiry::{Inquiry, Mode};
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven, WhiteList};
 use bulkmark_signature::near::Slot;
 use bulkmark_signature::{Signatures, signatures};
-use bulkmark_types::Provenance;
+use bulkmark_types::{FederationKey, Provenance};
 
 /// Recipients of a message of whom it is asked whether they wrote to its sender.
 const MOST_LOOKED: usize = 1000;
@@ -34,6 +34,8 @@ pub struct Content {
     pub is_allowed: bool,
     /// The signatures.
     pub signatures: Signatures,
+    /// Those under the federation key before, while the key changes.
+    pub earlier: Option<Box<Signatures>>,
 }
 
 /// The signatures that count: without the passages, pictures and files that the white list of all recipients names.
@@ -51,6 +53,7 @@ impl Content {
     #[must_use]
     pub fn of(message: &RawMessage, rules: &Rules) -> Self {
         let fields = message.fields();
+        let under = |key| counting(signatures(message, key, &rules.signature), &rules.whitelist);
         Self {
             proven: rules.authentication.proven(&fields),
             claimed: Proven::default(),
@@ -60,7 +63,8 @@ impl Content {
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
-            signatures: counting(signatures(message, &rules.key, &rules.signature), &rules.whitelist),
+            signatures: under(&rules.key),
+            earlier: rules.key.before().map(|key| Box::new(under(key))),
         }
     }
 
@@ -82,6 +86,23 @@ impl Content {
         } else {
             inquiry.from_network(envelope.network(), rules.range())
         }
+    }
+
+    /// The signatures under the key before, and that key; none where the key does not change.
+    #[must_use]
+    pub fn under_key_before<'a>(&'a self, rules: &'a Rules) -> Option<(&'a Signatures, &'a FederationKey)> {
+        self.earlier.as_deref().zip(rules.key.before())
+    }
+
+    /// The questions about these signatures. Nothing is reported.
+    #[must_use]
+    pub fn about_earlier<'a>(
+        &self,
+        (signatures, key): (&'a Signatures, &'a FederationKey),
+        envelope: &Envelope,
+        rules: &Rules,
+    ) -> Inquiry<'a> {
+        self.about(Inquiry::new(signatures, key, Mode::Ask), envelope, rules)
     }
 
     /// Who sends it, as far as that is known before it is counted: of what is verified, what a mail server tells. What one's own users
@@ -106,6 +127,7 @@ impl Content {
             from: &self.from,
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
+            earlier_signature: self.earlier.as_ref().and_then(|earlier| earlier.body.ok()),
             proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),

@@ -5,6 +5,7 @@
 //! with, and the last one reports what follows. Where it was seen often, one between asks by whom; they also ask from which networks, and
 //! one more may report that. docs/signatures.md has the reasons.
 
+use super::earlier::Earlier;
 use super::question::Question;
 use super::sender::Sender;
 use super::settled::Settled;
@@ -83,6 +84,8 @@ pub struct Inquiry<'a> {
     is_late: bool,
     /// Counts below this are not known.
     unknown_below: Option<u32>,
+    /// Counts under the key before.
+    earlier: Earlier,
 }
 
 impl<'a> Inquiry<'a> {
@@ -106,7 +109,15 @@ impl<'a> Inquiry<'a> {
             is_apart: false,
             is_late: false,
             unknown_below: None,
+            earlier: Earlier::default(),
         }
+    }
+
+    /// The same where this was counted under the key before: all counts include it.
+    #[must_use]
+    pub const fn on_top_of(mut self, earlier: Earlier) -> Self {
+        self.earlier = earlier;
+        self
     }
 
     /// The same for mail that one's own users send: it is counted apart from what comes to them.
@@ -241,7 +252,7 @@ impl<'a> Inquiry<'a> {
         let Open { near, reported, anchors } = std::mem::take(&mut self.open);
         let mut counts = counts;
         if self.step == Step::Counts && self.signatures.body.is_ok() {
-            self.body = counts.split_off_first().copied();
+            self.body = self.earlier.body(counts.split_off_first().copied());
         }
         let each = if self.step == Step::Origins { self.sender.questions() } else { 1 };
         let (counts, of_sources) = counts.split_at((each * near.len()).min(counts.len()));
@@ -307,14 +318,15 @@ impl<'a> Inquiry<'a> {
 
     /// Below which count those of this message may be too low; none where all are known.
     #[must_use]
-    pub const fn unknown_below(&self) -> Option<u32> {
-        self.unknown_below
+    pub fn unknown_below(&self) -> Option<u32> {
+        self.unknown_below.max(self.earlier.unknown_below)
     }
 
-    /// Whether several of its signatures are counted together, so that each may be low where their sum is not.
+    /// Whether several of its signatures, or those under two keys, are counted together, so that each may be low where their sum is not.
     #[must_use]
     pub fn is_scattered(&self) -> bool {
-        !self.signatures.near.unsure.is_empty()
+        let earlier = self.earlier.body(None).max(self.earlier.near(None));
+        !self.signatures.near.unsure.is_empty() || earlier.is_some_and(|count| count > 0)
     }
 
     /// Whether nothing is reported.
@@ -335,7 +347,7 @@ impl<'a> Inquiry<'a> {
         let this = u32::from(self.mode != Mode::Ask);
         Counts {
             body: self.body,
-            near: self.near.as_ref().map(|near| near.count.saturating_add(this)),
+            near: self.earlier.near(self.near.as_ref().map(|near| near.count.saturating_add(this))),
             spam: None,
         }
     }
@@ -344,7 +356,7 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub fn backings(&self) -> Backings {
         let backings = self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default();
-        Backings { messages: self.messages(), ..backings }
+        self.earlier.backings(Backings { messages: self.messages(), ..backings })
     }
 
     /// The signature by which messages are counted of which nothing else is reported once, however many recipients they have.

@@ -118,11 +118,21 @@ impl Rules {
             && (self.spares_correspondents() || self.lists().any(WhiteList::needs_proof))
     }
 
-    /// The number by which it is known whether this recipient wrote there.
+    /// The numbers by which it is known whether these recipients wrote there: one for each key.
     #[must_use]
-    pub fn correspondence(&self, of: &Correspondence) -> u64 {
-        let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
-        bulkmark_types::correspondence(&self.key, &user, &other)
+    pub fn correspondences(&self, all: &[Correspondence]) -> Vec<u64> {
+        let of = |of: &Correspondence| {
+            let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
+            self.key.all().map(move |key| bulkmark_types::correspondence(key, &user, &other))
+        };
+        all.iter().flat_map(of).collect()
+    }
+
+    /// Those of which one of these numbers is known.
+    #[must_use]
+    pub fn known_of(&self, all: Vec<Correspondence>, known: &[bool]) -> Vec<Correspondence> {
+        let known = known.chunks(self.key.all().count()).map(|keys| keys.contains(&true));
+        all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
     }
 
     /// Whether it matters to anybody's mail whom one's own users wrote to.

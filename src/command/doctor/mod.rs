@@ -269,7 +269,7 @@ impl Daemon<'_> {
         for file in config::files(self.path).unwrap_or_else(|_| vec![self.path.to_owned()]) {
             files::examine_file("configuration", &file, false, &user, report);
         }
-        let key = examine_key(self.ledger.federation_key_file.as_deref(), key, &user, report);
+        let key = examine_key(self.ledger, key, &user, report);
         (user, key)
     }
 
@@ -331,13 +331,16 @@ impl Daemon<'_> {
 }
 
 fn examine_key(
-    file: Option<&Path>,
+    ledger: &bulkmark_counts::Settings,
     key: Result<FederationKey, ConfigError>,
     user: &User,
     report: &mut Report,
 ) -> Option<FederationKey> {
     const CHECK: &str = "federation key";
-    match file {
+    if let Some(path) = &ledger.old_federation_key_file {
+        files::examine_file(CHECK, path, true, user, report);
+    }
+    match &ledger.federation_key_file {
         Some(path) => files::examine_file(CHECK, path, true, user, report),
         None => report.ok(CHECK, "none; signatures are made under the public key"),
     }

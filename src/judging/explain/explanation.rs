@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The explanation: all that is known of a message and its signatures, as programs get it.
 
-use super::judged::{Judged, People};
+use super::ask::People;
+use super::judged::Judged;
 use super::made_of::{of_thing, outline, words};
 use super::statement::Statement;
 use bulkmark_counts::Shares;
@@ -29,6 +30,9 @@ pub struct Explanation {
     pub thresholds: Thresholds,
     /// How often it was seen.
     pub counts: Counted,
+    /// How often of these under the federation key before, while the key changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Counted>,
     /// The entry that wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whitelist: Option<String>,
@@ -125,7 +129,7 @@ impl Explanation {
         judged: &Judged,
         shares: Vec<Shares>,
     ) -> Self {
-        let Judged { finding, counts, near, people, content, verified, .. } = judged;
+        let Judged { finding, counts, earlier, near, people, content, verified, .. } = judged;
         let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
         let (verdict, mut because) = because(finding, limits, content.signatures.body.err());
@@ -148,6 +152,10 @@ impl Explanation {
             milder,
             thresholds: limits.into(),
             counts: Counted { body: counts.body, near: counts.near },
+            earlier: rules
+                .key
+                .before()
+                .map(|_| Counted { body: earlier.counts.body, near: earlier.counts.near }),
             whitelist,
             missed,
             authentication: Statement::all(rules, message, verified),

@@ -3,6 +3,7 @@
 
 use super::super::message::Message;
 use super::super::service::Service;
+use super::earlier::earlier;
 use super::explanation::Explanation;
 use super::judged::find;
 use super::source::{Case, Source};
@@ -13,7 +14,7 @@ use bulkmark_counts::Shares;
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_sync::shares;
 use bulkmark_types::Signature;
-use bulkmark_verdict::Content;
+use bulkmark_verdict::{Content, Earlier, Envelope, Rules};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -87,4 +88,23 @@ async fn explained(message: &Message, here: &Here<'_>) -> Option<Explanation> {
     let (under, to) = (Arc::clone(rules), envelope.clone());
     let tell = move || Explanation::new((&under, &to), &held.0, &judged, shares);
     readers.read(envelope.client, tell).await.ok()
+}
+
+/// The counts of a message under the key before at the daemon that judges it, for as long as a verdict may take. Without an answer only counts under the new key count.
+pub(in crate::judging) async fn earlier_here(
+    service: &Service,
+    (rules, envelope): (&Rules, &Envelope),
+    content: &Content,
+    (may_ask, deadline): (bool, Instant),
+) -> Earlier {
+    let (here, case) = (Here { service, deadline }, Case { rules, envelope, evidence: None });
+    match timeout_at(deadline, earlier(&here, case, content, may_ask)).await {
+        Ok(Ok(earlier)) => earlier,
+        Ok(Err(e)) => {
+            log::warn!("{}: counts under the old federation key are missing: {e}", envelope.id());
+            Earlier::default()
+        }
+        // The questions that follow have no answer in time, either, and the log names that.
+        Err(_) => Earlier::default(),
+    }
 }

@@ -2,15 +2,15 @@
 //! Asks all that the milter would ask of a message that it had not counted yet.
 
 use super::super::proofs::verify;
+use super::ask::{Asking, People, ask, hear};
+use super::earlier::earlier;
 use super::source::{Case, Source};
 use crate::lookup::Found;
-use bulkmark_counts::Shares;
-use bulkmark_policy::{Correspondence, Counts, Weight};
+use bulkmark_policy::{Correspondence, Counts};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
+    Content, Counted, Earlier, Envelope, Exempt, Finding, Inquiry, Mode, Rules, questions,
 };
-use serde::{Serialize, Serializer};
 
 /// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
 const MOST_PAIRS: usize = 500;
@@ -27,28 +27,12 @@ pub struct Judged {
     /// What did not answer, in words.
     pub troubles: Vec<String>,
     pub(super) counts: Counts,
+    pub(super) earlier: Earlier,
     pub(super) near: Option<near::Judgement>,
     /// What people say of it, if anybody called it spam.
     pub(super) people: Option<People>,
     /// What was verified.
     pub(super) verified: Vec<Found>,
-}
-
-/// What people say, in units of an eighth of a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct People {
-    /// What it comes to, in people whose word weighs whole.
-    #[serde(serialize_with = "as_text")]
-    pub weight: Weight,
-    /// Of the signature that was nominated most: the nominations.
-    pub nominated: Shares,
-    /// And the revocations.
-    pub revoked: Shares,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn as_text<S: Serializer>(weight: &Weight, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(weight)
 }
 
 /// Why the milter would not even read a message, as far as that is known by what is told of it.
@@ -65,33 +49,23 @@ pub fn exempt(rules: &Rules, envelope: &Envelope) -> Option<Exempt> {
 /// When counts cannot be had.
 pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> Result<Judged, S::Error> {
     let Case { rules, envelope, .. } = case;
-    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
-    let mut inquiry = content.about(inquiry, envelope, rules);
     // What others are not told of a message they are not asked, either.
     let is_told = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_told && !rules.private.names(&content.facts(envelope, rules));
-    let is_thin = source.is_thin() && !rules.is_outbound(envelope);
-    while let Some(Question { asked, .. }) = inquiry.ask() {
-        let shares = source.shares(&asked, may_ask).await?;
-        let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
-        let in_part = is_thin && shares.iter().any(|shares| shares.asked.is_none());
-        if in_part && !inquiry.is_first() {
-            inquiry.stop(rules.hold_from());
-            break;
-        }
-        inquiry.answer(&counts);
-        if in_part {
-            inquiry.stop(rules.hold_from());
-        }
-    }
-    let people = hear(source, case, content, &inquiry).await?;
-    let counts = Counts { spam: people.as_ref().map(|people| people.weight), ..inquiry.counts() };
+    let earlier = earlier(source, case, content, may_ask).await?;
+    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(earlier);
+    let mut inquiry = content.about(inquiry, envelope, rules);
+    ask(source, case, &mut inquiry, if may_ask { Asking::Always } else { Asking::Never }).await?;
+    let people = hear(source, case, (&content.signatures, &rules.key), &inquiry).await?;
+    let spam = earlier.spam(people.as_ref().map(|people| people.weight));
+    let counts = Counts { spam, ..inquiry.counts() };
     let mut judged = Judged {
         finding: Finding::Exempt(Exempt::Policy),
         content: content.clone(),
         may_ask,
         troubles: Vec::new(),
         counts,
+        earlier,
         near: inquiry.near().cloned(),
         people,
         verified: Vec::new(),
@@ -112,7 +86,8 @@ impl Judged {
         let (orders, now) = (source.orders(), bulkmark_ledger::now());
         envelope.is_paused = orders.is_paused(now);
         self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
-        self.content.is_allowed = orders.allow_message(&self.content.signatures, inquiry.seen(), now);
+        self.content.is_allowed =
+            self.earlier.is_allowed || orders.allow_message(&self.content.signatures, inquiry.seen(), now);
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
         if !questions.is_empty() {
@@ -146,34 +121,6 @@ impl Judged {
     }
 }
 
-/// What people say of the message, as the milter hears it.
-async fn hear<S: Source>(
-    source: &S,
-    Case { rules, envelope, .. }: Case<'_>,
-    content: &Content,
-    inquiry: &Inquiry<'_>,
-) -> Result<Option<People>, S::Error> {
-    if content.signatures.is_empty() || rules.is_outbound(envelope) {
-        return Ok(None);
-    }
-    let mut hearing = Hearing::new(&content.signatures, &rules.key);
-    let thousandths = rules.people.trust.federation_weight.thousandths();
-    let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-    // A thin milter asks nobody what people say, either.
-    let nominated = source.shares(&hearing.nominations(), false).await?;
-    let revocations = hearing.revocations(&weighed(&nominated));
-    if revocations.is_empty() {
-        return Ok(None);
-    }
-    let revoked = source.shares(&revocations, false).await?;
-    hearing.revoked(&weighed(&revoked));
-    // That of which most was said.
-    let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);
-    let most = nominated.max_by_key(|(nominated, _)| nominated.total());
-    let weight = hearing.weight(inquiry.seen());
-    Ok(most.map(|(nominated, revoked)| People { weight, nominated, revoked }))
-}
-
 /// By which of its addresses a recipient wrote to it, as far as that is known.
 async fn correspondences<S: Source>(
     source: &S,
@@ -185,7 +132,6 @@ async fn correspondences<S: Source>(
     }
     let mut all = content.possible_correspondences(envelope);
     all.truncate(MOST_PAIRS);
-    let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = source.know(&pairs).await;
-    all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
+    let known = source.know(&rules.correspondences(&all)).await;
+    rules.known_of(all, &known)
 }

@@ -5,6 +5,8 @@
 //! says what each signature was made of, how often and when it was seen, and the verdict that follows. [`explain`] makes one of the ledger at
 //! hand, a command of a daemon that it asks.
 
+mod ask;
+mod earlier;
 mod explanation;
 mod here;
 mod judged;
@@ -12,7 +14,9 @@ mod made_of;
 mod source;
 mod statement;
 
-pub use explanation::{Explained, Explanation, Thresholds, decides};
+pub use ask::People;
+pub use explanation::{Counted, Explained, Explanation, Thresholds, decides};
+pub(super) use here::earlier_here;
 pub use here::explain;
-pub use judged::{Judged, People, exempt, find};
+pub use judged::{Judged, exempt, find};
 pub use source::{Case, Source};

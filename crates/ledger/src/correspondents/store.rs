@@ -52,7 +52,7 @@ impl Correspondents {
     #[must_use]
     pub fn open(state_dir: &Path, key: &FederationKey, now: u64) -> Self {
         let (mut pairs, mut file) = (Pairs::default(), None);
-        match read(state_dir, key.id(), &mut pairs) {
+        match read(state_dir, key, &mut pairs) {
             Ok(found) => file = Some(found),
             Err(e) => {
                 let path = state_dir.join(FILE);
@@ -60,7 +60,7 @@ impl Correspondents {
                 pairs = Pairs::default();
                 let aside = StateDirectory::open(state_dir).and_then(|state| state.rename(FILE, DAMAGED));
                 if aside.is_ok() {
-                    file = read(state_dir, key.id(), &mut pairs).ok();
+                    file = read(state_dir, key, &mut pairs).ok();
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Correspondents {
         let database = match file {
             Some(database) => database,
             // What it has is here already.
-            None => file.insert(read(&self.state_dir, self.key.id(), &mut Pairs::default())?),
+            None => file.insert(read(&self.state_dir, &self.key, &mut Pairs::default())?),
         };
         let txn = database.begin_write()?;
         {
@@ -156,7 +156,9 @@ impl Correspondents {
 }
 
 /// Opens the file, or makes it, and reads what it has. Pairs under another key cannot be asked for: they are kept until a third one is used.
-fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
+/// During a change of keys the file has pairs under both, and goes on after it.
+fn read(state_dir: &Path, key: &FederationKey, pairs: &mut Pairs) -> Result<Database, Failed> {
+    let key_id = key.id();
     let directory = StateDirectory::open(state_dir)?;
     let file = match directory.file(FILE, true) {
         Err(e) if e.kind() == ErrorKind::NotFound => directory.create(FILE, MODE)?,
@@ -173,7 +175,16 @@ fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Fa
             let mut meta = txn.open_table(META)?;
             let known = meta.get("key-id")?.map(|row| row.value());
             let before = meta.get("key-id-before")?.map(|row| row.value());
-            if known != Some(key_id) {
+            let next = meta.get("key-id-next")?.map(|row| row.value());
+            let is_changed = next == Some(key_id) || known.is_some() && key.next_id() == known;
+            if is_changed {
+                meta.insert("key-id", key_id)?;
+            }
+            match key.next_id() {
+                Some(next) => meta.insert("key-id-next", next)?,
+                None => meta.remove("key-id-next")?,
+            };
+            if known != Some(key_id) && !is_changed {
                 let is_back = before == Some(key_id);
                 if let Some(known) = known {
                     log::warn!(
@@ -258,6 +269,34 @@ mod tests {
         let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
         assert!(Correspondents::open(state.path(), &third, NOW).is_empty());
         assert!(open(state.path()).is_empty(), "two keys are kept");
+    }
+
+    /// While the key changes the file has pairs under both keys; then it goes on under the new one.
+    #[test]
+    fn a_change_of_keys_goes_on_with_one_file() {
+        let state = tempfile::tempdir().unwrap();
+        let keys =
+            [b"0123456789abcdef", b"fedcba9876543210"].map(|key| FederationKey::from_bytes(key).unwrap());
+        let [old, new] = &keys;
+        let at = |key: &FederationKey| Correspondents::open(state.path(), key, NOW);
+        let known = |of: &Correspondents| {
+            let numbers = keys.each_ref().map(|key| correspondence(key, "anna@box.test", "ben@else.test"));
+            of.know(&numbers, NOW)
+        };
+        let write = |of: &Correspondents| {
+            of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+            of.keep();
+        };
+        write(&at(old));
+        let of = at(&new.clone().after(old.clone()));
+        assert_eq!(known(&of), [true, false]);
+        write(&of);
+        drop(of);
+        assert_eq!(known(&at(new)), [true, true]);
+        assert_eq!(known(&at(&new.clone().after(old.clone()))), [true, true], "the old key is back");
+        assert_eq!(known(&at(new)), [true, true]);
+        let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
+        assert!(at(&third).is_empty());
     }
 
     #[test]
