@@ -14,6 +14,7 @@ use bulkmark_sync::{Asks, LinkStatus, Links, Parameters, Remote};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,20 +35,75 @@ const DISK_FAILED: &str = "the ledger's disk failed";
 /// Accounts that are listed.
 const MOST_ACCOUNTS: usize = 20;
 
+/// How a client of a server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientState {
+    /// As it should be.
+    #[default]
+    Well,
+    /// It asked for nothing since the server was started.
+    NotHeard,
+    /// It asked for nothing in the last ten minutes.
+    Silent,
+    /// A request was refused in the last ten minutes, and no report was counted since.
+    Refused,
+    /// The same, because it sent or asked more than it may.
+    OverLimits,
+    /// It registered, and waits for approval.
+    Unapproved,
+    /// Its signatures are made up, so nothing is taken of it.
+    MadeUp,
+    /// Its token has expired.
+    Expired,
+}
+
+impl ClientState {
+    /// Whether the administrator has to look after it.
+    #[must_use]
+    pub const fn is_trouble(self) -> bool {
+        !matches!(self, Self::Well | Self::NotHeard | Self::Unapproved)
+    }
+}
+
+impl fmt::Display for ClientState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Well => "well",
+            Self::NotHeard => "not heard",
+            Self::Silent => "silent",
+            Self::Refused => "refused",
+            Self::OverLimits => "over limits",
+            Self::Unapproved => "unapproved",
+            Self::MadeUp => "made up",
+            Self::Expired => "expired",
+        })
+    }
+}
+
 /// A client of a server, since the server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClientStatus {
     /// Its name.
     pub name: String,
+    /// How it is.
+    #[serde(default)]
+    pub state: ClientState,
     /// What it may do.
     pub role: String,
     /// The limits of a partner.
     pub limits: Option<String>,
+    /// The version of its program, as it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Batches that were counted, or had been before.
     pub batches: u64,
     /// Signatures in them.
     pub signatures: u64,
+    /// Those of today, by UTC.
+    #[serde(default)]
+    pub today: u64,
     /// Requests that were refused.
     pub refused: u64,
     /// Why the last of them was.
@@ -55,7 +111,10 @@ pub struct ClientStatus {
     /// Whether nothing is taken of it, since its signatures are made up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made_up: bool,
-    /// Seconds since it asked for anything.
+    /// Seconds since a batch of it was counted.
+    #[serde(default)]
+    pub reported_seconds_ago: Option<u64>,
+    /// Seconds since it asked for anything; at most a minute while it follows updates.
     pub heard_seconds_ago: Option<u64>,
 }
 

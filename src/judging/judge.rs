@@ -220,7 +220,7 @@ impl Case<'_> {
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_asked {
+        if inquiry.is_in_part() && shared == Shared::All && !is_asked {
             self.look_back(content, times);
         }
         let reported = inquiry.reported();

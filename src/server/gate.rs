@@ -4,13 +4,14 @@
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::limits::{Checks, Who};
 use super::made_up::{MadeUp, Verdict};
-use super::refusals::Refusals;
 use super::registration::{NotRegistered, Registration, UNAPPROVED, Wish};
+use super::seen::{Seen, together};
 use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
+use axum::http::{HeaderMap, header};
 use bulkmark_ledger::now;
 use bulkmark_types::{Signature, told};
 use parking_lot::Mutex;
@@ -73,6 +74,13 @@ pub(super) enum Refused {
     Streams,
 }
 
+impl Refused {
+    /// Whether somebody asked or sent more than they may.
+    const fn is_limit(self) -> bool {
+        matches!(self, Self::Rate | Self::Slowed | Self::Checks | Self::Connections | Self::Streams)
+    }
+}
+
 /// By which a file is known to be another: it is never changed in its place.
 type Stamp = (u64, u64, i64, i64);
 
@@ -80,17 +88,6 @@ fn stamp_of(directory: &Path) -> Option<Stamp> {
     use std::os::unix::fs::MetadataExt as _;
     let file = directory.join(super::clients::FILE_NAME).metadata().ok()?;
     Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
-}
-
-/// What a client did since the server was started.
-#[derive(Debug, Default)]
-struct Activity {
-    batches: u64,
-    signatures: u64,
-    refused: u64,
-    last_refusal: Option<String>,
-    refusals: Refusals,
-    heard: Option<Instant>,
 }
 
 /// Holds a client to its rate.
@@ -114,7 +111,7 @@ pub(super) struct Gate {
     checks: Checks,
     /// Of each client.
     meters: Mutex<HashMap<String, Meter>>,
-    activity: Mutex<HashMap<String, Activity>>,
+    activity: Mutex<HashMap<String, Seen>>,
     /// Clients that were removed together with their counts, and when that was seen.
     withdrawn: Mutex<HashMap<String, Instant>>,
     /// Told when other clients or tokens are in force.
@@ -127,25 +124,6 @@ fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instan
     since.retain(|name, _| known.contains(name));
     let is_new = |name: &&String| now < *since.entry((*name).clone()).or_insert(now) + UNDER_WAY;
     names.iter().filter(is_new).cloned().collect()
-}
-
-/// All unapproved sites in one line; none where there are none.
-fn together(sites: impl Iterator<Item = ClientStatus>) -> Option<ClientStatus> {
-    let mut count = 0_u64;
-    let add = |mut sum: ClientStatus, site: ClientStatus| {
-        sum.batches += site.batches;
-        sum.signatures += site.signatures;
-        sum.refused += site.refused;
-        sum.last_refusal = site.last_refusal.or(sum.last_refusal);
-        sum.heard_seconds_ago = match (sum.heard_seconds_ago, site.heard_seconds_ago) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-        sum
-    };
-    let sum = sites.inspect(|_| count += 1).reduce(add)?;
-    let limits = sum.limits.map(|limits| format!("{limits} for all {count} sites"));
-    Some(ClientStatus { name: UNAPPROVED.to_owned(), limits, made_up: false, ..sum })
 }
 
 impl Gate {
@@ -203,12 +181,20 @@ impl Gate {
         self.changed.subscribe()
     }
 
-    /// Whether the token with which a client was let in still lets it read.
+    fn heard(&self, client: &str) {
+        self.note(client, |seen| seen.heard = Some(Instant::now()));
+    }
+
+    /// Whether the token with which a client was let in still lets it read. Who follows a stream asks for more all the time.
     pub(super) fn may_still_read(&self, name: &str, token: &str) -> bool {
         let clients = self.clients.load();
-        clients.authenticate(token).is_some_and(|client| {
+        let may_read = clients.authenticate(token).is_some_and(|client| {
             client.name == name && client.role != Role::Metrics && !client.is_expired(now())
-        })
+        });
+        if may_read {
+            self.heard(name);
+        }
+        may_read
     }
 
     /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
@@ -228,22 +214,10 @@ impl Gate {
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
         let activity = self.activity.lock();
-        let none = Activity::default();
+        let (none, now) = (Seen::default(), now());
         let status = |client: &Client| {
-            let activity = activity.get(&client.name).unwrap_or(&none);
-            ClientStatus {
-                name: client.name.clone(),
-                role: client.role.to_string(),
-                limits: client
-                    .max_influence
-                    .map(|most| format!("influence {most}, quota {}", client.quota.unwrap_or_default())),
-                batches: activity.batches,
-                signatures: activity.signatures,
-                refused: activity.refused,
-                last_refusal: activity.last_refusal.clone(),
-                made_up: self.made_up.refused(&client.name),
-                heard_seconds_ago: activity.heard.map(|heard| heard.elapsed().as_secs()),
-            }
+            let seen = activity.get(&client.name).unwrap_or(&none);
+            seen.status(client, self.made_up.refused(&client.name), now)
         };
         let clients = self.clients.load();
         let (approved, others): (Vec<_>, Vec<_>) =
@@ -253,7 +227,7 @@ impl Gate {
         all
     }
 
-    fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
+    fn note(&self, client: &str, change: impl FnOnce(&mut Seen)) {
         let mut activity = self.activity.lock();
         match activity.get_mut(client) {
             Some(activity) => change(activity),
@@ -263,22 +237,26 @@ impl Gate {
 
     /// Notes a batch of a client that is counted.
     pub(super) fn counted(&self, client: &str, signatures: usize) {
-        self.note(client, |activity| {
-            activity.batches += 1;
-            activity.signatures += signatures as u64;
-        });
+        self.note(client, |seen| seen.counted(signatures as u64, now()));
+    }
+
+    /// Notes the program of a client, where its request names it.
+    pub(super) fn asked_by(&self, client: &str, headers: &HeaderMap) {
+        if let Some(program) = headers.get(header::USER_AGENT).and_then(|program| program.to_str().ok()) {
+            self.note(client, |seen| seen.asked_by(program));
+        }
     }
 
     /// Notes that a client was refused, and says so once in a while for each reason.
-    pub(super) fn refused(&self, client: &str, why: &str) {
+    /// `by_limit` is true if it asked or sent more than it may.
+    pub(super) fn refused(&self, client: &str, why: &str, by_limit: bool) {
         // It may repeat what the client sent.
         let why = told(why);
-        self.note(client, |activity| {
-            activity.refused += 1;
-            for line in activity.refusals.note(&why, Instant::now()) {
+        self.note(client, |seen| {
+            for line in seen.refusals.note(&why, Instant::now()) {
                 log::info!("client {client} is refused: {line}");
             }
-            activity.last_refusal = Some(why);
+            seen.refused(why, by_limit);
         });
     }
 
@@ -336,7 +314,7 @@ impl Gate {
     }
 
     fn refuse(&self, client: &Client, why: Refused) -> Refused {
-        self.refused(&client.name, &why.to_string());
+        self.refused(&client.name, &why.to_string(), why.is_limit());
         why
     }
 
@@ -361,7 +339,7 @@ impl Gate {
             let too_many = self.strangers.try_token(caller.ip);
             return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
-        self.note(&client.name, |activity| activity.heard = Some(Instant::now()));
+        self.heard(&client.name);
         if client.is_expired(now()) {
             return Err(self.refuse(&client, Refused::Expired));
         }

@@ -3,6 +3,7 @@
 //!
 //! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
 //! `strangers` are those whom it refuses, and `made_up` finds clients whose signatures are none.
+//! `seen` tells what each client did, and how it is.
 //! `registration` bounds the sites that `register` by themselves, and `acts` are how clients came.
 //! `bulk` is for thin milters; `streaming` sends updates and snapshots to `readers`: `streams` bounds what all readers take together, and `blocks` are what several
 //! want. The counts are in the ledger, and what travels is described in `sync::wire`.
@@ -21,6 +22,7 @@ mod refusals;
 mod register;
 mod registration;
 mod routes;
+mod seen;
 mod settings;
 mod snapshots;
 mod strangers;

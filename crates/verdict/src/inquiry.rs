@@ -316,6 +316,12 @@ impl<'a> Inquiry<'a> {
         }
     }
 
+    /// Whether what follows from all counts was not reported, since they are known in part.
+    #[must_use]
+    pub const fn is_in_part(&self) -> bool {
+        self.unknown_below.is_some()
+    }
+
     /// Below which count those of this message may be too low; none where all are known.
     #[must_use]
     pub fn unknown_below(&self) -> Option<u32> {

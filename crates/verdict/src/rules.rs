@@ -8,7 +8,7 @@ use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
     Network, OnFailure, OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range,
-    Rehearsal, Terms, Thresholds, Traps, WhiteList,
+    Rehearsal, ShareBy, Terms, Thresholds, Traps, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -223,8 +223,17 @@ impl Rules {
     /// Why `actions` are only rehearsed for these recipients of a message, if so.
     #[must_use]
     pub fn rehearsal(&self, envelope: &Envelope, actions: &Actions, to: &[String]) -> Option<Rehearsal> {
-        let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
-        Rehearsal::of(actions, envelope.is_paused, mailboxes, bulkmark_types::part)
+        let (paused, part) = (envelope.is_paused, bulkmark_types::part);
+        match actions.share_by {
+            ShareBy::Recipient => {
+                let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
+                Rehearsal::of(actions, paused, mailboxes, part)
+            }
+            ShareBy::Client => {
+                let network = envelope.network().map(|network| network.to_string());
+                Rehearsal::of(actions, paused, network.into_iter(), part)
+            }
+        }
     }
 
     /// How header and log call a policy; none where there is but one.
@@ -291,6 +300,28 @@ mod tests {
         let mut rules = Rules::default();
         change(&mut rules);
         rules.exempt(&Envelope { client: client.parse().ok(), authenticated, ..Envelope::default() })
+    }
+
+    /// A share of clients is one of networks: recipients do not matter, and without a client there is none.
+    #[test]
+    fn actions_for_a_share_of_clients() {
+        let actions = |share: f64| Actions {
+            share: share.try_into().unwrap(),
+            share_by: ShareBy::Client,
+            ..Actions::default()
+        };
+        let rehearsed = |share, client: &str| {
+            let envelope = Envelope { client: client.parse().ok(), ..Envelope::default() };
+            Rules::default().rehearsal(&envelope, &actions(share), &["a@b.example".to_owned()])
+        };
+        let inside = |share, client: &str| rehearsed(share, client).is_none();
+        let clients: Vec<_> = (0..200).map(|n| format!("192.0.{n}.7")).collect();
+        let half: Vec<_> = clients.iter().filter(|client| inside(0.5, client)).collect();
+        assert!((60..140).contains(&half.len()), "{half:?}");
+        assert!(half.iter().all(|client| inside(0.7, client)), "a larger share keeps the smaller one");
+        let neighbour = half[0].replace(".7", ".8");
+        assert!(inside(0.5, &neighbour), "{neighbour}");
+        assert!(!inside(0.999, "") && inside(1.0, ""));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::command::pause::sentence;
 use crate::command::show::{THRESHOLD, time};
 use crate::command::whose::Whose;
 use crate::config::{self, ConfigError, DOORS_PATH, Kind, MilterFile, ServerFile};
-use crate::control::DaemonStatus;
+use crate::control::{ClientStatus, DaemonStatus};
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::telemetry;
@@ -251,6 +251,9 @@ async fn server(
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
+    if let Some(status) = &status {
+        examine_reports(&status.clients, report);
+    }
     if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), str::parse, report) {
         examine_listener(&listen, report).await;
     }
@@ -380,6 +383,25 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             format!("{target} takes no lines, so they go to standard error: {e}"),
             "start the log daemon, or correct log.target and log.socket",
         ),
+    }
+}
+
+/// Whether clients report that do so usually.
+fn examine_reports(clients: &[ClientStatus], report: &mut Report) {
+    let trouble: Vec<_> = clients
+        .iter()
+        .filter(|client| client.state.is_trouble())
+        .map(|client| format!("{}: {}", client.name, client.state))
+        .collect();
+    if !trouble.is_empty() {
+        let some = trouble.iter().take(10).map(|text| &**text).collect::<Vec<_>>().join(", ");
+        let text = format!("{} of {}: {some}", trouble.len(), clients.len());
+        report.warning(
+            "reports of clients",
+            text,
+            "bulkmark status --server has the reasons; run bulkmark doctor on these machines, or remove clients that are gone: \
+             bulkmark client remove NAME",
+        );
     }
 }
 
