@@ -33,7 +33,8 @@ mod twice;
 pub use budget::Account as Hold;
 pub use digests::{Opinion, opinions, take_digest};
 pub use explain::{
-    Case, Counted, Explained, Explanation, Judged, People, Source, Thresholds, decides, exempt, explain, find,
+    Case, Counted, Explained, Explanation, Judged, People, Source, Thresholds, decides, earlier_here, exempt,
+    explain, find,
 };
 pub use judge::judge;
 pub use judgement::Judgement;

@@ -60,7 +60,7 @@ impl Seen {
     /// Notes the program, by the `User-Agent` field of a request.
     pub(super) fn asked_by(&mut self, program: &str) {
         let version = program.strip_prefix("bulkmark/").unwrap_or_default();
-        let version = version.split_whitespace().next().unwrap_or_default();
+        let version = version.split(' ').next().unwrap_or_default();
         if self.version.as_deref() != Some(version) && !version.is_empty() {
             self.version = Some(version.chars().take(MOST_OF_VERSION).collect());
         }

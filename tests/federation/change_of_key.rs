@@ -28,8 +28,10 @@ struct Member {
 }
 
 impl Member {
-    fn new(server: &Server, name: &str) -> Self {
-        let site = milter(&[server.entry(name, "report")]);
+    /// `hold` is a line of `[sync]`.
+    fn new(server: &Server, name: &str, hold: &str) -> Self {
+        let mut site = milter(&[server.entry(name, "report")]);
+        site.extra += hold;
         let plain = site.extra.clone();
         let mut member = Self { site, plain, daemon: None };
         member.restart("old", None);
@@ -66,6 +68,25 @@ fn has_kept(site: &Site) -> bool {
     all.any(|entry| entry.unwrap().file_name().to_str().unwrap().starts_with("ledger-"))
 }
 
+/// A milter that holds bulk alone knows that of the old key, and asks for the rest of its count.
+#[test]
+fn a_partial_copy_knows_bulk_of_both_keys() {
+    let mut server = Server::new("");
+    server.ledger = keys(server.site.directory.path(), "old", None);
+    let _running = server.start();
+    let one = Member::new(&server, "one", "");
+    let mut partial = Member::new(&server, "partial", "hold = \"bulk\"\n");
+    send(one.running(), &letter(1), 15);
+    wait_for(&partial.site, &letter(1), 15);
+    partial.restart("new", Some("old"));
+    wait_for(&partial.site, &letter(1), 15);
+    send(partial.running(), &letter(1), 4);
+    let verdict = partial.verdict(&letter(1));
+    assert!(verdict.starts_with("bulk; body=20;"), "{verdict}");
+    let verdict = partial.verdict(&letter(2));
+    assert!(verdict.starts_with("clean; body=1+;"), "{verdict}");
+}
+
 #[test]
 fn a_federation_changes_its_key_without_losing_a_count() {
     let mut server = Server::new("");
@@ -74,7 +95,7 @@ fn a_federation_changes_its_key_without_losing_a_count() {
     };
     set(&mut server, "old", None);
     let running = server.start();
-    let [mut one, mut two] = ["one", "two"].map(|name| Member::new(&server, name));
+    let [mut one, mut two] = ["one", "two"].map(|name| Member::new(&server, name, ""));
     send(one.running(), &letter(1), 9);
     let offers: Vec<_> =
         ["Anna", "Berta", "Carla", "Dora", "Emma", "Frieda", "Greta", "Hanna", "Ida", "Jana"]

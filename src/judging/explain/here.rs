@@ -91,7 +91,7 @@ async fn explained(message: &Message, here: &Here<'_>) -> Option<Explanation> {
 }
 
 /// The counts of a message under the key before at the daemon that judges it, for as long as a verdict may take. Without an answer only counts under the new key count.
-pub(in super::super) async fn earlier_here(
+pub async fn earlier_here(
     service: &Service,
     (rules, envelope): (&Rules, &Envelope),
     content: &Content,

@@ -16,7 +16,6 @@ mod statement;
 
 pub use ask::People;
 pub use explanation::{Counted, Explained, Explanation, Thresholds, decides};
-pub(super) use here::earlier_here;
-pub use here::explain;
+pub use here::{earlier_here, explain};
 pub use judged::{Judged, exempt, find};
 pub use source::{Case, Source};
