@@ -24,8 +24,8 @@ use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
 use bulkmark_signature::Signatures;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
-    account_line, questions,
+    Content, Counted, Earlier, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules,
+    Unknown, account_line, questions,
 };
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -204,8 +204,7 @@ impl Case<'_> {
 
     /// Counts and judges it; also says how many signatures were reported.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
-        let Self { rules, envelope, now, traps, .. } = self;
-        let now = *now;
+        let (Self { rules, envelope, traps, .. }, now) = (self, self.now);
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
         let times = self.times(content);
@@ -214,8 +213,7 @@ impl Case<'_> {
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
         let shared = shared(rules, envelope, content);
-        let may_ask = (shared == Shared::All, self.deadline);
-        let earlier = earlier_here(self.service, (rules, envelope), content, may_ask).await;
+        let earlier = self.earlier(content, shared).await;
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(earlier);
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
@@ -244,8 +242,7 @@ impl Case<'_> {
         let unknown_below = inquiry.unknown_below();
         let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
         let known = (counts, known.1);
-        content.is_allowed =
-            earlier.is_allowed || self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
+        content.is_allowed |= self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -269,6 +266,14 @@ impl Case<'_> {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// What was counted of it under the key before. Whether that is allowed is kept in `content`.
+    async fn earlier(&self, content: &mut Content, shared: Shared) -> Earlier {
+        let may_ask = (shared == Shared::All, self.deadline);
+        let earlier = earlier_here(self.service, (self.rules, self.envelope), content, may_ask).await;
+        content.is_allowed = earlier.is_allowed;
+        earlier
     }
 
     /// How often it is reported: not at all if it is only asked about, or was counted as it came through another door.
