@@ -238,11 +238,10 @@ fn leaves_list(line: &str) -> bool {
         ["unsubscribe", "abbestellen", "abmelden", "darse de baja", "disiscriver", "uitschrijven"];
     const OTHERS: [&str; 4] = ["désabonner", "désinscrire", "cancelar a inscrição", "отписаться"];
     // Built once: building costs more than searching.
-    static WORDS: LazyLock<Option<AhoCorasick>> =
-        LazyLock::new(|| {
-            let kind = Some(AhoCorasickKind::DFA);
-            AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(ASCII).ok()
-        });
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let kind = Some(AhoCorasickKind::DFA);
+        AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(ASCII).ok()
+    });
     let has_ascii = || WORDS.as_ref().is_some_and(|words| words.is_match(line));
     let has_other = || {
         let line = line.to_lowercase();
