@@ -74,13 +74,14 @@ fn a_partial_copy_knows_bulk_of_both_keys() {
     let mut server = Server::new("");
     server.ledger = keys(server.site.directory.path(), "old", None);
     let _running = server.start();
-    let one = Member::new(&server, "one", "");
+    let mut one = Member::new(&server, "one", "");
     let mut partial = Member::new(&server, "partial", "hold = \"bulk\"\n");
     send(one.running(), &letter(1), 15);
     wait_for(&partial.site, &letter(1), 15);
+    one.restart("new", Some("old"));
+    send(one.running(), &letter(1), 4);
+    wait_for_empty_spool(&one.site);
     partial.restart("new", Some("old"));
-    wait_for(&partial.site, &letter(1), 15);
-    send(partial.running(), &letter(1), 4);
     let verdict = partial.verdict(&letter(1));
     assert!(verdict.starts_with("bulk; body=20;"), "{verdict}");
     let verdict = partial.verdict(&letter(2));
