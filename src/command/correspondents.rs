@@ -27,8 +27,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Forget { address, to } = command;
     let rules = config::load(&to.milter.config)?.into_rules();
     let user = rules.mailboxes.mailbox(address);
-    let number = correspondence(&rules.key, &user, "");
-    to.carry_out(Order::ForgetUser(number), b"", |ordered| {
+    let numbers = rules.key.all().map(|key| correspondence(key, &user, "")).collect();
+    to.carry_out(Order::ForgetUser(numbers), b"", |ordered| {
         format!("{} correspondents of {user} are forgotten", ordered.forgotten.unwrap_or_default())
     })
 }

@@ -66,7 +66,16 @@ pub(super) async fn open_ledger(
                 let change = bulkmark_ledger::change_key(directory, key, now())?;
                 log::warn!("{}", KeyChanged { directory, change: &change, key });
             }
-            result => return result,
+            result => {
+                if let Some(next) = key.next_id().filter(|_| result.is_ok()) {
+                    log::info!(
+                        "the federation key changes from {:016x} to {next:016x}: messages are reported under the new key, and their \
+                         counts under the old one are added, until ledger.old-federation-key-file is removed",
+                        key.id()
+                    );
+                }
+                return result;
+            }
         }
     }
 }

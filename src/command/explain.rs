@@ -5,7 +5,7 @@ use super::asker::{Asker, MessageArgs};
 use super::output::{output, print, shown};
 use super::show::time;
 use super::signature::read_message;
-use crate::judging::{Explained, Explanation, UserReports};
+use crate::judging::{Counted, Explained, Explanation, UserReports};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Held, Verdict, Weight, Would};
 use std::fmt::Write as _;
@@ -62,6 +62,11 @@ fn as_text(explanation: &Explanation) -> String {
     }
     if let (Some(action), Some(why)) = (&explanation.would, &explanation.rehearsal) {
         let _ = writeln!(text, "{}", Would::sentence(action, why));
+    }
+    if let Some(Counted { body, near }) = explanation.earlier {
+        let [body, near] = [body, near].map(Option::unwrap_or_default);
+        let _ =
+            writeln!(text, "counted under the old federation key, and included: body {body}, near {near}");
     }
     for missed in &explanation.missed {
         let _ = writeln!(text, "{missed}");

@@ -343,10 +343,10 @@ fn reload(
     shown: &ArcSwap<serde_json::Value>,
 ) -> bool {
     match config::load_for(kind, path) {
-        Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
+        Ok(checked) if !checked.key.is_same(&service.rules.load().key) => {
             log::error!(
-                "{}: the federation key was changed, which takes a restart: it begins a new ledger; the old configuration stays in \
-                 force",
+                "{}: the federation key was changed, which takes a restart, and begins a new ledger where old-federation-key-file \
+                 does not have the key before; the old configuration stays in force",
                 path.display()
             );
             false

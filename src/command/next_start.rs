@@ -44,5 +44,8 @@ fn running(daemon: &Daemon<'_>) -> Option<(u64, u64)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let status = runtime.block_on(control::status(daemon.control, 1)).ok()?;
     let (_, id) = Parameters::read(&status.parameters).ok()?;
-    (id != daemon.key.id()).then_some((id, status.ledger.spool as u64))
+    let next = Parameters::next_key(&status.parameters);
+    let key = &daemon.key;
+    let goes_on = id == key.id() || next == Some(key.id()) || key.next_id() == Some(id);
+    (!goes_on).then_some((id, status.ledger.spool as u64))
 }

@@ -324,11 +324,21 @@ impl fmt::Display for ClientLine<'_> {
             None => f.write_str("not heard")?,
             Some(seconds) => write!(
                 f,
-                "{} signatures in {} batches, heard {} ago",
+                "{} signatures in {} batches, {} today, heard {} ago",
                 client.signatures,
                 client.batches,
+                client.today,
                 ago(seconds)
             )?,
+        }
+        if let Some(seconds) = client.reported_seconds_ago {
+            write!(f, ", reported {} ago", ago(seconds))?;
+        }
+        if let Some(version) = &client.version {
+            write!(f, ", version {}", remote_text(version))?;
+        }
+        if client.state.is_trouble() {
+            write!(f, ", {}", client.state.to_string().to_uppercase())?;
         }
         if client.refused > 0 {
             let why = remote_text(client.last_refusal.as_deref().unwrap_or_default());

@@ -336,15 +336,27 @@ fn list_error(source: &Source, key: &str, error: WhiteListError) -> ConfigError 
     }
 }
 
-/// Reads the key that a file names.
+/// Reads the key that a file names, and the old key during a change.
 pub(super) fn load_key(
     source: &Source,
     ledger: &bulkmark_counts::Settings,
 ) -> Result<FederationKey, ConfigError> {
-    match &ledger.federation_key_file {
-        None => Ok(FederationKey::public()),
-        Some(path) => read_key(path).map_err(|message| source.error("ledger.federation-key-file", message)),
+    const OLD: &str = "ledger.old-federation-key-file";
+    let read = |path: &Path, name| read_key(path).map_err(|message| source.error(name, message));
+    let key = ledger.federation_key_file.as_deref().map(|path| read(path, "ledger.federation-key-file"));
+    let Some(old) = &ledger.old_federation_key_file else {
+        return key.unwrap_or_else(|| Ok(FederationKey::public()));
+    };
+    let Some(key) = key.transpose()? else {
+        let message = "expected federation-key-file beside it, with the new key".to_owned();
+        return Err(source.error(OLD, message));
+    };
+    let old_key = read(old, OLD)?;
+    if old_key.id() == key.id() {
+        let message = format!("{} has the key of federation-key-file, expected the old one", old.display());
+        return Err(source.error(OLD, message));
     }
+    Ok(key.after(old_key))
 }
 
 fn read_key(path: &Path) -> Result<FederationKey, String> {

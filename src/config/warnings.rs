@@ -22,12 +22,13 @@ use std::time::SystemTime;
 use toml::de::{DeTable, DeValue};
 
 /// Keys whose values are files that the daemon reads.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "files",
     "private",
     "token-file",
     "ca-file",
     "federation-key-file",
+    "old-federation-key-file",
     "cert",
     "key",
     "cert-file",

@@ -30,4 +30,6 @@ pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
 pub use reports::{NameReporter, ReporterRef, ReportsAsked};
 pub use serve::Control;
-pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Disk, Parts, RefusedStatus};
+pub use status::{
+    ClientState, ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Disk, Parts, RefusedStatus,
+};

@@ -25,8 +25,8 @@ pub enum Order {
     Forget(Allow),
     /// The mailing whose name has this prefix counts with its earlier counts again.
     Remember(String),
-    /// All correspondents of a user are forgotten; the number is the user's part of a pair.
-    ForgetUser(u64),
+    /// All correspondents of a user are forgotten; the numbers are the user's part of a pair, under each key.
+    ForgetUser(Vec<u64>),
 }
 
 /// A mailing, and the duration of an order about it.

@@ -82,8 +82,9 @@ fn carry_out(
     let author = format!("by={} reason=\"{}\"", remote_text(&by), remote_text(&reason));
     let kept = match order {
         Order::List => Ok(()),
-        Order::ForgetUser(number) => {
-            done.forgotten = correspondents.map(|pairs| pairs.forget_user(number));
+        Order::ForgetUser(numbers) => {
+            done.forgotten =
+                correspondents.map(|pairs| numbers.into_iter().map(|number| pairs.forget_user(number)).sum());
             correspondents.inspect(|pairs| pairs.flush());
             log::info!(
                 "{} correspondents of a user are forgotten, {author}",

@@ -14,6 +14,7 @@ use bulkmark_sync::{LinkStatus, Links, Parameters, Remote, RemoteCounts};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,20 +35,75 @@ const DISK_FAILED: &str = "the ledger's disk failed";
 /// Accounts that are listed.
 const MOST_ACCOUNTS: usize = 20;
 
+/// The state of a server's client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientState {
+    /// It has no trouble.
+    #[default]
+    Well,
+    /// It has sent no request since the server was started.
+    NotHeard,
+    /// It has sent no request in the last ten minutes.
+    Silent,
+    /// One of its requests was refused in the last ten minutes, and no report was counted since then.
+    Refused,
+    /// The same, because it sent or asked more than it may.
+    OverLimits,
+    /// It registered, and waits for approval.
+    Unapproved,
+    /// Its signatures are not hashes, so its reports are refused.
+    MadeUp,
+    /// Its token has expired.
+    Expired,
+}
+
+impl ClientState {
+    /// Whether the administrator must act.
+    #[must_use]
+    pub const fn is_trouble(self) -> bool {
+        !matches!(self, Self::Well | Self::NotHeard | Self::Unapproved)
+    }
+}
+
+impl fmt::Display for ClientState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Well => "well",
+            Self::NotHeard => "not heard",
+            Self::Silent => "silent",
+            Self::Refused => "refused",
+            Self::OverLimits => "over limits",
+            Self::Unapproved => "unapproved",
+            Self::MadeUp => "made up",
+            Self::Expired => "expired",
+        })
+    }
+}
+
 /// A client of a server, since the server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClientStatus {
     /// Its name.
     pub name: String,
+    /// Its state.
+    #[serde(default)]
+    pub state: ClientState,
     /// Its role.
     pub role: String,
     /// The limits of a partner.
     pub limits: Option<String>,
+    /// The version that its program sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Batches that were counted now or earlier.
     pub batches: u64,
     /// Signatures in them.
     pub signatures: u64,
+    /// Signatures of today, by UTC.
+    #[serde(default)]
+    pub today: u64,
     /// Requests that were refused.
     pub refused: u64,
     /// The reason of the last refusal.
@@ -55,7 +111,10 @@ pub struct ClientStatus {
     /// Whether its reports are ignored, because its signatures are made up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made_up: bool,
-    /// Seconds since its last request.
+    /// Seconds since its last counted batch.
+    #[serde(default)]
+    pub reported_seconds_ago: Option<u64>,
+    /// Seconds since its last request; at most a minute while it follows updates.
     pub heard_seconds_ago: Option<u64>,
 }
 

@@ -120,7 +120,7 @@ pub(super) async fn ended_correspondences(
              proven that it is from there"
         );
     }
-    Ok(all.iter().map(|of| rules.correspondence(of)).collect())
+    Ok(rules.correspondences(&all))
 }
 
 /// Keeps the correspondences that the message's signatures verify. Its client is no longer known.
@@ -169,7 +169,6 @@ pub(super) fn correspondences(
         return Vec::new();
     }
     let all = content.possible_correspondences(envelope);
-    let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = correspondents.contains(&pairs, bulkmark_ledger::now());
-    all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
+    let known = correspondents.contains(&rules.correspondences(&all), bulkmark_ledger::now());
+    rules.known_of(all, &known)
 }

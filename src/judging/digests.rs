@@ -6,7 +6,7 @@ use super::service::Service;
 use crate::activity::ReportResult;
 use bulkmark_counts::{Nominated, Side, Submission, Tally};
 use bulkmark_ledger::{LedgerError, now};
-use bulkmark_types::{ReporterId, Signature, nomination, revocation};
+use bulkmark_types::{FederationKey, ReporterId, Signature, nomination, revocation};
 use bulkmark_verdict::Rules;
 use tokio::time::timeout;
 
@@ -27,21 +27,31 @@ impl ReportWeights {
     }
 }
 
-/// The user reports of these signatures, by one question to the ledger. `None` if there is no answer before the deadline of verdicts.
-pub async fn report_weights(service: &Service, signatures: &[Signature]) -> Option<Vec<ReportWeights>> {
-    if !service.ledger.has_user_reports() {
-        return Some(vec![ReportWeights::default(); signatures.len()]);
-    }
+/// The user reports of signatures, by one question to the ledger for each key. `signatures` makes the signatures under a key. `None` if there
+/// is no answer before the deadline of verdicts.
+pub async fn report_weights(
+    service: &Service,
+    signatures: impl Fn(&FederationKey) -> Vec<Signature>,
+) -> Option<Vec<ReportWeights>> {
     let rules = service.rules.load_full();
-    let both = |&of: &Signature| {
-        let nomination = nomination(&rules.key, of);
-        [nomination, revocation(nomination)]
-    };
-    let asked = signatures.iter().flat_map(both).collect();
+    let mut all = vec![ReportWeights::default(); signatures(&rules.key).len()];
+    if !service.ledger.has_user_reports() {
+        return Some(all);
+    }
     let thousandths = rules.user_reports.trust.federation_weight.thousandths();
-    let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
-    let (pairs, _) = weights.as_chunks();
-    Some(pairs.iter().map(|&[nominated, revoked]| ReportWeights { nominated, revoked }).collect())
+    for key in rules.key.all() {
+        let both = |of: Signature| {
+            let nomination = nomination(key, of);
+            [nomination, revocation(nomination)]
+        };
+        let asked = signatures(key).into_iter().flat_map(both).collect();
+        let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
+        for (of, &[nominated, revoked]) in all.iter_mut().zip(weights.as_chunks().0) {
+            of.nominated = of.nominated.saturating_add(nominated);
+            of.revoked = of.revoked.saturating_add(revoked);
+        }
+    }
+    Some(all)
 }
 
 /// The ledger's answer, if it comes before the deadline of verdicts.

@@ -4,6 +4,7 @@
 use super::budget::Reservation;
 use super::correspondents::{correspondences, remember};
 use super::duplicates::{Aspect, Names};
+use super::explain::counts_under_old_key;
 use super::judgement::Judgement;
 use super::log_line::{LOOKUP, log_message, target};
 use super::message::Message;
@@ -23,8 +24,8 @@ use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Standing, TrapResult, Verdict, Weight};
 use bulkmark_signature::Signatures;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, ReportInquiry, Rules,
-    Unknown, account_line, questions,
+    Content, Counted, Earlier, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, ReportInquiry,
+    Rules, Unknown, account_line, questions,
 };
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -207,8 +208,7 @@ impl Case<'_> {
 
     /// Counts and judges it; also returns the number of reported signatures.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
-        let Self { rules, envelope, now, traps, .. } = self;
-        let now = *now;
+        let (Self { rules, envelope, traps, .. }, now) = (self, self.now);
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only if some mail is refused temporarily.
         let times = self.times(content);
@@ -216,18 +216,19 @@ impl Case<'_> {
         let is_retried = !is_lookup && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = if is_lookup { Mode::Ask } else { Mode::Report(times) };
-        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
+        let shared = shared(rules, envelope, content);
+        let earlier = self.earlier(content, shared).await;
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(earlier);
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.with_cache(&self.service.source_cache, now);
-        let shared = shared(rules, envelope, content);
         let (asked, reports) = self.ask_with_reports(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_lookup {
+        if inquiry.is_in_part() && shared == Shared::All && !is_lookup {
             self.recheck(content, times);
         }
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => {
-                let spam = reports.map(|reports| reports.weight(inquiry.seen()));
+                let spam = earlier.spam(reports.map(|reports| reports.weight(inquiry.seen())));
                 (Counts { spam, ..inquiry.counts() }, inquiry.backings())
             }
             Err(Uncounted::Failed(e)) => {
@@ -245,7 +246,7 @@ impl Case<'_> {
         let unknown_below = inquiry.unknown_below();
         let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
         let known = (counts, known.1);
-        content.is_allowed = self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
+        content.is_allowed |= self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
         // For a trap's mail, white lists are asked even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -269,6 +270,14 @@ impl Case<'_> {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// Its counts under the old key. Also sets `content.is_allowed`.
+    async fn earlier(&self, content: &mut Content, shared: Shared) -> Earlier {
+        let may_ask = (shared == Shared::All, self.deadline);
+        let earlier = counts_under_old_key(self.service, (self.rules, self.envelope), content, may_ask).await;
+        content.is_allowed = earlier.is_allowed;
+        earlier
     }
 
     /// The number of its reports: none if it is only looked up, or was counted at another interface.

@@ -33,7 +33,8 @@ mod verification;
 pub use budget::Reservation;
 pub use digests::{ReportWeights, report_weights, take_digest};
 pub use explain::{
-    Case, Explained, Explanation, Judged, Source, Thresholds, UserReports, decides, exempt, explain, find,
+    Case, Counted, Explained, Explanation, Judged, Source, Thresholds, UserReports, decides, exempt, explain,
+    find,
 };
 pub use judge::judge;
 pub use judgement::Judgement;

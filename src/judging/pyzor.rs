@@ -181,17 +181,20 @@ pub async fn take_pyzor(
     Ok(true)
 }
 
-/// The counts of digests, of reports and of white-listings, by one question to the ledger. A milter with a partial copy also asks its server,
-/// if digests may be sent to others. `None` if the ledger does not answer before the deadline of verdicts.
+/// The counts of digests, of reports and of white-listings, by one question to the ledger for each key. A milter with a partial copy also asks
+/// its server, if digests may be sent to others. `None` if the ledger does not answer before the deadline of verdicts.
 pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option<Vec<[u32; 2]>> {
     let rules = service.rules.load_full();
-    let signatures: Vec<Signature> =
-        digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
-    let mut counts = in_time(&rules, service.ledger.counts(signatures.clone(), now())).await?;
-    if let Some(asks) = service.asks.as_deref().filter(|_| are_shared(&rules)) {
-        raise(asks, &signatures, &mut counts).await;
+    let mut sums = vec![0u32; digests.len() * 2];
+    for key in rules.key.all() {
+        let signatures: Vec<Signature> = digests.iter().flat_map(|digest| digest.signatures(key)).collect();
+        let mut counts = in_time(&rules, service.ledger.counts(signatures.clone(), now())).await?;
+        if let Some(asks) = service.asks.as_deref().filter(|_| are_shared(&rules)) {
+            raise(asks, &signatures, &mut counts).await;
+        }
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
     }
-    Some(counts.as_chunks().0.to_vec())
+    Some(sums.as_chunks().0.to_vec())
 }
 
 #[cfg(test)]

@@ -196,8 +196,9 @@ impl Service {
     /// Refuses a reader with other parameters or another clock, and records it.
     pub(super) fn agree(&self, client: Option<&Client>, headers: &HeaderMap) -> Result<(), Failure> {
         let result = self.compare(headers);
+        client.inspect(|client| self.gate.note_program(&client.name, headers));
         if let (Err(Failure(_, why)), Some(client)) = (&result, client) {
-            self.gate.refused(&client.name, why);
+            self.gate.refused(&client.name, why, false);
         }
         result
     }
@@ -272,11 +273,13 @@ pub(super) async fn reports(
 ) -> Result<Response, Failure> {
     let client = service.gate.reporter(token(&headers), &caller)?;
     let name = client.name.clone();
+    service.gate.note_program(&name, &headers);
     let result = take_reports(&service, client, &headers, body).await;
     if let Err(Failure(code, why)) = &result
         && code.status().is_client_error()
     {
-        service.gate.refused(&name, why);
+        let by_limit = matches!(code, Code::Rate | Code::Quota | Code::TooMany);
+        service.gate.refused(&name, why, by_limit);
     }
     result
 }
@@ -315,7 +318,7 @@ async fn take_reports(
         NotCounted::Backwards(e) => Failure(Code::BatchNumber, e.to_string()),
         NotCounted::Waits => Failure(Code::Unavailable, e.to_string()),
         NotCounted::OverQuota(e) => {
-            service.gate.refused(&client.name, "its quota of different signatures is used up");
+            service.gate.refused(&client.name, "its quota of different signatures is used up", true);
             Failure(Code::Quota, e.to_string())
         }
     })?;

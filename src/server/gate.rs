@@ -4,13 +4,14 @@
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::limits::{Checks, Principal};
 use super::made_up::{MadeUp, Verdict};
-use super::refusals::Refusals;
 use super::refused_requests::RefusedRequests;
 use super::registration::{NotRegistered, Registration, RegistrationRequest, UNAPPROVED};
+use super::seen::{Seen, sum_of_unapproved};
 use super::settings::Settings;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
+use axum::http::{HeaderMap, header};
 use bulkmark_ledger::now;
 use bulkmark_types::{Signature, remote_text};
 use parking_lot::Mutex;
@@ -73,6 +74,13 @@ pub(super) enum Refused {
     Streams,
 }
 
+impl Refused {
+    /// Whether the client sent or asked more than it may.
+    const fn is_limit(self) -> bool {
+        matches!(self, Self::Rate | Self::Slowed | Self::Checks | Self::Connections | Self::Streams)
+    }
+}
+
 /// Identifies a version of the file, which is always replaced and never changed in place.
 type Stamp = (u64, u64, i64, i64);
 
@@ -80,17 +88,6 @@ fn stamp_of(directory: &Path) -> Option<Stamp> {
     use std::os::unix::fs::MetadataExt as _;
     let file = directory.join(super::clients::FILE_NAME).metadata().ok()?;
     Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
-}
-
-/// The activity of a client since the server was started.
-#[derive(Debug, Default)]
-struct Activity {
-    batches: u64,
-    signatures: u64,
-    refused: u64,
-    last_refusal: Option<String>,
-    refusals: Refusals,
-    last_seen: Option<Instant>,
 }
 
 /// Holds a client to its rate.
@@ -114,7 +111,7 @@ pub(super) struct Gate {
     checks: Checks,
     /// The meters by client.
     meters: Mutex<HashMap<String, Meter>>,
-    activity: Mutex<HashMap<String, Activity>>,
+    activity: Mutex<HashMap<String, Seen>>,
     /// Clients that were removed together with their counts, and when that was noticed.
     withdrawn: Mutex<HashMap<String, Instant>>,
     /// Notified when clients or tokens change.
@@ -127,25 +124,6 @@ fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instan
     since.retain(|name, _| known.contains(name));
     let is_new = |name: &&String| now < *since.entry((*name).clone()).or_insert(now) + UNDER_WAY;
     names.iter().filter(is_new).cloned().collect()
-}
-
-/// Adds up all unapproved sites; none if there are none.
-fn sum_of_unapproved(sites: impl Iterator<Item = ClientStatus>) -> Option<ClientStatus> {
-    let mut count = 0_u64;
-    let add = |mut sum: ClientStatus, site: ClientStatus| {
-        sum.batches += site.batches;
-        sum.signatures += site.signatures;
-        sum.refused += site.refused;
-        sum.last_refusal = site.last_refusal.or(sum.last_refusal);
-        sum.heard_seconds_ago = match (sum.heard_seconds_ago, site.heard_seconds_ago) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-        sum
-    };
-    let sum = sites.inspect(|_| count += 1).reduce(add)?;
-    let limits = sum.limits.map(|limits| format!("{limits} for all {count} sites"));
-    Some(ClientStatus { name: UNAPPROVED.to_owned(), limits, made_up: false, ..sum })
 }
 
 impl Gate {
@@ -203,12 +181,21 @@ impl Gate {
         self.changed.subscribe()
     }
 
-    /// Whether a client's token still allows reading.
+    /// Records that a client has just sent a request.
+    fn touch(&self, client: &str) {
+        self.note(client, |seen| seen.last_seen = Some(Instant::now()));
+    }
+
+    /// Whether a client's token still allows reading. Open streams call it regularly, so it also counts as a request.
     pub(super) fn may_still_read(&self, name: &str, token: &str) -> bool {
         let clients = self.clients.load();
-        clients.authenticate(token).is_some_and(|client| {
+        let may_read = clients.authenticate(token).is_some_and(|client| {
             client.name == name && client.role != Role::Metrics && !client.is_expired(now())
-        })
+        });
+        if may_read {
+            self.touch(name);
+        }
+        may_read
     }
 
     /// Returns the clients that were removed together with their counts. They are returned for some time, since reports may still be on
@@ -229,22 +216,10 @@ impl Gate {
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
         let activity = self.activity.lock();
-        let none = Activity::default();
+        let (none, now) = (Seen::default(), now());
         let status = |client: &Client| {
-            let activity = activity.get(&client.name).unwrap_or(&none);
-            ClientStatus {
-                name: client.name.clone(),
-                role: client.role.to_string(),
-                limits: client
-                    .max_influence
-                    .map(|most| format!("influence {most}, quota {}", client.quota.unwrap_or_default())),
-                batches: activity.batches,
-                signatures: activity.signatures,
-                refused: activity.refused,
-                last_refusal: activity.last_refusal.clone(),
-                made_up: self.made_up.refused(&client.name),
-                heard_seconds_ago: activity.last_seen.map(|at| at.elapsed().as_secs()),
-            }
+            let seen = activity.get(&client.name).unwrap_or(&none);
+            seen.status(client, self.made_up.refused(&client.name), now)
         };
         let clients = self.clients.load();
         let (approved, others): (Vec<_>, Vec<_>) =
@@ -254,7 +229,7 @@ impl Gate {
         all
     }
 
-    fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
+    fn note(&self, client: &str, change: impl FnOnce(&mut Seen)) {
         let mut activity = self.activity.lock();
         match activity.get_mut(client) {
             Some(activity) => change(activity),
@@ -264,22 +239,25 @@ impl Gate {
 
     /// Records a counted batch.
     pub(super) fn counted(&self, client: &str, signatures: usize) {
-        self.note(client, |activity| {
-            activity.batches += 1;
-            activity.signatures += signatures as u64;
-        });
+        self.note(client, |seen| seen.counted(signatures as u64, now()));
     }
 
-    /// Records a refusal, and logs each reason once in a while.
-    pub(super) fn refused(&self, client: &str, why: &str) {
+    /// Records the program of a client, if its request names one.
+    pub(super) fn note_program(&self, client: &str, headers: &HeaderMap) {
+        if let Some(program) = headers.get(header::USER_AGENT).and_then(|program| program.to_str().ok()) {
+            self.note(client, |seen| seen.note_program(program));
+        }
+    }
+
+    /// Records a refusal, and logs each reason once in a while. `by_limit` is true if the client sent or asked more than it may.
+    pub(super) fn refused(&self, client: &str, why: &str, by_limit: bool) {
         // It may quote the client.
         let why = remote_text(why);
-        self.note(client, |activity| {
-            activity.refused += 1;
-            for line in activity.refusals.note(&why, Instant::now()) {
+        self.note(client, |seen| {
+            for line in seen.refusals.note(&why, Instant::now()) {
                 log::info!("client {client} is refused: {line}");
             }
-            activity.last_refusal = Some(why);
+            seen.refused(why, by_limit);
         });
     }
 
@@ -337,7 +315,7 @@ impl Gate {
     }
 
     fn refuse(&self, client: &Client, why: Refused) -> Refused {
-        self.refused(&client.name, &why.to_string());
+        self.refused(&client.name, &why.to_string(), why.is_limit());
         why
     }
 
@@ -362,7 +340,7 @@ impl Gate {
             let too_many = self.refused_requests.try_token(caller.ip);
             return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
-        self.note(&client.name, |activity| activity.last_seen = Some(Instant::now()));
+        self.touch(&client.name);
         if client.is_expired(now()) {
             return Err(self.refuse(&client, Refused::Expired));
         }

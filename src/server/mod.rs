@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signature server: takes reports, counts each once, and sends out the federation's counts.
 //!
-//! `api` answers requests; `clients` has the clients with their `tokens`, and `gate` admits requests within `limits`; `refused_requests`
-//! counts refusals, and `made_up` finds clients whose signatures are not hashes. `registration` bounds the sites that `register` by
-//! themselves, and `acts` is the history of clients. `partial` is for milters with a partial copy; `streaming` sends updates and snapshots
-//! to `readers`: `streams` bounds the resources of all readers, and `blocks` caches data that several read. The counts are in the ledger,
-//! and `bulkmark_sync::wire` has the formats.
+//! `api` answers requests; `clients` has the clients with their `tokens`, and `gate` admits requests within `limits`; `seen` has the
+//! activity and the state of each client; `refused_requests` counts refusals, and `made_up` finds clients whose signatures are not hashes.
+//! `registration` bounds the sites that `register` by themselves, and `acts` is the history of clients. `partial` is for milters with a
+//! partial copy; `streaming` sends updates and snapshots to `readers`: `streams` bounds the resources of all readers, and `blocks` caches
+//! data that several read. The counts are in the ledger, and `bulkmark_sync::wire` has the formats.
 
 mod access;
 mod acts;
@@ -23,6 +23,7 @@ mod refused_requests;
 mod register;
 mod registration;
 mod routes;
+mod seen;
 mod settings;
 mod snapshots;
 mod streaming;

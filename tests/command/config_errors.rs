@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// Files that the configurations name, in the directory of the configuration.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("form", "# comment\n\nsendr example.org\n"),
     ("network", "ip 192.0.2.0/40\n"),
     ("address", "sender example.org\nfrom a b@example.org\n"),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 8] = [
     ("includes-none", "ip 192.0.2.1\ninclude none\n"),
     ("itself", "include itself\n"),
     ("short", "secret\n"),
+    ("key", "0123456789abcdef\n"),
 ];
 
 fn directory() -> TempDir {

@@ -5,6 +5,7 @@ mod attack;
 mod bad_days;
 mod bombs;
 mod capacity;
+mod change_of_key;
 mod clock;
 mod exactness;
 mod forgotten;

@@ -123,3 +123,60 @@ fn an_administrator_begins_anew() {
         )
     );
 }
+
+/// A site changes its key, and keeps its week of counts, orders and entries of white lists.
+#[test]
+fn a_new_key_beside_the_old_one_loses_no_count() {
+    let plain = "exempt = [\"authenticated\"]\n[whitelist]\nfiles = [\"DIR/wanted\"]\n";
+    let mut site = Site::new("");
+    let plain = plain.replace("DIR", &site.path("").display().to_string());
+    fs::write(site.path("wanted"), "").unwrap();
+    let key = |site: &Site, name: &str| {
+        let path = site.path(name);
+        fs::write(&path, name.repeat(16)).unwrap();
+        format!("federation-key-file = \"{}\"\n", path.display())
+    };
+    site.extra = format!("{plain}[ledger]\n{}", key(&site, "old"));
+    let daemon = site.start();
+    send(&daemon, &letter(4), 15);
+    fs::write(site.path("letter.eml"), letter(4)).unwrap();
+    let of_letter = |site: &Site, command: &str| {
+        let mut run = Command::new(program());
+        let output = run.args([command, "--config"]).args([site.config(), site.path("letter.eml")]).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let told = of_letter(&site, "signature");
+    let body = told.lines().find_map(|line| line.split("\tbody\t").nth(1));
+    let signature = body.unwrap_or_else(|| panic!("{told}")).to_owned();
+    assert!(daemon.terminate().success());
+
+    site.extra = format!("{plain}[ledger]\n{}old-{}", key(&site, "new"), key(&site, "old"));
+    let (_, told) = bulkmark(&site, &["config", "check"]);
+    assert!(!told.contains("new ledger"), "{told}");
+    let daemon = site.start();
+    daemon
+        .log
+        .wait_for(0, "messages are reported under the new key, and their counts under the old one are added");
+    send(&daemon, &letter(4), 5);
+    assert_eq!(count(&site, &letter(4)), 20);
+    let told = of_letter(&site, "explain");
+    assert!(told.contains("counted under the old federation key, and included: body 15, near 15"), "{told}");
+    fs::write(site.path("wanted"), format!("signature {signature}\n")).unwrap();
+    daemon.reload();
+    assert_eq!(site.check(&letter(4)).0, 0, "an entry with the old signature");
+    assert!(daemon.terminate().success());
+
+    // The old key goes, and may come back.
+    let new = format!("{plain}[ledger]\n{}", key(&site, "new"));
+    let both = std::mem::replace(&mut site.extra, new);
+    let (_, told) = bulkmark(&site, &["config", "check"]);
+    assert!(!told.contains("new ledger"), "{told}");
+    let daemon = site.start();
+    assert_eq!(count(&site, &letter(4)), 5);
+    assert!(daemon.terminate().success());
+    site.extra = both;
+    let daemon = site.start();
+    assert_eq!(count(&site, &letter(4)), 20);
+    assert!(daemon.terminate().success());
+    assert_eq!(kept(&site), Vec::<PathBuf>::new());
+}

@@ -398,7 +398,8 @@ fn the_page_of_a_server() {
     browser.open(&url(&one), DESKTOP);
     browser.wait_for("document.querySelector('#links td:nth-child(3)')?.textContent === 'up to date'");
     browser.wait_for(
-        "[...document.querySelectorAll('#clients td:first-child')].some(c => c.textContent === 'mx')",
+        "[...document.querySelectorAll('#clients tr')].some(r => \
+         r.cells[0].textContent === 'mx' && r.cells[1].textContent === 'well' && r.cells[4].textContent > 0)",
     );
     browser.wait_for("Number(document.querySelector('#totals tbody td:nth-child(2)').textContent) > 0");
     assert_eq!(browser.value("document.getElementById('s-recent').hidden"), true);

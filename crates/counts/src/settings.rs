@@ -43,6 +43,8 @@ pub struct Settings {
     pub commit_interval: Duration,
     /// The file of the federation's key; `None` for a single site.
     pub federation_key_file: Option<PathBuf>,
+    /// The file with the previous federation key, during a change of keys.
+    pub old_federation_key_file: Option<PathBuf>,
     /// Settings from other tables of the configuration.
     #[serde(skip)]
     pub federation: Federation,
@@ -141,6 +143,7 @@ impl Default for Settings {
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
             federation_key_file: None,
+            old_federation_key_file: None,
             federation: Federation::default(),
         }
     }

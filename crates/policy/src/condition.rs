@@ -126,7 +126,7 @@ impl Condition {
             Self::From(pattern) => any(pattern, &known.from),
             Self::Recipient(_) => false,
             Self::ListId(pattern) => any(pattern, &known.list_id),
-            Self::Signature(signature) => known.facts.signature == Some(*signature),
+            Self::Signature(signature) => known.facts.signatures().any(|of| of == *signature),
             Self::Dkim(pattern) => any(pattern, &known.dkim),
             Self::Spf(pattern) => any(pattern, &known.spf),
             Self::Dmarc(pattern) => any(pattern, &known.dmarc),

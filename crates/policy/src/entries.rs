@@ -101,7 +101,7 @@ impl Entries {
             .or_else(by_sender)
             .or_else(|| facts.from.iter().find_map(|address| find(&self.from, address)))
             .or_else(|| find(&self.list_ids, facts.list_id?))
-            .or_else(|| self.signatures.get(&facts.signature?).cloned())
+            .or_else(|| facts.signatures().find_map(|signature| self.signatures.get(&signature).cloned()))
             .map(|source| Match::of(&source))
     }
 

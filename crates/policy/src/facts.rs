@@ -25,6 +25,8 @@ pub struct Facts<'a> {
     pub list_id: Option<&'a str>,
     /// The `body` signature.
     pub signature: Option<Signature>,
+    /// The `body` signature under the old federation key, during a change of keys: entries may contain that one.
+    pub earlier_signature: Option<Signature>,
     /// Its verified names.
     pub verified: Option<&'a VerifiedNames>,
     /// The claimed names that can still be verified, if the milter verifies mail.
@@ -40,6 +42,11 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// The `body` signatures that entries may contain.
+    pub(super) fn signatures(&self) -> impl Iterator<Item = Signature> {
+        self.signature.into_iter().chain(self.earlier_signature)
+    }
+
     /// The same, as if all claimed names were verified.
     pub(super) fn if_verified(self) -> Self {
         Self { verified: self.claimed.or(self.verified), ..self }

@@ -71,7 +71,7 @@ pub use rehearsal::{Rehearsal, Would};
 pub use reply::{RefusalReply, ReplyFields};
 pub use reporters::Reporters;
 pub use settings::{
-    Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
+    Action, Actions, MinSources, OnFailure, Per, Range, ShareBy, Threshold, Thresholds, WhiteListFiles,
 };
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};

@@ -4,7 +4,7 @@
 use super::correspondents::Correspondents;
 use super::fraction::Fraction;
 use super::reply::RefusalReply;
-use super::settings::{Action, Actions, MinSources, Threshold, Thresholds};
+use super::settings::{Action, Actions, MinSources, ShareBy, Threshold, Thresholds};
 use serde::Deserialize;
 
 /// `thresholds` of a policy.
@@ -50,8 +50,10 @@ pub struct ActionOverrides {
     pub correspondents: Option<Correspondents>,
     /// Whether they are only rehearsed.
     pub rehearse: Option<bool>,
-    /// The fraction of recipients for whom actions are taken.
+    /// The fraction of recipients or clients for whom actions are taken.
     pub share: Option<Fraction>,
+    /// Whether `share` is a fraction of recipients or of clients.
+    pub share_by: Option<ShareBy>,
     /// The answer of `reject`.
     pub reject_reply: Option<RefusalReply<5>>,
     /// The answer of `tempfail`.
@@ -68,6 +70,7 @@ impl ActionOverrides {
             correspondents: self.correspondents.unwrap_or(all.correspondents),
             rehearse: self.rehearse.unwrap_or(all.rehearse),
             share: self.share.unwrap_or(all.share),
+            share_by: self.share_by.unwrap_or(all.share_by),
             reject_reply: self.reject_reply.as_ref().unwrap_or(&all.reject_reply).clone(),
             tempfail_reply: self.tempfail_reply.as_ref().unwrap_or(&all.tempfail_reply).clone(),
         }

@@ -11,18 +11,18 @@ pub enum Rehearsal {
     Paused,
     /// `actions.rehearse` is true.
     Configured,
-    /// A recipient is outside `actions.share`.
+    /// A recipient, or the client, is outside `actions.share`.
     Share,
 }
 
 impl Rehearsal {
-    /// The reason why `actions` are only rehearsed for these mailboxes, if so. `part` gives the place of a mailbox among all, in thousandths
-    /// (0 to 999). A message without a known recipient is outside every share below the whole.
+    /// The reason why `actions` are only rehearsed for these mailboxes or for this client network, if so. `part` gives the place of a name
+    /// among all, in thousandths (0 to 999). A message without a known recipient or client is outside every share below the whole.
     #[must_use]
     pub fn of(
         actions: &Actions,
         is_paused: bool,
-        mut mailboxes: impl Iterator<Item = String>,
+        mut names: impl Iterator<Item = String>,
         part: impl Fn(&str) -> u32,
     ) -> Option<Self> {
         if is_paused {
@@ -34,9 +34,9 @@ impl Rehearsal {
         if actions.share == Fraction::ONE {
             return None;
         }
-        let is_inside = |mailbox: String| part(&mailbox) < actions.share.thousandths();
-        let first = mailboxes.next().is_some_and(is_inside);
-        (!(first && mailboxes.all(is_inside))).then_some(Self::Share)
+        let is_inside = |name: String| part(&name) < actions.share.thousandths();
+        let first = names.next().is_some_and(is_inside);
+        (!(first && names.all(is_inside))).then_some(Self::Share)
     }
 
     /// The reason as a sentence.
@@ -45,7 +45,7 @@ impl Rehearsal {
         match self {
             Self::Paused => "bulkmark is paused",
             Self::Configured => "actions.rehearse is true",
-            Self::Share => "a recipient is outside actions.share",
+            Self::Share => "a recipient, or the client, is outside actions.share",
         }
     }
 }

@@ -201,6 +201,17 @@ impl fmt::Display for Action {
     }
 }
 
+/// The kind of names by which `share` selects mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareBy {
+    /// The mailboxes of the recipients.
+    #[default]
+    Recipient,
+    /// The network of the client: /24 of IPv4, /48 of IPv6.
+    Client,
+}
+
 /// `[actions]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -215,8 +226,10 @@ pub struct Actions {
     pub correspondents: Correspondents,
     /// Whether these actions are only rehearsed.
     pub rehearse: bool,
-    /// The fraction of recipients for whom actions are taken; for others they are rehearsed.
+    /// The fraction of recipients or clients for whom actions are taken; for others they are rehearsed.
     pub share: Fraction,
+    /// Whether `share` is a fraction of recipients or of clients.
+    pub share_by: ShareBy,
     /// The answer of `reject`.
     pub reject_reply: RefusalReply<5>,
     /// The answer of `tempfail`.
@@ -232,6 +245,7 @@ impl Default for Actions {
             correspondents: Correspondents::default(),
             rehearse: false,
             share: Fraction::ONE,
+            share_by: ShareBy::default(),
             reject_reply: RefusalReply::default(),
             tempfail_reply: RefusalReply::default(),
         }

@@ -20,6 +20,8 @@ const MIN_LEN: usize = 16;
 pub struct FederationKey {
     mac: Hmac<Sha256>,
     id: u64,
+    /// The old key, during a change of keys.
+    before: Option<Box<Self>>,
     passages: SipHasher24,
     words: [u8; 16],
     strays: SipHasher24,
@@ -68,13 +70,45 @@ impl FederationKey {
             source_buckets: hasher(Kind::SourceBucket, b"buckets"),
             nominations: hasher(Kind::Nomination, b"signatures"),
             mac,
+            before: None,
         }
     }
 
-    /// Identifies the key without revealing it. Holders of filters compare it before they exchange anything.
+    /// The same key while a federation changes to it from `before`: signatures are made under this key, and those under the old key are looked
+    /// up, too. The ledger holds both, and keeps the [id](Self::id) of the old key until the change ends.
     #[must_use]
-    pub const fn id(&self) -> u64 {
-        self.id
+    pub fn after(self, before: Self) -> Self {
+        Self { before: Some(Box::new(Self { before: None, ..before })), ..self }
+    }
+
+    /// The old key, during a change of keys.
+    #[must_use]
+    pub fn before(&self) -> Option<&Self> {
+        self.before.as_deref()
+    }
+
+    /// This key, and the old key if there is one.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.before())
+    }
+
+    /// Identifies the counts without revealing the key. Holders of filters compare it before they exchange anything. During a change it is the
+    /// id of the old key.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.before().map_or(self.id, |before| before.id)
+    }
+
+    /// Whether both have the same key, and the same old key.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.all().map(|key| key.id).eq(other.all().map(|key| key.id))
+    }
+
+    /// During a change of keys, the id that the counts will have afterwards.
+    #[must_use]
+    pub fn next_id(&self) -> Option<u64> {
+        self.before().map(|_| self.id)
     }
 
     /// A new HMAC-SHA-256 under this key that has already hashed the name of `kind`.
@@ -165,7 +199,7 @@ fn signature(mac: &Hmac<Sha256>, kind: Kind, content: &[&[u8]]) -> Signature {
 
 impl fmt::Debug for FederationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FederationKey(id {:016x})", self.id)
+        write!(f, "FederationKey(id {:016x})", self.id())
     }
 }
 
@@ -181,5 +215,17 @@ mod tests {
         assert_eq!(a.id(), FederationKey::from_bytes(b"0123456789abcdef").unwrap().id());
         assert_ne!(a.id(), b.id());
         assert_ne!(a.id(), FederationKey::public().id());
+    }
+
+    #[test]
+    fn a_change_of_keys_keeps_the_id_until_it_is_over() {
+        let old = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
+        let new = FederationKey::from_bytes(b"fedcba9876543210").unwrap();
+        let both = new.clone().after(old.clone());
+        assert_eq!((both.id(), both.next_id()), (old.id(), Some(new.id())));
+        assert_eq!((new.next_id(), old.next_id()), (None, None));
+        let made = |key: &FederationKey| key.signature(Kind::Body, &[b"text"]);
+        assert_eq!(made(&both), made(&new));
+        assert_eq!(both.all().map(made).collect::<Vec<_>>(), [made(&new), made(&old)]);
     }
 }

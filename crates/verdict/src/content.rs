@@ -2,13 +2,13 @@
 //! The content of a message: its signatures and some fields.
 
 use super::envelope::Envelope;
-use super::inquiry::Inquiry;
+use super::inquiry::{Inquiry, Mode};
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, VerifiedNames, WhiteList};
 use bulkmark_signature::near::Slot;
 use bulkmark_signature::{Signatures, signatures};
-use bulkmark_types::Provenance;
+use bulkmark_types::{FederationKey, Provenance};
 
 /// The most recipients of a message who are looked up as correspondents of its sender.
 const MOST_LOOKED: usize = 1000;
@@ -34,6 +34,8 @@ pub struct Content {
     pub is_allowed: bool,
     /// The signatures.
     pub signatures: Signatures,
+    /// The signatures under the old federation key, during a change of keys.
+    pub earlier: Option<Box<Signatures>>,
 }
 
 /// The signatures that count: without passages, pictures and files that the white list of all recipients names.
@@ -51,6 +53,7 @@ impl Content {
     #[must_use]
     pub fn of(message: &RawMessage, rules: &Rules) -> Self {
         let fields = message.fields();
+        let under = |key| counting(signatures(message, key, &rules.signature), &rules.whitelist);
         Self {
             verified: rules.authentication.verified(&fields),
             claimed: VerifiedNames::default(),
@@ -60,7 +63,8 @@ impl Content {
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
-            signatures: counting(signatures(message, &rules.key, &rules.signature), &rules.whitelist),
+            signatures: under(&rules.key),
+            earlier: rules.key.before().map(|key| Box::new(under(key))),
         }
     }
 
@@ -82,6 +86,23 @@ impl Content {
         } else {
             inquiry.from_network(envelope.network(), rules.range())
         }
+    }
+
+    /// The signatures under the old key, and that key; `None` outside a change of keys.
+    #[must_use]
+    pub fn under_key_before<'a>(&'a self, rules: &'a Rules) -> Option<(&'a Signatures, &'a FederationKey)> {
+        self.earlier.as_deref().zip(rules.key.before())
+    }
+
+    /// The questions about the signatures under the old key. Nothing is reported.
+    #[must_use]
+    pub fn about_earlier<'a>(
+        &self,
+        (signatures, key): (&'a Signatures, &'a FederationKey),
+        envelope: &Envelope,
+        rules: &Rules,
+    ) -> Inquiry<'a> {
+        self.about(Inquiry::new(signatures, key, Mode::Ask), envelope, rules)
     }
 
     /// Its sender, as far as it is known before counting: the network, and the domain if a mail server's results verify it. The sender of
@@ -106,6 +127,7 @@ impl Content {
             from: &self.from,
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
+            earlier_signature: self.earlier.as_ref().and_then(|earlier| earlier.body.ok()),
             verified: Some(self.verified.for_sender(envelope.sender.as_deref())),
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),

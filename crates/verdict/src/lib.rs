@@ -19,6 +19,7 @@
 mod allowed;
 mod answer;
 mod content;
+mod earlier;
 mod envelope;
 mod fields;
 mod finding;
@@ -45,6 +46,7 @@ mod source_tests;
 pub use allowed::belongs_to;
 pub use answer::{Answer, BodyCount, Missed, NearCount, SpamWeight};
 pub use content::Content;
+pub use earlier::Earlier;
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};

@@ -6,8 +6,8 @@ use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
-    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, PolicyRef, Range, Rehearsal, Terms,
-    Thresholds, Traps, UserReportSettings, VerifiedNames, WhiteList,
+    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, PolicyRef, Range, Rehearsal, ShareBy,
+    Terms, Thresholds, Traps, UserReportSettings, VerifiedNames, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -117,11 +117,21 @@ impl Rules {
             && (self.spares_correspondents() || self.lists().any(WhiteList::needs_verification))
     }
 
-    /// The number of a correspondence between this recipient and this address.
+    /// The numbers of these correspondences between a recipient and an address: for each of them, one number for each key.
     #[must_use]
-    pub fn correspondence(&self, of: &Correspondence) -> u64 {
-        let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
-        bulkmark_types::correspondence(&self.key, &user, &other)
+    pub fn correspondences(&self, all: &[Correspondence]) -> Vec<u64> {
+        let of = |of: &Correspondence| {
+            let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
+            self.key.all().map(move |key| bulkmark_types::correspondence(key, &user, &other))
+        };
+        all.iter().flat_map(of).collect()
+    }
+
+    /// Those correspondences of which a number is known. `known` belongs to the numbers that [`correspondences`](Self::correspondences) returns.
+    #[must_use]
+    pub fn known_of(&self, all: Vec<Correspondence>, known: &[bool]) -> Vec<Correspondence> {
+        let known = known.chunks(self.key.all().count()).map(|keys| keys.contains(&true));
+        all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
     }
 
     /// Whether correspondents matter for some recipients.
@@ -212,8 +222,17 @@ impl Rules {
     /// The reason why `actions` are only rehearsed for these recipients of a message, if so.
     #[must_use]
     pub fn rehearsal(&self, envelope: &Envelope, actions: &Actions, to: &[String]) -> Option<Rehearsal> {
-        let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
-        Rehearsal::of(actions, envelope.is_paused, mailboxes, bulkmark_types::part)
+        let (paused, part) = (envelope.is_paused, bulkmark_types::part);
+        match actions.share_by {
+            ShareBy::Recipient => {
+                let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
+                Rehearsal::of(actions, paused, mailboxes, part)
+            }
+            ShareBy::Client => {
+                let network = envelope.network().map(|network| network.to_string());
+                Rehearsal::of(actions, paused, network.into_iter(), part)
+            }
+        }
     }
 
     /// The name of a policy in header and log; `None` if there are no policies besides the defaults.
@@ -281,6 +300,28 @@ mod tests {
         let mut rules = Rules::default();
         change(&mut rules);
         rules.exempt(&Envelope { client: client.parse().ok(), authenticated, ..Envelope::default() })
+    }
+
+    /// A share of clients selects networks, whatever the recipients are. Mail without a client is outside of it.
+    #[test]
+    fn actions_for_a_share_of_clients() {
+        let actions = |share: f64| Actions {
+            share: share.try_into().unwrap(),
+            share_by: ShareBy::Client,
+            ..Actions::default()
+        };
+        let rehearsed = |share, client: &str| {
+            let envelope = Envelope { client: client.parse().ok(), ..Envelope::default() };
+            Rules::default().rehearsal(&envelope, &actions(share), &["a@b.example".to_owned()])
+        };
+        let inside = |share, client: &str| rehearsed(share, client).is_none();
+        let clients: Vec<_> = (0..200).map(|n| format!("192.0.{n}.7")).collect();
+        let half: Vec<_> = clients.iter().filter(|client| inside(0.5, client)).collect();
+        assert!((60..140).contains(&half.len()), "{half:?}");
+        assert!(half.iter().all(|client| inside(0.7, client)), "a larger share keeps the smaller one");
+        let neighbour = half[0].replace(".7", ".8");
+        assert!(inside(0.5, &neighbour), "{neighbour}");
+        assert!(!inside(0.999, "") && inside(1.0, ""));
     }
 
     #[test]

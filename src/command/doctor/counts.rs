@@ -7,7 +7,7 @@ use crate::command::show::{ago, called, next_capacity};
 use crate::control::{self, DaemonStatus};
 use crate::telemetry;
 use bulkmark_counts::MAX_ORIGINS;
-use bulkmark_ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
+use bulkmark_ledger::{BulkStatus, FILE_NAME, Image, NextStart, OpenError, SliceStatus, now};
 use bulkmark_sync::{Parameters, Upstream, log};
 use bulkmark_types::FederationKey;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,7 +135,8 @@ fn examine_file(daemon: &Daemon<'_>, key: Option<&FederationKey>, report: &mut R
     }
     match Image::open(&path, daemon.threshold) {
         Ok((image, status)) => {
-            if key.is_some_and(|key| key.id() != image.key_id()) {
+            let next = key.map(|key| bulkmark_ledger::next_start(daemon.state_dir, image.role(), key));
+            if let Some(Ok(NextStart::OtherKey { .. })) = next {
                 let text = format!(
                     "{shown} was made under another federation key, {:016x}: at its start the daemon keeps it beside, and \
                      begins a new one",

@@ -22,7 +22,7 @@ use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
 use crate::command::show::{THRESHOLD, time};
 use crate::config::{self, ConfigError, INTERFACES_PATH, Kind, MilterFile, ServerFile};
-use crate::control::DaemonStatus;
+use crate::control::{ClientStatus, DaemonStatus};
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::telemetry;
@@ -61,8 +61,8 @@ use std::process::ExitCode;
 /// "interfaces", "name servers", "traps", "relays", "correspondents": open interfaces and name servers answer; no trap gets whitelisted mail; no
 /// network sends so much mail that it may be your own relay; how correspondents are verified.
 ///
-/// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and time; a
-/// server has clients.
+/// "upstream", "peer", "clock", "clients", "reports of clients": the other servers answer, accept the token, and have the same window,
+/// capacity, key and time; a server has clients; none of them is silent, refused or over its limits.
 ///
 /// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and time; an
 /// aggregator counts its reports; the daemon is in step with it.
@@ -252,6 +252,9 @@ async fn server(
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
+    if let Some(status) = &status {
+        examine_reports(&status.clients, report);
+    }
     if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), str::parse, report) {
         examine_listener(&listen, report).await;
     }
@@ -270,7 +273,7 @@ impl Daemon<'_> {
         for file in config::files(self.path).unwrap_or_else(|_| vec![self.path.to_owned()]) {
             files::examine_file("configuration", &file, false, &user, report);
         }
-        let key = examine_key(self.ledger.federation_key_file.as_deref(), key, &user, report);
+        let key = examine_key(self.ledger, key, &user, report);
         (user, key)
     }
 
@@ -332,13 +335,16 @@ impl Daemon<'_> {
 }
 
 fn examine_key(
-    file: Option<&Path>,
+    ledger: &bulkmark_counts::Settings,
     key: Result<FederationKey, ConfigError>,
     user: &User,
     report: &mut Report,
 ) -> Option<FederationKey> {
     const CHECK: &str = "federation key";
-    match file {
+    if let Some(path) = &ledger.old_federation_key_file {
+        files::examine_file(CHECK, path, true, user, report);
+    }
+    match &ledger.federation_key_file {
         Some(path) => files::examine_file(CHECK, path, true, user, report),
         None => report.ok(CHECK, "none; signatures are made under the public key"),
     }
@@ -378,6 +384,26 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             format!("{target} takes no lines, so they go to standard error: {e}"),
             "start the log daemon, or correct log.target and log.socket",
         ),
+    }
+}
+
+/// Examines whether clients report as usual.
+fn examine_reports(clients: &[ClientStatus], report: &mut Report) {
+    const CHECK: &str = "reports of clients";
+    let trouble: Vec<_> = clients
+        .iter()
+        .filter(|client| client.state.is_trouble())
+        .map(|client| format!("{}: {}", client.name, client.state))
+        .collect();
+    if !trouble.is_empty() {
+        let some = trouble.iter().take(10).map(|text| &**text).collect::<Vec<_>>().join(", ");
+        let text = format!("{} of {}: {some}", trouble.len(), clients.len());
+        report.warning(
+            CHECK,
+            text,
+            "bulkmark status --server has the reasons; run bulkmark doctor on these machines, or remove clients that are gone: \
+             bulkmark client remove NAME",
+        );
     }
 }
 

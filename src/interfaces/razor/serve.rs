@@ -12,7 +12,7 @@ use crate::interfaces::settings::RazorSettings;
 use crate::judging::{Refused, Service, report_weights, take_digest};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
-use bulkmark_types::{Signature, UNIT, foreign};
+use bulkmark_types::{FederationKey, UNIT, foreign};
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -147,11 +147,13 @@ async fn answer(asked: &mut Vec<Asked>, session: &mut Session, context: &Arc<Con
 async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
     let service = &context.service;
     let rules = service.rules.load();
+    let threshold = rules.thresholds.spam.get().saturating_mul(UNIT);
+    drop(rules);
     let of = |request: &Request| match request {
-        Request::Check(digest) => Some(foreign(&rules.key, digest.engine(), digest.content())),
+        Request::Check(digest) => Some(*digest),
         _ => None,
     };
-    let signatures: Vec<Signature> = asked
+    let digests: Vec<_> = asked
         .iter()
         .flat_map(|asked| match asked {
             Asked::One(request) => std::slice::from_ref(request),
@@ -159,14 +161,15 @@ async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
         })
         .filter_map(of)
         .collect();
-    let threshold = rules.thresholds.spam.get().saturating_mul(UNIT);
-    drop(rules);
-    if signatures.is_empty() {
+    if digests.is_empty() {
         return Vec::new();
     }
-    match report_weights(service, &signatures).await {
+    let under = |key: &FederationKey| {
+        digests.iter().map(|digest| foreign(key, digest.engine(), digest.content())).collect()
+    };
+    match report_weights(service, under).await {
         Some(all) => all.into_iter().map(|weights| Answer::Found(weights, threshold)).collect(),
-        None => vec![Answer::Unavailable; signatures.len()],
+        None => vec![Answer::Unavailable; digests.len()],
     }
 }
 

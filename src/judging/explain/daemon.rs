@@ -3,6 +3,7 @@
 
 use super::super::message::Message;
 use super::super::service::Service;
+use super::earlier::earlier;
 use super::explanation::Explanation;
 use super::judged::find;
 use super::source::{Case, Source};
@@ -13,7 +14,7 @@ use bulkmark_counts::Shares;
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_sync::shares;
 use bulkmark_types::Signature;
-use bulkmark_verdict::Content;
+use bulkmark_verdict::{Content, Earlier, Envelope, Rules};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -87,4 +88,24 @@ async fn explained(message: &Message, daemon: &Daemon<'_>) -> Option<Explanation
     let (under, to) = (Arc::clone(rules), envelope.clone());
     let explain = move || Explanation::new((&under, &to), &held.0, &judged, shares);
     readers.read(envelope.client, explain).await.ok()
+}
+
+/// The counts of a message under the old key, as the daemon that judges it has them. If no answer comes before the deadline, only counts under
+/// the new key are used.
+pub(in super::super) async fn counts_under_old_key(
+    service: &Service,
+    (rules, envelope): (&Rules, &Envelope),
+    content: &Content,
+    (may_ask, deadline): (bool, Instant),
+) -> Earlier {
+    let (daemon, case) = (Daemon { service, deadline }, Case { rules, envelope, evidence: None });
+    match timeout_at(deadline, earlier(&daemon, case, content, may_ask)).await {
+        Ok(Ok(earlier)) => earlier,
+        Ok(Err(e)) => {
+            log::warn!("{}: counts under the old federation key are missing: {e}", envelope.id());
+            Earlier::default()
+        }
+        // The next questions get no answer in time, either, and that is logged.
+        Err(_) => Earlier::default(),
+    }
 }

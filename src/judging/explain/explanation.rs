@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The explanation of a message and its signatures, for programs.
 
+use super::ask::UserReports;
 use super::describe::{describe_thing, outline, words};
-use super::judged::{Judged, UserReports};
+use super::judged::Judged;
 use super::statement::Statement;
 use bulkmark_counts::Shares;
 use bulkmark_mail::RawMessage;
@@ -29,6 +30,9 @@ pub struct Explanation {
     pub thresholds: Thresholds,
     /// The count.
     pub counts: Counted,
+    /// The part of these counts that is under the old federation key, during a change of keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Counted>,
     /// The entry that wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whitelist: Option<String>,
@@ -125,7 +129,7 @@ impl Explanation {
         judged: &Judged,
         shares: Vec<Shares>,
     ) -> Self {
-        let Judged { finding, counts, near, user_reports, content, verified, .. } = judged;
+        let Judged { finding, counts, earlier, near, user_reports, content, verified, .. } = judged;
         let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
         let (verdict, mut because) = sentence(finding, limits, content.signatures.body.err());
@@ -148,6 +152,10 @@ impl Explanation {
             milder,
             thresholds: limits.into(),
             counts: Counted { body: counts.body, near: counts.near },
+            earlier: rules
+                .key
+                .before()
+                .map(|_| Counted { body: earlier.counts.body, near: earlier.counts.near }),
             whitelist,
             missed,
             authentication: Statement::all(rules, message, verified),

@@ -2,15 +2,15 @@
 //! All questions that the milter would ask about a message that it has not counted yet.
 
 use super::super::verification::verify;
+use super::ask::{Asking, UserReports, ask, look_up_reports};
+use super::earlier::earlier;
 use super::source::{Case, Source};
 use crate::lookup::Found;
-use bulkmark_counts::Shares;
-use bulkmark_policy::{Correspondence, Counts, Weight};
+use bulkmark_policy::{Correspondence, Counts};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, ReportInquiry, Rules, questions,
+    Content, Counted, Earlier, Envelope, Exempt, Finding, Inquiry, Mode, Rules, questions,
 };
-use serde::{Serialize, Serializer};
 
 /// The most pairs of a recipient and an address that are looked up: they fit a line of the control socket.
 const MAX_PAIRS: usize = 500;
@@ -27,28 +27,12 @@ pub struct Judged {
     /// The look-ups that failed, as sentences.
     pub troubles: Vec<String>,
     pub(super) counts: Counts,
+    pub(super) earlier: Earlier,
     pub(super) near: Option<near::Judgement>,
     /// Its user reports, if there are any.
     pub(super) user_reports: Option<UserReports>,
     /// The results of verification.
     pub(super) verified: Vec<Found>,
-}
-
-/// The user reports, in units of an eighth of a user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UserReports {
-    /// The resulting weight, in fully trusted users.
-    #[serde(serialize_with = "as_text")]
-    pub weight: Weight,
-    /// The nominations of the signature that was nominated most.
-    pub nominated: Shares,
-    /// The revocations of that signature.
-    pub revoked: Shares,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn as_text<S: Serializer>(weight: &Weight, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(weight)
 }
 
 /// The reason why the milter would not even read a message, as far as the envelope is known.
@@ -65,34 +49,23 @@ pub fn exempt(rules: &Rules, envelope: &Envelope) -> Option<Exempt> {
 /// The counts are unavailable.
 pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> Result<Judged, S::Error> {
     let Case { rules, envelope, .. } = case;
-    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
-    let mut inquiry = content.about(inquiry, envelope, rules);
     // Other servers are not asked about signatures that are not sent to them.
     let is_sent = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_sent && !rules.private.names(&content.facts(envelope, rules));
-    let is_partial = source.is_partial() && !rules.is_outbound(envelope);
-    while let Some(Question { asked, .. }) = inquiry.ask() {
-        let shares = source.shares(&asked, may_ask).await?;
-        let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
-        let in_part = is_partial && shares.iter().any(|shares| shares.asked.is_none());
-        if in_part && !inquiry.is_first() {
-            inquiry.stop(rules.hold_from());
-            break;
-        }
-        inquiry.answer(&counts);
-        if in_part {
-            inquiry.stop(rules.hold_from());
-        }
-    }
-    let user_reports = look_up_reports(source, case, content, &inquiry).await?;
-    let counts =
-        Counts { spam: user_reports.as_ref().map(|user_reports| user_reports.weight), ..inquiry.counts() };
+    let earlier = earlier(source, case, content, may_ask).await?;
+    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(earlier);
+    let mut inquiry = content.about(inquiry, envelope, rules);
+    ask(source, case, &mut inquiry, if may_ask { Asking::Always } else { Asking::Never }).await?;
+    let user_reports = look_up_reports(source, case, (&content.signatures, &rules.key), &inquiry).await?;
+    let spam = earlier.spam(user_reports.as_ref().map(|user_reports| user_reports.weight));
+    let counts = Counts { spam, ..inquiry.counts() };
     let mut judged = Judged {
         finding: Finding::Exempt(Exempt::Policy),
         content: content.clone(),
         may_ask,
         troubles: Vec::new(),
         counts,
+        earlier,
         near: inquiry.near().cloned(),
         user_reports,
         verified: Vec::new(),
@@ -113,7 +86,8 @@ impl Judged {
         let (orders, now) = (source.orders(), bulkmark_ledger::now());
         envelope.is_paused = orders.is_paused(now);
         self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
-        self.content.is_allowed = orders.allow_message(&self.content.signatures, inquiry.seen(), now);
+        self.content.is_allowed =
+            self.earlier.is_allowed || orders.allow_message(&self.content.signatures, inquiry.seen(), now);
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
         if !questions.is_empty() {
@@ -147,34 +121,6 @@ impl Judged {
     }
 }
 
-/// Looks up the user reports of the message, as the milter does.
-async fn look_up_reports<S: Source>(
-    source: &S,
-    Case { rules, envelope, .. }: Case<'_>,
-    content: &Content,
-    inquiry: &Inquiry<'_>,
-) -> Result<Option<UserReports>, S::Error> {
-    if content.signatures.is_empty() || rules.is_outbound(envelope) {
-        return Ok(None);
-    }
-    let mut reports = ReportInquiry::new(&content.signatures, &rules.key);
-    let thousandths = rules.user_reports.trust.federation_weight.thousandths();
-    let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-    // A milter with a partial copy does not ask other servers for user reports, either.
-    let nominated = source.shares(&reports.nominations(), false).await?;
-    let revocations = reports.revocations(&weighed(&nominated));
-    if revocations.is_empty() {
-        return Ok(None);
-    }
-    let revoked = source.shares(&revocations, false).await?;
-    reports.revoked(&weighed(&revoked));
-    // The signature with the most nominations.
-    let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);
-    let most = nominated.max_by_key(|(nominated, _)| nominated.total());
-    let weight = reports.weight(inquiry.seen());
-    Ok(most.map(|(nominated, revoked)| UserReports { weight, nominated, revoked }))
-}
-
 /// The recipients who wrote to an address that it claims as its sender, as far as known.
 async fn correspondences<S: Source>(
     source: &S,
@@ -186,7 +132,6 @@ async fn correspondences<S: Source>(
     }
     let mut all = content.possible_correspondences(envelope);
     all.truncate(MAX_PAIRS);
-    let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = source.know(&pairs).await;
-    all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
+    let known = source.know(&rules.correspondences(&all)).await;
+    rules.known_of(all, &known)
 }

@@ -5,14 +5,18 @@
 //! [`Explanation`] has the content of each signature, its counts by time, and the resulting verdict. [`explain`] uses the daemon's own
 //! ledger; a command asks a daemon.
 
+mod ask;
 mod daemon;
 mod describe;
+mod earlier;
 mod explanation;
 mod judged;
 mod source;
 mod statement;
 
+pub use ask::UserReports;
+pub(super) use daemon::counts_under_old_key;
 pub use daemon::explain;
-pub use explanation::{Explained, Explanation, Thresholds, decides};
-pub use judged::{Judged, UserReports, exempt, find};
+pub use explanation::{Counted, Explained, Explanation, Thresholds, decides};
+pub use judged::{Judged, exempt, find};
 pub use source::{Case, Source};

@@ -448,12 +448,16 @@ function clients(daemon) {
   $("s-clients").hidden = list.length === 0;
   rows($("clients"), list, (client) => client.name, (cells, client) => {
     text(cells[0], client.name, "name plain");
-    text(cells[1], client.role);
-    text(cells[2], number(client.signatures), "number");
-    text(cells[3], number(client.batches), "number");
-    text(cells[4], ago(client["heard-seconds-ago"]), "number");
-    text(cells[5], number(client.refused), client.refused ? "number wrong" : "number");
-    text(cells[6], client["last-refusal"] ?? "");
+    const trouble = !["well", "not-heard", "unapproved"].includes(client.state);
+    text(cells[1], client.state.replaceAll("-", " "), trouble ? "wrong fixed" : "fixed");
+    text(cells[2], client.limits ? `partner, ${client.limits}` : client.role, "fixed");
+    text(cells[3], client.version ?? "", "fixed");
+    text(cells[4], number(client.today), "number");
+    text(cells[5], number(client.signatures), "number");
+    text(cells[6], ago(client["reported-seconds-ago"]), "number");
+    text(cells[7], ago(client["heard-seconds-ago"]), "number");
+    text(cells[8], number(client.refused), client.refused ? "number wrong" : "number");
+    text(cells[9], client["last-refusal"] ?? "");
   });
 }
 

@@ -52,7 +52,7 @@ impl Correspondents {
     #[must_use]
     pub fn open(state_dir: &Path, key: &FederationKey, now: u64) -> Self {
         let (mut pairs, mut file) = (Pairs::default(), None);
-        match read(state_dir, key.id(), &mut pairs) {
+        match read(state_dir, key, &mut pairs) {
             Ok(found) => file = Some(found),
             Err(e) => {
                 let path = state_dir.join(FILE);
@@ -60,7 +60,7 @@ impl Correspondents {
                 pairs = Pairs::default();
                 let aside = StateDirectory::open(state_dir).and_then(|state| state.rename(FILE, DAMAGED));
                 if aside.is_ok() {
-                    file = read(state_dir, key.id(), &mut pairs).ok();
+                    file = read(state_dir, key, &mut pairs).ok();
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Correspondents {
         let database = match file {
             Some(database) => database,
             // Its pairs are in memory already.
-            None => file.insert(read(&self.state_dir, self.key.id(), &mut Pairs::default())?),
+            None => file.insert(read(&self.state_dir, &self.key, &mut Pairs::default())?),
         };
         let txn = database.begin_write()?;
         {
@@ -155,8 +155,10 @@ impl Correspondents {
     }
 }
 
-/// Opens or creates the file, and reads it. Pairs under the previous key are kept, but not used, until a third key comes.
-fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
+/// Opens or creates the file, and reads it. Pairs under the previous key are kept, but not used, until a third key comes. During a change of
+/// keys the file holds pairs under both, and stays in use after the change.
+fn read(state_dir: &Path, key: &FederationKey, pairs: &mut Pairs) -> Result<Database, Failed> {
+    let key_id = key.id();
     let directory = StateDirectory::open(state_dir)?;
     let file = match directory.file(FILE, true) {
         Err(e) if e.kind() == ErrorKind::NotFound => directory.create(FILE, MODE)?,
@@ -173,7 +175,16 @@ fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Fa
             let mut meta = txn.open_table(META)?;
             let known = meta.get("key-id")?.map(|row| row.value());
             let before = meta.get("key-id-before")?.map(|row| row.value());
-            if known != Some(key_id) {
+            let next = meta.get("key-id-next")?.map(|row| row.value());
+            let is_changed = next == Some(key_id) || known.is_some() && key.next_id() == known;
+            if is_changed {
+                meta.insert("key-id", key_id)?;
+            }
+            match key.next_id() {
+                Some(next) => meta.insert("key-id-next", next)?,
+                None => meta.remove("key-id-next")?,
+            };
+            if known != Some(key_id) && !is_changed {
                 let is_back = before == Some(key_id);
                 if let Some(known) = known {
                     log::warn!(
@@ -261,6 +272,34 @@ mod tests {
         let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
         assert!(Correspondents::open(state.path(), &third, NOW).is_empty());
         assert!(open(state.path()).is_empty(), "two keys are kept");
+    }
+
+    /// During a change of keys the file has pairs under both keys; afterwards it stays in use under the new key.
+    #[test]
+    fn a_change_of_keys_goes_on_with_one_file() {
+        let state = tempfile::tempdir().unwrap();
+        let keys =
+            [b"0123456789abcdef", b"fedcba9876543210"].map(|key| FederationKey::from_bytes(key).unwrap());
+        let [old, new] = &keys;
+        let at = |key: &FederationKey| Correspondents::open(state.path(), key, NOW);
+        let known = |of: &Correspondents| {
+            let numbers = keys.each_ref().map(|key| correspondence(key, "anna@box.test", "ben@else.test"));
+            of.contains(&numbers, NOW)
+        };
+        let write = |of: &Correspondents| {
+            of.record("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+            of.flush();
+        };
+        write(&at(old));
+        let of = at(&new.clone().after(old.clone()));
+        assert_eq!(known(&of), [true, false]);
+        write(&of);
+        drop(of);
+        assert_eq!(known(&at(new)), [true, true]);
+        assert_eq!(known(&at(&new.clone().after(old.clone()))), [true, true], "the old key is back");
+        assert_eq!(known(&at(new)), [true, true]);
+        let third = FederationKey::from_bytes(b"another 16 bytes").unwrap();
+        assert!(at(&third).is_empty());
     }
 
     #[test]

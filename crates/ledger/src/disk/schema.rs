@@ -40,6 +40,9 @@ pub(crate) const FLEET: &str = "fleet";
 /// The row of `meta` with the origin of a server's own counts.
 pub(crate) const ORIGIN: &str = "origin";
 
+/// The row of `meta` with the id of the new federation key during a change of keys. It becomes the ledger's key id when the change ends.
+const NEXT_KEY_ID: &str = "next federation key id";
+
 /// The row of `meta` that marks a file once found damaged.
 const DAMAGED: &str = "damaged";
 
@@ -276,12 +279,32 @@ pub(crate) fn begin_fleet(txn: &WriteTransaction) -> Result<(), redb::Error> {
 pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
     renew_format(txn)?;
+    follow_key(txn, key)?;
     for (name, expected) in parameters(role, key.id()) {
         let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         let found = String::from_utf8_lossy(&row).into_owned();
         if found != expected && !is_format_of_fleet(name, &found) {
             return Err(Fault::Other { name, found, expected });
         }
+    }
+    Ok(())
+}
+
+/// Gives a ledger the id of its key if the federation changes, or has changed, from one to the other: it holds signatures under both. The
+/// counts of a fleet are in its log, which stays under the first key.
+fn follow_key(txn: &WriteTransaction, key: &FederationKey) -> Result<(), Fault> {
+    let text = |id: u64| format!("{id:016x}").into_bytes();
+    let (ours, found) = (text(key.id()), get_meta(txn, KEY_ID)?);
+    let next = get_meta(txn, NEXT_KEY_ID)?.filter(|next| !next.is_empty());
+    let has_changed = next.as_ref() == Some(&ours) && !is_of_fleet(txn)?;
+    // An administrator may put the old key back into the configuration.
+    let changes_again = key.next_id().map(text).is_some_and(|next| found == Some(next));
+    if found.as_ref() != Some(&ours) && (has_changed || changes_again) {
+        put_meta(txn, KEY_ID, &ours)?;
+    }
+    let wanted = key.next_id().map(text);
+    if next != wanted && get_meta(txn, KEY_ID)?.as_ref() == Some(&ours) {
+        put_meta(txn, NEXT_KEY_ID, &wanted.unwrap_or_default())?;
     }
     Ok(())
 }
