@@ -67,7 +67,7 @@ struct Interfaces {
 
 /// The keys about user reports.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "kebab-case", default)]
 struct UserReports {
     user_reports: UserReportSettings,
     thresholds: Thresholds,
