@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 10: a limited client that reports new signatures all the time.
+//! Rows 10, 23 and 24: clients that report new signatures all the time, aimed ones, or nothing at all.
 
 use super::client::{self, BATCH, Http};
 use super::{Outcome, Scale};
@@ -7,6 +7,7 @@ use bulkmark_testing::Daemon;
 use bulkmark_testing::process::kilobytes;
 use bulkmark_testing::random::element;
 use bulkmark_testing::server::{Server, milter};
+use bulkmark_types::Signature;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -72,5 +73,59 @@ pub(crate) fn distinct(_: Scale) -> Outcome {
             mb(grown[1])
         ),
         grown.iter().all(|&grown| grown <= MOST_MEMORY) && on_disk <= MOST_DISK,
+    )
+}
+
+/// Batches of aimed signatures that are taken before the third sample at the latest, and those for which it waits at most.
+const MOST_AIMED: usize = 3;
+const AIMED: usize = 6;
+
+/// Signatures of user reports, whose tag is as it should be, fall on one block in 512.
+pub(crate) fn aimed_user_reports(_: Scale) -> Outcome {
+    let server = Server::new("");
+    let token = client::own(&server, "mx");
+    let _daemon = server.start();
+    let mut http = Http::new(server.port, &token);
+    let aimed = |n: u64| {
+        let first = element(n) & (u128::MAX >> 9);
+        u128::from_be_bytes(Signature::from_bytes(first.to_be_bytes()).tagged().to_bytes())
+    };
+    let batches = (0..AIMED as u64).map(|n| n * BATCH as u64);
+    let answers =
+        batches.map(|first| http.report(&(first..first + BATCH as u64).map(aimed).collect::<Vec<_>>(), 1));
+    let answers: Vec<_> = answers.collect();
+    let taken = answers.iter().filter(|answer| answer.status == 200).count();
+    let last = answers.last().map(|answer| format!("{} {}", answer.status, answer.error)).unwrap_or_default();
+    Outcome::new(
+        format!(
+            "a client reports {AIMED} batches with signatures of user reports that are aimed at few cells"
+        ),
+        format!("{taken} are taken; the last answer is {last}"),
+        taken <= MOST_AIMED,
+    )
+}
+
+/// Batches without reports, and those that a rate of one a second leaves: one whole batch at once, and some for the time that it takes.
+const EMPTY: usize = 20_000;
+const MOST_EMPTY: usize = 10_000;
+
+pub(crate) fn empty_batches(_: Scale) -> Outcome {
+    let server = Server::new("");
+    let token = client::partner(&server, "partner", &["--rate", "1"]);
+    let _daemon = server.start();
+    let mut http = Http::new(server.port, &token);
+    let body = |n: u64| {
+        let mut bytes = [&b"BMRP\x01"[..], &n.to_le_bytes(), &1u64.to_le_bytes()].concat();
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes
+    };
+    let taken =
+        (0..EMPTY as u64).filter(|&n| http.ask("POST /v1/reports", "", &body(n)).status == 200).count();
+    Outcome::new(
+        format!(
+            "a client whose rate is one report a second sends {EMPTY} batches without reports, each of another spool"
+        ),
+        format!("{taken} are taken"),
+        taken <= MOST_EMPTY,
     )
 }

@@ -60,7 +60,7 @@ enum Scale {
 /// An attack: by which name it is asked for, whether it has a short form, and how it is made.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 36] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -95,6 +95,8 @@ const ROWS: [Row; 34] = [
     ("20", true, stranger::vouching_accounts),
     ("21", true, register::made_up_sites),
     ("22", true, stranger::hidden_host),
+    ("23", false, flood::aimed_user_reports),
+    ("24", false, flood::empty_batches),
 ];
 
 #[test]
