@@ -431,6 +431,8 @@ mod tests {
         assert_eq!(rows.get(7, [400 << HOME_BITS]), [3201]);
         assert_eq!(rows.length, LEAST_GROWTH);
         assert!(rows.memory() < 64 * 1024, "{}", rows.memory());
+        // With the pages that the crowd got since it is one.
+        assert_eq!(rows.crowd(7).map(Crowd::memory), Some(rows.crowds_memory));
     }
 
     /// Random entries make no crowd, in a table as large as that of a full filter.

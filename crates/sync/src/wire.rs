@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
 
-use bulkmark_counts::{MAX_BATCH, Origin, Past, Receipt, Vector, checksum, seal};
+use bulkmark_counts::{MAX_BATCH, MAX_VECTOR_BYTES, Origin, Past, Receipt, Vector, checksum, seal};
 use bulkmark_filter::varint;
 use bulkmark_types::Signature;
 use std::borrow::Cow;
@@ -244,8 +244,10 @@ pub fn encode_alive(vector: &Vector) -> Vec<u8> {
 #[must_use]
 pub fn decode_alive(content: &[u8]) -> Option<Vector> {
     let (zeros, vector) = content.split_first_chunk::<16>()?;
-    // It has no more origins than a vector may have, and no more bytes than a frame.
-    if *zeros == [0; 16] { std::str::from_utf8(vector).ok()?.parse().ok() } else { None }
+    if *zeros != [0; 16] || vector.len() > MAX_VECTOR_BYTES {
+        return None;
+    }
+    std::str::from_utf8(vector).ok()?.parse().ok()
 }
 
 /// Encodes a frame's content for servers, with updates that no longer count: 8 zeros, where an update has its origin, and the number 1;

@@ -108,6 +108,16 @@ impl Bounds {
         self.windows.range((window, 0)..=(window, u32::MAX)).map(|((_, size), _)| *size)
     }
 
+    /// The windows in which any client brought something.
+    pub fn windows(&self) -> impl Iterator<Item = Window> {
+        let mut last = None;
+        // Filters of several sizes in a window are beside each other.
+        self.windows
+            .keys()
+            .map(|(window, _)| *window)
+            .filter(move |window| last.replace(*window) != Some(*window))
+    }
+
     /// Adds the whole layer of the client with this origin.
     ///
     /// # Errors

@@ -130,6 +130,19 @@ mod tests {
         assert_eq!(receipts.find(&reporter("bad", 0), 1), Ok(None));
     }
 
+    /// A batch counts once. A batch with a lower number does not count: it may be any earlier one.
+    #[test]
+    fn numbers_go_up() {
+        let mut receipts = Receipts::default();
+        let reporter = |spool| Reporter { client: "a".to_owned(), spool };
+        let receipt = Receipt { origin: Origin(1), version: 3 };
+        assert_eq!(receipts.set(reporter(1), 7, receipt), None);
+        assert_eq!(receipts.find(&reporter(1), 7), Ok(Some(receipt)));
+        assert_eq!(receipts.find(&reporter(1), 8), Ok(None));
+        assert_eq!(receipts.find(&reporter(1), 6), Err(Backwards { found: 6, last: 7 }));
+        assert_eq!(receipts.find(&reporter(2), 6), Ok(None), "of another spool");
+    }
+
     /// A server that continues under another origin starts over with version 1. Its reporters are still the newest.
     #[test]
     fn receipts_of_a_new_origin_are_the_newest() {
