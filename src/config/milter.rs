@@ -312,7 +312,7 @@ fn check_copy(
         None => Ok(()),
         Some(lowest) => Err(source.error(
             "sync.copy",
-            format!("found \"bulk\" and a threshold of {lowest}, expected \"all\", or thresholds of {LOWEST_PARTIAL} and more"),
+            format!("found \"partial\" and a threshold of {lowest}, expected \"full\", or thresholds of {LOWEST_PARTIAL} and more"),
         )),
     }
 }
