@@ -345,8 +345,8 @@ fn reload(
     match config::load_for(kind, path) {
         Ok(checked) if !checked.key.is_same(&service.rules.load().key) => {
             log::error!(
-                "{}: the federation key was changed, which takes a restart, and begins a new ledger where old-federation-key-file \
-                 does not have the key before; the old configuration stays in force",
+                "{}: the federation key was changed, which takes a restart, and begins a new ledger unless old-federation-key-file \
+                 has the old key; the old configuration stays in force",
                 path.display()
             );
             false

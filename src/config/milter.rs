@@ -348,7 +348,7 @@ pub(super) fn load_key(
         return key.unwrap_or_else(|| Ok(FederationKey::public()));
     };
     let Some(key) = key.transpose()? else {
-        let message = "expected federation-key-file beside it, with the new key".to_owned();
+        let message = "expected federation-key-file with the new key, too".to_owned();
         return Err(source.error(OLD, message));
     };
     let old_key = read(old, OLD)?;

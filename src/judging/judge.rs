@@ -208,8 +208,7 @@ impl Case<'_> {
 
     /// Counts and judges it; also returns the number of reported signatures.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
-        let (Self { rules, envelope, traps, .. }, now) = (self, self.now);
-        let ledger = &self.service.ledger;
+        let (Self { rules, envelope, traps, .. }, now, ledger) = (self, self.now, &self.service.ledger);
         // Keys cost a hash for each recipient; they are needed only if some mail is refused temporarily.
         let times = self.times(content);
         let is_lookup = times == 0;

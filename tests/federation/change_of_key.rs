@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A federation changes its key as docs/federation.md says, at one member after the other: no count is lost, and nobody is refused.
+//! A federation changes its key as docs/federation.md says, at one member after the other: no count is lost, and no member is refused.
 
 use bulkmark_testing::letters::{count, letter, offer, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::milter::{Mail, session};
@@ -20,7 +20,7 @@ fn keys(directory: &Path, key: &str, old: Option<&str>) -> String {
     format!("federation-key-file = \"{}\"\n{old}", file(key))
 }
 
-/// A mail server, whose keys change.
+/// A mail server whose keys change.
 struct Member {
     site: Site,
     plain: String,
@@ -28,25 +28,25 @@ struct Member {
 }
 
 impl Member {
-    /// `hold` is a line of `[sync]`.
-    fn new(server: &Server, name: &str, hold: &str) -> Self {
+    /// `copy` is a line of `[sync]`.
+    fn new(server: &Server, name: &str, copy: &str) -> Self {
         let mut site = milter(&[server.entry(name, "report")]);
-        site.extra += hold;
+        site.extra += copy;
         let plain = site.extra.clone();
         let mut member = Self { site, plain, daemon: None };
         member.restart("old", None);
         member
     }
 
-    /// Restarts it with these keys; nobody is told of a new ledger.
+    /// Restarts it with these keys. `config check` must not announce a new ledger.
     fn restart(&mut self, key: &str, old: Option<&str>) {
         let keys = keys(self.site.directory.path(), key, old);
         self.site.extra = format!("{}\n[ledger]\n{keys}", self.plain);
         if let Some(daemon) = self.daemon.take() {
             let mut check = Command::new(program());
-            let told = check.args(["config", "check"]).arg(self.site.config()).output().unwrap();
-            let told = String::from_utf8([told.stdout, told.stderr].concat()).unwrap();
-            assert!(!told.contains("new ledger"), "{told}");
+            let output = check.args(["config", "check"]).arg(self.site.config()).output().unwrap();
+            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert!(!text.contains("new ledger"), "{text}");
             wait_for_empty_spool(&self.site);
             assert!(daemon.terminate().success());
         }
@@ -68,14 +68,14 @@ fn has_kept(site: &Site) -> bool {
     all.any(|entry| entry.unwrap().file_name().to_str().unwrap().starts_with("ledger-"))
 }
 
-/// A milter that holds bulk alone knows that of the old key, and asks for the rest of its count.
+/// A milter with a partial copy knows bulk under the old key, and asks its server for the other part of the count.
 #[test]
 fn a_partial_copy_knows_bulk_of_both_keys() {
     let mut server = Server::new("");
     server.ledger = keys(server.site.directory.path(), "old", None);
     let _running = server.start();
     let mut one = Member::new(&server, "one", "");
-    let mut partial = Member::new(&server, "partial", "hold = \"bulk\"\n");
+    let mut partial = Member::new(&server, "partial", "copy = \"partial\"\n");
     send(one.running(), &letter(1), 15);
     wait_for(&partial.site, &letter(1), 15);
     one.restart("new", Some("old"));
@@ -108,16 +108,16 @@ fn a_federation_changes_its_key_without_losing_a_count() {
     wait_for(&two.site, &letter(1), 9);
     wait_for_empty_spool(&one.site);
 
-    // The servers know of both keys first, then one mail server after the other.
+    // The server gets both keys first, then one mail server after the other.
     assert!(running.terminate().success());
     set(&mut server, "new", Some("old"));
     let running = server.start();
     one.restart("new", Some("old"));
     send(one.running(), &letter(1), 3);
-    assert_eq!(count(&one.site, &letter(1)), 12, "those of both keys");
+    assert_eq!(count(&one.site, &letter(1)), 12, "counts under both keys");
     send(two.running(), &letter(1), 2);
     wait_for(&one.site, &letter(1), 14);
-    assert_eq!(count(&two.site, &letter(1)), 11, "the other one does not know the new key yet");
+    assert_eq!(count(&two.site, &letter(1)), 11, "the other one does not have the new key yet");
     two.restart("new", Some("old"));
     wait_for(&two.site, &letter(1), 14);
     send(two.running(), &letter(1), 5);
@@ -129,7 +129,7 @@ fn a_federation_changes_its_key_without_losing_a_count() {
     assert!(others.iter().all(|verdict| verdict.starts_with("clean; ")), "{verdicts:?}");
     assert!(last.starts_with("bulk; body=1;"), "{last}");
 
-    // The retention is over: the old key goes, at the servers last.
+    // The retention has passed: the old key is removed, at the server last.
     wait_for_empty_spool(&two.site);
     one.restart("new", None);
     wait_for(&one.site, &letter(1), 9);

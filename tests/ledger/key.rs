@@ -44,8 +44,8 @@ fn a_new_key_begins_a_new_ledger_and_the_old_one_comes_back() {
     site.extra += &table(&site, "00112233445566778899aabbccddeeff");
     let said = "at the next start the milter begins a new ledger: that in ";
     for running in [Some(daemon), None] {
-        let (code, told) = bulkmark(&site, &["config", "check"]);
-        assert!(code == 0 && told.contains(said) && told.contains("another federation key"), "{told}");
+        let (code, text) = bulkmark(&site, &["config", "check"]);
+        assert!(code == 0 && text.contains(said) && text.contains("another federation key"), "{text}");
         assert!(running.is_none_or(|daemon| daemon.terminate().success()));
     }
     assert_eq!(kept(&site), Vec::<PathBuf>::new(), "asking changes nothing");
@@ -75,10 +75,10 @@ fn reports_that_were_never_sent_are_told() {
     send(&daemon, &letter(2), 5);
     assert!(daemon.terminate().success());
     site.extra += &table(&site, "00112233445566778899aabbccddeeff");
-    let (_, told) = bulkmark(&site, &["config", "check"]);
-    let unsent = told.split("kept beside it, with ").nth(1).unwrap_or_else(|| panic!("{told}"));
+    let (_, text) = bulkmark(&site, &["config", "check"]);
+    let unsent = text.split("kept beside it, with ").nth(1).unwrap_or_else(|| panic!("{text}"));
     let number: u32 = unsent.split(' ').next().unwrap().parse().unwrap();
-    assert!(number > 0 && unsent.contains("reports that no server took"), "{told}");
+    assert!(number > 0 && unsent.contains("reports that no server took"), "{text}");
     let daemon = site.start();
     daemon.log.wait_for(0, &format!("with {number} reports that no server took; a new one begins"));
 }
@@ -90,8 +90,8 @@ fn an_administrator_begins_anew() {
     let begin = || bulkmark(&site, &["ledger", "begin", "--config"]);
     let daemon = site.start();
     send(&daemon, &letter(3), 2);
-    let (code, told) = begin();
-    assert!(code == 2 && told.contains("is in use by another process"), "{code} {told}");
+    let (code, text) = begin();
+    assert!(code == 2 && text.contains("is in use by another process"), "{code} {text}");
     assert!(daemon.terminate().success());
     // That of a milter is not a server's.
     let server = Server { site: Site::new(""), ..Server::new("") };
@@ -102,9 +102,9 @@ fn an_administrator_begins_anew() {
     assert!(line.contains("bulkmark ledger begin keeps it beside a new one"), "{line}");
     assert!(!refused.wait().success());
 
-    let (code, told) = begin();
-    let [old] = &kept(&site)[..] else { panic!("{told}") };
-    assert!(code == 0 && told.contains(&format!("the ledger is kept as {};", old.display())), "{told}");
+    let (code, text) = begin();
+    let [old] = &kept(&site)[..] else { panic!("{text}") };
+    assert!(code == 0 && text.contains(&format!("the ledger is kept as {};", old.display())), "{text}");
     let daemon = site.start();
     send(&daemon, &letter(3), 1);
     wait_for(&site, &letter(3), 1);
@@ -113,8 +113,8 @@ fn an_administrator_begins_anew() {
     assert!(info.status.success(), "what is kept can be read");
     // One that is damaged makes way, too.
     fs::write(site.path("state/ledger.redb"), "no ledger").unwrap();
-    let (code, told) = begin();
-    assert!(code == 0 && kept(&site).len() == 2, "{told}");
+    let (code, text) = begin();
+    assert!(code == 0 && kept(&site).len() == 2, "{text}");
     assert_eq!(
         begin().1,
         format!(
@@ -124,7 +124,7 @@ fn an_administrator_begins_anew() {
     );
 }
 
-/// A site changes its key, and keeps its week of counts, orders and entries of white lists.
+/// A site changes its key, and keeps its counts and its white-list entries.
 #[test]
 fn a_new_key_beside_the_old_one_loses_no_count() {
     let plain = "exempt = [\"authenticated\"]\n[whitelist]\nfiles = [\"DIR/wanted\"]\n";
@@ -145,32 +145,32 @@ fn a_new_key_beside_the_old_one_loses_no_count() {
         let output = run.args([command, "--config"]).args([site.config(), site.path("letter.eml")]).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
-    let told = of_letter(&site, "signature");
-    let body = told.lines().find_map(|line| line.split("\tbody\t").nth(1));
-    let signature = body.unwrap_or_else(|| panic!("{told}")).to_owned();
+    let text = of_letter(&site, "signature");
+    let body = text.lines().find_map(|line| line.split("\tbody\t").nth(1));
+    let signature = body.unwrap_or_else(|| panic!("{text}")).to_owned();
     assert!(daemon.terminate().success());
 
     site.extra = format!("{plain}[ledger]\n{}old-{}", key(&site, "new"), key(&site, "old"));
-    let (_, told) = bulkmark(&site, &["config", "check"]);
-    assert!(!told.contains("new ledger"), "{told}");
+    let (_, text) = bulkmark(&site, &["config", "check"]);
+    assert!(!text.contains("new ledger"), "{text}");
     let daemon = site.start();
     daemon
         .log
         .wait_for(0, "messages are reported under the new key, and their counts under the old one are added");
     send(&daemon, &letter(4), 5);
     assert_eq!(count(&site, &letter(4)), 20);
-    let told = of_letter(&site, "explain");
-    assert!(told.contains("counted under the old federation key, and included: body 15, near 15"), "{told}");
+    let text = of_letter(&site, "explain");
+    assert!(text.contains("counted under the old federation key, and included: body 15, near 15"), "{text}");
     fs::write(site.path("wanted"), format!("signature {signature}\n")).unwrap();
     daemon.reload();
     assert_eq!(site.check(&letter(4)).0, 0, "an entry with the old signature");
     assert!(daemon.terminate().success());
 
-    // The old key goes, and may come back.
+    // The old key is removed, and may return.
     let new = format!("{plain}[ledger]\n{}", key(&site, "new"));
     let both = std::mem::replace(&mut site.extra, new);
-    let (_, told) = bulkmark(&site, &["config", "check"]);
-    assert!(!told.contains("new ledger"), "{told}");
+    let (_, text) = bulkmark(&site, &["config", "check"]);
+    assert!(!text.contains("new ledger"), "{text}");
     let daemon = site.start();
     assert_eq!(count(&site, &letter(4)), 5);
     assert!(daemon.terminate().success());

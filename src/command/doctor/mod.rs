@@ -62,7 +62,7 @@ use std::process::ExitCode;
 /// network sends so much mail that it may be your own relay; how correspondents are verified.
 ///
 /// "upstream", "peer", "clock", "clients", "reports of clients": the other servers answer, accept the token, and have the same window,
-/// capacity, key and time; a server has clients; none of them is silent, refused or over its limits.
+/// capacity, key and time; a server has clients, and none of them is silent, refused or over its limits.
 ///
 /// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and time; an
 /// aggregator counts its reports; the daemon is in step with it.

@@ -92,7 +92,7 @@ async fn explained(message: &Message, daemon: &Daemon<'_>) -> Option<Explanation
 
 /// The counts of a message under the old key, as the daemon that judges it has them. If no answer comes before the deadline, only counts under
 /// the new key are used.
-pub(in super::super) async fn counts_under_old_key(
+pub(crate) async fn counts_under_old_key(
     service: &Service,
     (rules, envelope): (&Rules, &Envelope),
     content: &Content,
