@@ -297,7 +297,9 @@ fn is_from(line: &str) -> bool {
     }
     // Marks and blanks may follow a name.
     let start = &line[..line.floor_char_boundary(3 * FIELD)];
-    let Some(end) = [':', '：'].iter().filter_map(|&colon| start.find(colon)).min() else { return false };
+    // 0xEF begins the wide colon.
+    let mut colons = memchr::memchr2_iter(b':', 0xEF, start.as_bytes());
+    let Some(end) = colons.find(|&at| start[at..].starts_with([':', '：'])) else { return false };
     let name = start[..end].trim_end_matches(['*', ' ', '\u{A0}']);
     name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }

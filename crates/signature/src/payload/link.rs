@@ -97,17 +97,27 @@ fn pages(rest: &str, emit: &mut impl FnMut(Target)) {
     }
 }
 
+/// The beginnings of a link within another one. None of them is the end of another.
+const SCHEMES: [&str; 4] = ["https://", "http://", "https%3a%2f%2f", "http%3a%2f%2f"];
+
+/// Whether a text ends with these ASCII characters, in any case.
+fn ends_with(text: &str, end: &str) -> bool {
+    let (text, end) = (text.as_bytes(), end.as_bytes());
+    text.len().checked_sub(end.len()).is_some_and(|start| text[start..].eq_ignore_ascii_case(end))
+}
+
 /// A link up to the last other link in it, and the text behind that one's scheme.
 fn parted(rest: &str) -> (&str, Option<&str>) {
     let start = rest.len() - rest.trim_start_matches(['/', '\\']).len();
-    let lower = rest.to_ascii_lowercase();
-    let marks = ["http://", "https://", "http%3a%2f%2f", "https%3a%2f%2f"];
-    let last =
-        marks.iter().filter_map(|mark| Some((lower.rfind(mark).filter(|&at| at > start)?, mark.len()))).max();
-    match last {
-        Some((at, length)) => (&rest[..at], Some(&rest[at + length..])),
-        None => (rest, None),
+    // Few links have the last byte of such a scheme behind their host.
+    for (end, _) in rest.bytes().enumerate().rev().filter(|(_, b)| matches!(b, b'/' | b'f' | b'F')) {
+        let (before, inner) = rest.split_at(end + 1);
+        let length = SCHEMES.iter().find(|scheme| ends_with(before, scheme)).map(|scheme| scheme.len());
+        if let Some(at) = length.map(|length| before.len() - length).filter(|&at| at > start) {
+            return (&rest[..at], Some(inner));
+        }
     }
+    (rest, None)
 }
 
 fn page(rest: &str, emit: &mut impl FnMut(Target)) {
