@@ -464,12 +464,12 @@ function clients(daemon) {
 function interfaces(daemon) {
   const list = daemon.interfaces ?? [];
   $("s-interfaces").hidden = list.length === 0;
-  rows($("interfaces"), list, (interface) => interface.name, (cells, interface) => {
-    const { counted, asked, nominated, refused, "timed-out": late } = interface.requests;
-    name_of(cells[0], interface.name, "name plain");
-    cells[0].title = interface.address;
-    text(cells[1], interface.error ?? `open at ${interface.address}`, interface.error ? "wrong whole" : "whole");
-    text(cells[2], number(interface.connections), "number");
+  rows($("interfaces"), list, (entry) => entry.name, (cells, entry) => {
+    const { counted, asked, nominated, refused, "timed-out": late } = entry.requests;
+    name_of(cells[0], entry.name, "name plain");
+    cells[0].title = entry.address;
+    text(cells[1], entry.error ?? `open at ${entry.address}`, entry.error ? "wrong whole" : "whole");
+    text(cells[2], number(entry.connections), "number");
     text(cells[3], number(counted), "number");
     text(cells[4], number(asked), "number");
     text(cells[5], number(nominated), "number");

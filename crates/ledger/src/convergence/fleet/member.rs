@@ -77,6 +77,10 @@ impl Member {
         for (place, bytes) in log.steps_after(self.read).into_iter().take(most) {
             for _ in 0..times {
                 match self.apply(&bytes, place) {
+                    // It follows no step that anybody knows.
+                    Err(lost @ StepRefusal::Fork { .. }) if !self.follows_any(log, &bytes) => {
+                        self.passed = Some(lost);
+                    }
                     Ok(Applied::Known) => (),
                     Ok(Applied::New) => (self.forked, self.passed) = (false, None),
                     Err(junk @ (StepRefusal::Junk(_) | StepRefusal::Unlike { .. })) => {
@@ -100,6 +104,13 @@ impl Member {
         }
         self.node.commit();
         true
+    }
+
+    /// Whether a step follows one that the log or its snapshot has.
+    fn follows_any(&self, log: &Log, bytes: &[u8]) -> bool {
+        let Some((head, _)) = step_head(bytes) else { return false };
+        let snapshot = self.snapshot_of(log).is_some_and(|mark| mark.chain == head.before);
+        snapshot || log.steps.iter().any(|(_, step)| Chain::of(step) == head.before)
     }
 
     /// Gives up versions that only it knows: the log's chain ended long ago, at an earlier one.
