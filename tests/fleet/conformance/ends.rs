@@ -4,7 +4,7 @@
 use super::{Engine, append, append_step, batch, insist, own};
 use bulkmark_sync::log::{Log, Place};
 
-/// An empty log and a filled one give the same answer to every member, also after a restart of all servers.
+/// The ends of an empty log and of a filled one: equal for every member, also after a restart of all servers.
 pub(crate) async fn tell_how_far_and_which_log<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
