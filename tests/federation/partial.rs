@@ -349,7 +349,7 @@ fn networks_are_told_from_a_quarter_on() {
             });
         }
     };
-    // Below half of the threshold a copy's network does not matter; the fifth copy and all later ones are counted for their network.
+    // Below half of the threshold nothing is held yet; the fifth copy and all later ones are counted for their network.
     for n in 1..=9 {
         assert_eq!(from(&daemons[0], "203.0.113.7", &lonely()).reply, "c", "copy {n}");
     }

@@ -58,7 +58,7 @@ fn updates_that_are_announced_and_never_come() {
     another_takes_over(answer("200 OK", &fields(), &snapshot(0)), endless(&fields(), UPDATES, &ahead()));
 }
 
-/// A row that arrives byte by byte does not count as progress.
+/// A row that never ends does not count as a snapshot.
 #[test]
 fn a_row_that_never_ends() {
     let row = [&40_000u32.to_le_bytes()[..], b"a"].concat();
@@ -128,7 +128,7 @@ fn redirects_are_not_followed() {
     assert_eq!(elsewhere.asked.load(Ordering::Relaxed), 0);
 }
 
-/// A server's answers cannot move the cursor of a terminal.
+/// A server's answers cannot control a reader's terminal.
 #[test]
 fn a_server_cannot_write_to_terminals() {
     let said = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\nall is well\n".repeat(20);

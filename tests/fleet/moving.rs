@@ -99,7 +99,7 @@ fn there_and_back(fleet: &Fleet) {
     let new_runs = new.start();
     wait_for(&new, &letter(1), 14);
     wait_for(&new, &letter(2), 3);
-    // Counts of another server are refused from here on.
+    // Another server's counts can no longer be imported.
     let other = Server::new("");
     assert!(other.start().terminate().success());
     let refused = import(&config, &other.site.path("state"), &[]);
@@ -179,7 +179,7 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
     drop(daemon);
 }
 
-/// The move of counts dies between the deciding step and the snapshot with the counts: the fleet waits, logs it, and continues once the
+/// The import of counts dies between the deciding step and the snapshot with the counts: the fleet waits, logs it, and continues once the
 /// move is repeated.
 #[test]
 fn what_was_begun_is_gone_on_with() {

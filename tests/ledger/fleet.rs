@@ -336,8 +336,8 @@ async fn updates_are_kept_for_others() {
     assert_eq!((mx1.ledger.fleet().version, mx1.count(0).await), (0, 4));
 }
 
-/// A client's reports can be withdrawn any number of times, looking back over 64 withdrawals: an aggregator that did not know the last ones
-/// yet may have counted them. Nobody is further behind, and each step would search more in vain.
+/// A withdrawal covers the client's reports from up to 64 withdrawals ago: an aggregator that did not know the last ones yet may have
+/// counted them. Nobody is further behind, and a longer search would be in vain at each step.
 #[tokio::test]
 async fn what_was_brought_under_an_older_number_is_taken_back() {
     for (times, is_taken_back) in [(0, false), (1, true), (64, true), (65, false)] {

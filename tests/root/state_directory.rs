@@ -120,7 +120,7 @@ fn root_follows_no_link_to_the_ledger() {
     let file = ledger.display().to_string();
     fs::write(site.path("a.eml"), letter(1)).unwrap();
     let message = site.path("a.eml").display().to_string();
-    // A ledger that could be opened and written, though it is another one.
+    // A link to another, sound ledger, which could be opened and written.
     symlink(&sound[0], &ledger).unwrap();
     let before = fs::read(&sound[0]).unwrap();
     for arguments in [["check", &message], ["explain", &message]] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 4: somebody sends a bank's future text to his own addresses, so that the bank's letters are refused.
+//! Row 4: an attacker sends a bank's future text to own addresses, so that the bank's letters are refused.
 
 use super::client::{self, Http};
 use super::{Outcome, Scale};

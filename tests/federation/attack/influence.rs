@@ -44,7 +44,7 @@ impl Federation {
         Self { server, site, running, own, capacity }
     }
 
-    /// A partner with this limit, or with the default ones, but without a limit of its rate.
+    /// A partner with this limit, or with the default ones, and a high rate.
     fn partner(&self, name: &str, limit: Option<u32>) -> Http {
         let limit = limit.map(|limit| limit.to_string());
         let mut limits = vec!["--rate", "1000000"];

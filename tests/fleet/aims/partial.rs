@@ -8,7 +8,7 @@ use std::fmt;
 /// The default count from which mail is bulk.
 const THRESHOLD: u32 = 20;
 
-/// Up to this many times the bound, every rise is sent; above that, a held count may be low by less than this fraction of itself.
+/// Up to this many times the bound, every rise is sent; above that, a held count may be low by less than 1/`TOLD` of it.
 const TOLD: u32 = 16;
 
 /// The result of the comparison.

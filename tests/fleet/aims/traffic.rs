@@ -207,7 +207,7 @@ pub(crate) struct Found {
     pub(crate) letters: usize,
     /// Messages that were answered with a count: each was counted once.
     pub(crate) certain: u64,
-    /// Messages without an answer, and the number of these that were counted.
+    /// Messages that were not answered with a count, and the number of these that were counted.
     pub(crate) perhaps: u64,
     pub(crate) counted: u64,
     /// Of these, answers without a count.

@@ -40,7 +40,7 @@ impl Rig {
         }
     }
 
-    /// The same with its counts in two places: a server has a peer. A fleet always has two.
+    /// The same with its counts in two places: a server has a peer. A fleet always keeps them so.
     pub(crate) fn start_double(engine: Engine) -> Option<Self> {
         match engine {
             Engine::Http => Some(Self::of_servers(Server::peers("").into())),

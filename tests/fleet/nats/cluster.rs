@@ -122,7 +122,7 @@ impl Fleet {
     }
 }
 
-/// Ages are in nanoseconds; the window for duplicates cannot be longer.
+/// Ages are in nanoseconds; a stream's window for duplicates cannot be longer than its age.
 fn age(age: u64) -> Value {
     json!({ "max_age": age, "duplicate_window": age })
 }
