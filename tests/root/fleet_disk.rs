@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet whose log has a full disk. On one of three nodes it has no effect; on all of them, or with one server, mail flows, each machine
+//! A fleet whose log has a full disk. On one of three nodes it stays unnoticed; on all of them, or with one server, mail flows, each machine
 //! counts locally and logs the reason, and when there is space again all is counted, once.
 //!
 //! The disks are tmpfs of some megabytes, which really are full.
