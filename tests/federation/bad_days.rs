@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bad days of a federation: another key, another version, upstream servers that are none or cannot be found. Each is told,
-//! mail flows meanwhile, and in the end all count the same.
+//! Bad days of a federation: another key, another version, an upstream address with another service or none. Each is logged, mail flows
+//! meanwhile, and in the end all holders count the same.
 
 use bulkmark_counts::Vector;
 use bulkmark_sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, frame};
@@ -10,8 +10,8 @@ use bulkmark_testing::server::{Server, milter, parameters, wait_until_equal};
 use bulkmark_testing::standin::{StandIn, answer};
 use bulkmark_types::FederationKey;
 
-/// At the address of the first server is something else. The milter says what, mail flows, and the second server takes over.
-/// When the first is back, all count the same.
+/// Another service answers at the first server's address. The milter logs the reason, mail flows, and the second server takes over. When
+/// the first is back, all holders count the same.
 fn something_else_answers(told: &str, answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) {
     let [one, two] = Server::peers("anonymous-reading = true");
     let stand_in = StandIn::new(one.port, answer);
@@ -59,7 +59,7 @@ fn an_upstream_that_is_another_web_server() {
     });
 }
 
-/// The right words, and nothing behind them.
+/// A valid beginning of the answer, with nothing after it.
 #[test]
 fn an_upstream_whose_snapshot_never_comes() {
     let fields = format!("bulkmark-parameters: {}\r\n", parameters());
@@ -117,7 +117,7 @@ fn an_upstream_whose_name_is_not_known() {
     wait_for(&a, &letter(2), 5);
 }
 
-/// A client of another version is refused by name and value, and the server's log says who it was.
+/// A client of another version is refused; the refusal names the parameter and its value, and the server logs the client's name.
 #[test]
 fn a_client_of_another_version_is_refused() {
     let server = Server::new("");
@@ -142,8 +142,8 @@ fn a_client_of_another_version_is_refused() {
     daemon.log.wait_for(0, &format!("client mx is refused: {told}"));
 }
 
-/// A milter and a peer with another federation key: both sides say so, and nothing is counted across. With the right key and
-/// a ledger of its own all count the same.
+/// A milter and a peer with another federation key: both sides log it, and no count crosses. With the right key and a ledger of their own
+/// all count the same.
 #[test]
 fn another_federation_key_is_refused() {
     let [one, mut two] = Server::peers("anonymous-reading = true");
@@ -174,7 +174,7 @@ fn another_federation_key_is_refused() {
     send(&at_b, &letter(3), 3);
     wait_for(&a, &letter(3), 4);
     wait_for(&b, &letter(3), 3);
-    // Signatures of the other key are others, so their ledgers begin anew with the right one, by themselves.
+    // Another key makes other signatures, so with the right key their ledgers start over automatically.
     assert!(at_a.terminate().success() && two_runs.terminate().success());
     two.ledger = right;
     a.extra = right_extra;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Few bytes that claim to be much: a server that sends them is believed nothing, and neither is a client.
+//! Few bytes that claim large contents: neither a server nor a client that sends them is trusted.
 
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::{Origin, Row, Vector};
@@ -14,18 +14,18 @@ use std::io::Write;
 
 const DAY: u64 = 86_400;
 
-/// A daemon of default settings has no need of more, resident and reserved, in kilobytes.
+/// The most memory that a daemon with default settings needs, resident and reserved, in kilobytes.
 const MOST_RESIDENT: u64 = 150_000;
 const MOST_RESERVED: u64 = 3_000_000;
 
-/// Where a window's slice is: a window that runs, its capacity and number.
+/// The place of a slice: a current window, its capacity and the slice's number.
 fn place(capacity: u32, slice: u32) -> Vec<u8> {
     let now = bulkmark_ledger::now();
     [&(now - now % DAY).to_le_bytes()[..], &DAY.to_le_bytes(), &capacity.to_le_bytes(), &slice.to_le_bytes()]
         .concat()
 }
 
-/// A snapshot of so many rows that begins with these.
+/// A snapshot whose head announces `rows` rows and which begins with `contents`.
 fn snapshot(rows: u64, contents: &[Vec<u8>]) -> Vec<u8> {
     let head = SnapshotHead { id: 1, rows, vector: Vector::default() };
     let frames = contents.iter().flat_map(|row| frame(row));
@@ -37,7 +37,7 @@ fn row(capacity: u32, slice: u32) -> Vec<u8> {
     [place(capacity, slice), 0u32.to_le_bytes().to_vec(), vec![0; 640 * 64]].concat()
 }
 
-/// A stream with one update, of an origin that is new, with one part.
+/// A stream with one update of one part, from a new origin.
 fn updates(capacity: u32, slice: u32, delta: &[u8]) -> Vec<u8> {
     let length = u32::try_from(delta.len()).unwrap().to_le_bytes();
     let head = [7u64.to_le_bytes(), 1u64.to_le_bytes(), [0; 8], [0; 8]].concat();
@@ -45,8 +45,8 @@ fn updates(capacity: u32, slice: u32, delta: &[u8]) -> Vec<u8> {
     [&UPDATES[..], &frame(&update)].concat()
 }
 
-/// A hostile server, with a milter and with a server whose peer it is: both say what came, keep their memory small, and go on;
-/// when an honest server is there again, all count the same.
+/// A hostile server for a milter and for a server that is its peer: both log the error, keep their memory small, and go on. Once an honest
+/// server is back, all count the same.
 fn bomb(told: &str, snapshot: Vec<u8>, updates: Vec<u8>) {
     let updates_are_empty = updates == UPDATES;
     let server = Server::new("");
@@ -59,7 +59,7 @@ fn bomb(told: &str, snapshot: Vec<u8>, updates: Vec<u8>) {
     });
     let (a, b) = (milter(&entries[..1]), milter(&entries[2..]));
     let (at_a, at_b, other_runs) = (a.start(), b.start(), other.start());
-    // A server takes updates of its peers, and no snapshot.
+    // A server takes updates from its peers, but no snapshot.
     let readers = if updates_are_empty { &[&at_a][..] } else { &[&at_a, &other_runs][..] };
     for daemon in readers {
         let line = daemon.log.wait_for(0, told);
@@ -95,7 +95,7 @@ fn a_row_of_the_last_slice() {
     );
 }
 
-/// Each slice is twice as large as the one before it; none of them has anything in it.
+/// Each slice is twice as large as the one before it; all are empty.
 #[test]
 fn rows_of_empty_slices() {
     let rows: Vec<_> = (0..32).map(|slice| row(1_000_000, slice)).collect();
@@ -106,7 +106,7 @@ fn rows_of_empty_slices() {
     );
 }
 
-/// The same row, as often as the head says.
+/// The same row, as often as the head announces.
 #[test]
 fn a_row_that_comes_again_and_again() {
     let rows = vec![row(1_000_000, 0); 50];
@@ -117,7 +117,7 @@ fn a_row_that_comes_again_and_again() {
     );
 }
 
-/// Parts of a client's counts that no filter of that size has.
+/// A client's counts with parts that no filter of that size has.
 #[test]
 fn parts_of_a_layer_without_end() {
     let (_, blocks) = Scaling::<Refined>::shape(1_000_000, 0);
@@ -138,7 +138,7 @@ fn a_frame_of_four_gigabytes() {
     bomb("a frame that is too long", stream, UPDATES.to_vec());
 }
 
-/// A delta that is valid, and six hundred times as large as its bytes.
+/// A valid delta that decodes to six hundred times its size.
 #[test]
 fn an_update_of_millions_of_cells_that_grew_alike() {
     let (_, blocks) = Scaling::<Refined>::shape(900_000, 0);
@@ -151,7 +151,7 @@ fn an_update_of_millions_of_cells_that_grew_alike() {
     bomb(told, snapshot(0, &[]), updates(900_000, 0, &bytes));
 }
 
-/// A small delta, of a slice that nothing led to.
+/// A small delta for a slice whose preceding slices do not exist.
 #[test]
 fn an_update_of_a_slice_without_those_before() {
     let (_, blocks) = Scaling::<Refined>::shape(1_000_000, 2);
@@ -161,7 +161,7 @@ fn an_update_of_a_slice_without_those_before() {
     bomb("slice is 2, expected 0 to 0", snapshot(0, &[]), updates(1_000_000, 2, &delta.encode()));
 }
 
-/// A body that says it has four gigabytes is refused before it comes.
+/// A body that announces four gigabytes is refused before it arrives.
 #[test]
 fn a_batch_of_four_gigabytes() {
     let server = Server::new("");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `capacity` is raised at one machine of a federation after the other, as docs/federation.md says: nothing stops, nothing is lost.
+//! `capacity` is raised on one machine of a federation after the other, as docs/federation.md describes: no service stops, no count is
+//! lost.
 
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, send, wait_for};
@@ -8,7 +9,7 @@ use bulkmark_testing::{Site, program};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The sizes of the filters that a daemon has, by the beginning of their windows.
+/// The sizes of a daemon's filters, by the beginning of their windows.
 fn sizes(site: &Site, config: &std::path::Path, more: &[&str]) -> BTreeSet<(u64, u64)> {
     let arguments = [&["status", "--json"], more, &["--config"]].concat();
     let mut command = Command::new(program());
@@ -22,7 +23,7 @@ fn capacities(sizes: &BTreeSet<(u64, u64)>) -> Vec<u64> {
     sizes.iter().map(|&(_, capacity)| capacity).collect()
 }
 
-/// Whoever raised it is told.
+/// The operator who raised it learns from when on it applies.
 fn is_told_from_when_on_it_holds(server: &Server) {
     let told = "capacity = 3000000 holds from the window of ";
     for command in [["status", "--server"], ["doctor", "--server"]] {
@@ -40,12 +41,12 @@ fn is_told_from_when_on_it_holds(server: &Server) {
     }
 }
 
-/// Two servers and a milter at each; first one server has the new capacity, then both, while the milters have the old one.
+/// Two servers with a milter each: first one server has the new capacity, then both, while the milters have the old one.
 #[test]
 fn capacity_is_raised_at_one_server_after_the_other() {
     let [mut one, mut two] = Server::peers("anonymous-reading = true");
     let mut sites = [milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")])];
-    // All have the same time: first today's, then tomorrow's.
+    // All clocks agree: first on today, then on tomorrow.
     let mut clocks = Vec::new();
     for site in [&mut one.site, &mut two.site].into_iter().chain(&mut sites) {
         let Some(clock) = Clock::of(site, "+0") else { return };
@@ -59,7 +60,7 @@ fn capacity_is_raised_at_one_server_after_the_other() {
     wait_for(&a, &letter(1), 5);
 
     one.ledger = "capacity = 3000000".to_owned();
-    // Without a farewell, by which it would have written down of what size its window is.
+    // Killed, so that it does not write the size of its window at shutdown.
     at_one.kill();
     let at_one = one.start();
     send(&at_a, &letter(1), 3);
@@ -74,7 +75,7 @@ fn capacity_is_raised_at_one_server_after_the_other() {
     );
     is_told_from_when_on_it_holds(&one);
 
-    // The next day begins: one server makes it of the new size, the other of the old one.
+    // The next day begins: one server makes its window in the new size, the other in the old one.
     let day_of = |clock: &str| clocks.iter().for_each(|each| each.set(clock));
     day_of("+1d");
     send(&at_a, &letter(1), 4);
@@ -100,7 +101,7 @@ fn capacity_is_raised_at_one_server_after_the_other() {
         assert_eq!(newest.len(), 1, "{sizes:?}");
         assert_eq!(newest[0].1, 3_000_000);
     }
-    // All of it survives a restart, and a newcomer takes it over as a snapshot.
+    // All counts survive a restart, and a newcomer takes them over as a snapshot.
     assert!(at_one.terminate().success());
     let _at_one = one.start();
     let mut late = milter(&[one.entry("late", "read")]);

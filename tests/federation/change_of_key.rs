@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A federation changes its key as docs/federation.md says, at one member after the other: no count is lost, and no member is refused.
+//! A federation changes its key as docs/federation.md describes, one member after the other: no count is lost, and no member is refused.
 
 use bulkmark_testing::letters::{count, letter, offer, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::milter::{Mail, session};
@@ -62,7 +62,7 @@ impl Member {
     }
 }
 
-/// Whether a ledger was put aside there.
+/// Whether the site has a ledger that was put aside.
 fn has_kept(site: &Site) -> bool {
     let mut all = fs::read_dir(site.path("state")).unwrap();
     all.any(|entry| entry.unwrap().file_name().to_str().unwrap().starts_with("ledger-"))

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clocks that are two days off, of a server and of a milter: both sides say so, nothing is shared until the clock is right, and
-//! then all count the same.
+//! The clock of a server or a milter is two days off: both sides log it and share nothing until the clock is right; then all count the
+//! same.
 
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
 use bulkmark_testing::{status, wait_until};
 
-/// No test lasts for as long.
+/// Longer than any test takes.
 const DAY: u64 = 86_400;
 
-/// What the refusal of a client says whose clock is `offset` (two days) by the server's.
+/// The server's refusal of a client whose clock differs by `offset` (two days).
 fn told(offset: &str) -> String {
     format!("other clock: the client's is 2 days {offset} the server's; at most 5 minutes are tolerated")
 }
 
-/// A server with a clock of its own, `offset` the right one, and a milter beside it with the same. Another server and two
-/// milters have the right time. `counts` says whether what was reported by the wrong clock counts by the right one.
+/// A server and a milter whose clock differs from the right time by `offset`, beside another server and two milters with the right time.
+/// `counts`: whether reports made under the wrong clock count under the right one.
 fn a_server_with_a_wrong_clock(offset: &str, server: &str, others: &str, counts: bool) {
     let [mut one, two] = Server::peers("anonymous-reading = true");
     let (a, b) =
@@ -27,14 +27,14 @@ fn a_server_with_a_wrong_clock(offset: &str, server: &str, others: &str, counts:
     let (one_runs, two_runs) = (one.start(), two.start());
     let (at_a, at_b, at_beside) = (a.start(), b.start(), beside.start());
 
-    // Both sides name the other one and by how much it is off.
+    // Both sides log the other's name and the difference.
     at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), told(others)));
     one_runs.log.wait_for(0, &format!("client a is refused: {}", told(others)));
     two_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), told(others)));
     one_runs.log.wait_for(0, &format!("client two is refused: {}", told(others)));
     one_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", two.url(), told(server)));
     two_runs.log.wait_for(0, &format!("client one is refused: {}", told(server)));
-    // Those with the right time go on among themselves, and so do those with the wrong one.
+    // Members with the right time continue among themselves, and so do those with the wrong one.
     send(&at_a, &letter(1), 5);
     send(&at_b, &letter(1), 3);
     send(&at_beside, &letter(1), 4);
@@ -59,7 +59,7 @@ fn a_server_with_a_wrong_clock(offset: &str, server: &str, others: &str, counts:
     wait_until_equal(&one, &two, 2);
 }
 
-/// What it counts meanwhile is in a window that has yet to begin, and counts from then on.
+/// Its counts meanwhile belong to a window that has yet to begin, and count from then on.
 #[test]
 fn a_server_that_is_ahead() {
     a_server_with_a_wrong_clock("+2d", "ahead of", "behind", false);
@@ -70,7 +70,7 @@ fn a_server_that_is_behind() {
     a_server_with_a_wrong_clock("-2d", "behind", "ahead of", true);
 }
 
-/// A milter's clock becomes wrong while reports wait for the server: they are not taken for too old.
+/// A milter's clock goes wrong while reports wait for the server: they are not dropped as too old.
 fn a_milter_with_a_wrong_clock(offset: &str, side: &str) {
     let server = Server::new("");
     let (mut a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
@@ -84,7 +84,7 @@ fn a_milter_with_a_wrong_clock(offset: &str, side: &str) {
     at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", server.url(), told(side)));
     daemon.log.wait_for(0, &format!("client a is refused: {}", told(side)));
     send(&at_a, &letter(2), 3);
-    // Reports that waited for too long were looked for by then.
+    // By then the milter has looked for reports that waited for too long.
     at_a.log.wait_for(0, "this machine's clock may be wrong: no report is dropped for its age");
     wait_for(&a, &letter(2), 8);
     clock.set("+0");
@@ -92,11 +92,11 @@ fn a_milter_with_a_wrong_clock(offset: &str, side: &str) {
     wait_for(&a, &letter(2), 8);
     let dropped = |line: &String| line.contains("were dropped");
     assert!(!at_a.log.lines().iter().any(dropped), "{:?}", at_a.log.lines());
-    // And once more, while it is connected.
+    // Once more, while it is connected.
     let skip = at_a.log.lines().len();
     clock.set(offset);
     at_a.log.wait_for(skip, &format!("{}: 409 Conflict: {}", server.url(), told(side)));
-    // Since when nothing was heard is no question of what the clock shows.
+    // The clock has no influence on the time since the last news from a server.
     let found = status(&a);
     assert!(found["staleness-seconds"].as_u64().unwrap() < DAY, "{found}");
     assert!(found["links"][0]["heard-seconds-ago"].as_u64().unwrap() < DAY, "{found}");

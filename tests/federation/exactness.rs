@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A federation under fire: three servers, each the peer of both others, and six milters, of which four are own clients with two
-//! upstream servers each, and two are partners; daemons are killed all the time, and connections are cut off, held up and
-//! repeated. Halfway one of the partners is removed with its counts. In the end every holder counts every signature exactly as
-//! often as own clients reported it, and as far as the partner that is left may; so it weighs what their users said of each, and took
-//! back.
+//! A federation under fire: three servers, each a peer of both others, and six milters. Four of them are own clients with two upstream
+//! servers each, two are partners. Daemons are killed all the time; connections are cut off, delayed and repeated. Halfway one partner is
+//! removed with its counts. In the end every holder counts every signature exactly: all reports of own clients, and those of the remaining
+//! partner within its influence. The same holds for user reports and their withdrawals.
 //!
 //! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
 
@@ -24,32 +23,32 @@ use std::time::{Duration, Instant};
 const SERVERS: usize = 3;
 const MILTERS: usize = 6;
 
-/// The milters that are partners, and of these the one that is removed.
+/// The milters that are partners; one of them is removed.
 const PARTNERS: std::ops::Range<usize> = 4..6;
 const REMOVED: usize = 5;
 
-/// What a partner brings to a signature at most.
+/// The influence of a partner.
 const INFLUENCE: usize = 5;
 
-/// Different messages; so few that their counts are exact in filters for a million.
+/// The number of different messages; small enough for exact counts in filters for a million.
 const LETTERS: usize = 300;
 
 /// Messages that a milter gets between two chances to be killed.
 const BURST: usize = 5;
 
-/// Users of a milter, who say something of one in so many messages.
+/// The users of a milter; about one message in `SPOKEN` gets a user report.
 const USERS: usize = 4;
 const SPOKEN: usize = 6;
 
-/// Letters of which users call some spam and take that back; and behind these notes, each of one signature, of which they say whatever
-/// they like, so that some revoke what others nominated.
+/// Letters that users report as spam and withdraw. The notes have one signature each; users report them for and against, so that some
+/// revocations meet others' nominations.
 const CALLED: usize = LETTERS / 4;
 const NOTES: usize = 8;
 
-/// Words that one user may say of one message: the opposite of what was said, again and again.
+/// The most reports of one user for one message, as they alternate between spam and not spam.
 const MOST_WORDS: usize = 8;
 
-/// Everybody's word weighs whole.
+/// Every user's report has full weight.
 const USER_REPORTS: &str = "\n[user-reports]\ntrust = { new-reporter = 1.0, max-newcomers = 1000.0 }\n";
 
 fn from_environment(name: &str, default: usize) -> usize {
@@ -74,7 +73,7 @@ fn every_holder_counts_exactly() {
             };
             match PARTNERS.contains(&i) {
                 false => milter(&[entry(i), entry(i + 1)]),
-                // The limit is one at each server.
+                // The limit at each server is one.
                 true => milter(&[partner(&servers[i % SERVERS], i, &by_proxy(i % SERVERS))]),
             }
         })
@@ -103,7 +102,7 @@ fn every_holder_counts_exactly() {
     assert!(against > 0, "nobody revoked what others nominated");
 
     wait_for_exactness(&servers, &milters[..REMOVED], &signatures, &expected);
-    // Not only those signatures: all cells of all eight.
+    // Compares all cells of all eight ledgers, not only those of these signatures.
     for running in running_milters.iter().chain(&running_servers) {
         assert!(running.lock().unwrap().take().unwrap().terminate().success());
     }
@@ -111,7 +110,7 @@ fn every_holder_counts_exactly() {
     print!("{}", verify(sites).unwrap_or_else(|difference| panic!("{difference}")));
 }
 
-/// The entry of a partner's milter, by this address.
+/// The `upstream` entry of a partner's milter, with this address.
 fn partner(server: &Server, i: usize, url: &str) -> String {
     let name = format!("mx{i}");
     let token = server.client(&["add", "--partner", &name, "--quota", "1", "--rate", "1000000"]);
@@ -120,7 +119,7 @@ fn partner(server: &Server, i: usize, url: &str) -> String {
     format!("{{ url = \"{url}\", token-file = \"{}\" }}", file.display())
 }
 
-/// The letters' signatures, and those of user reports for and against each.
+/// The signatures of the letters, and those of user reports for and against each message.
 fn what_is_counted() -> Vec<Signature> {
     let bodies: Vec<_> = (0..LETTERS).map(body_of).collect();
     let spoken = (0..LETTERS).map(|n| body(&spoken(n)));
@@ -129,18 +128,18 @@ fn what_is_counted() -> Vec<Signature> {
     [bodies, said].concat()
 }
 
-/// The message with this number of which users say something: a letter, or a note.
+/// The n-th message that users report: a letter or a note.
 fn spoken(n: usize) -> Vec<u8> {
     if n < CALLED { letter(n) } else { note(n) }
 }
 
-/// A message that is too short to be like another.
+/// A message that is too short to resemble another.
 fn note(n: usize) -> Vec<u8> {
     crlf(&format!("Subject: x\n\nnote{n} one{n} two{n} three{n} four{n} five{n} six{n} seven{n}\n"))
 }
 
-/// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, how many users revoked what others
-/// nominated, and the number of kills.
+/// Sends the reports and kills daemons meanwhile. Returns the expected count of each letter, the number of revocations against others'
+/// nominations, and the number of kills.
 fn fire(
     servers: &[Server],
     milters: &[Site],
@@ -165,7 +164,7 @@ fn fire(
                 scope.spawn(move || {
                     let (mut random, mut words) = (Random::new(seed), HashMap::new());
                     let mut opinions = HashMap::new();
-                    // To the end of the reports, and of the kills, so that none of the two is without the other.
+                    // Runs until both the reports and the kills are done, so that neither happens without the other.
                     while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
                         let running = running.lock().unwrap();
                         burst(running.as_ref().unwrap(), &mut random, reported, left);
@@ -206,7 +205,7 @@ fn fire(
     ((0..3 * LETTERS).map(expected).collect(), against.into_inner(), killed.into_inner())
 }
 
-/// Waits until all servers count exactly, and all milters know what they know.
+/// Waits until all servers count exactly and all milters have the servers' counts.
 fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signature], expected: &[usize]) {
     let healing = Instant::now();
     for server in servers {
@@ -230,7 +229,7 @@ fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signat
     println!("all counts were exact {:.1} s after the last report", healing.elapsed().as_secs_f64());
 }
 
-/// Messages of random letters to random numbers of recipients, each of which is one report.
+/// Sends random letters to random numbers of recipients; each recipient is one report.
 fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &AtomicUsize) {
     let mut client = session(milter);
     for _ in 0..BURST {
@@ -249,8 +248,8 @@ fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &
     }
 }
 
-/// A user calls a letter spam, says so again, or takes it back. `reported` has what letters, nominations and
-/// revocations must count.
+/// A user reports a letter as spam, repeats that, or withdraws it. Adds to the expected counts of nominations and revocations in
+/// `reported`.
 fn speak(
     site: &Site,
     random: &mut Random,
@@ -264,13 +263,13 @@ fn speak(
         Some(_) => (random.below(2) == 0, "known"),
     };
     if words.get(&(user, n)) == Some(&true) && !back || field == "known" && back {
-        // Would be said anew.
+        // This would be a new report.
         return;
     }
     let user_name = user.to_string();
     let told = [if back { &["forget"][..] } else { &[] }, &["--user", &user_name]].concat();
     let answer = report(site, &told, &letter(n));
-    // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
+    // Signatures that letters share may already be known or taken back; the body's signature belongs to this letter only.
     let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);
     assert!(answer["refused"].is_null() && is_so, "{field}: {answer}");
     if field != "known" {
@@ -287,11 +286,11 @@ fn again(running: &Mutex<Option<Daemon>>, start: impl FnOnce() -> Daemon) {
     *running = Some(start());
 }
 
-/// What a user said of a note: what stands of it, in units, and by how many words.
+/// A user's opinion of a note: the weight that remains, in units, and the number of reports.
 type Opinion = (i64, usize);
 
-/// A user says of a note that it is spam, or that it is none, whatever others say. `reported` has what the note's nomination and revocation
-/// must count: by how much the milter says, which is no more than others nominated.
+/// A user reports a note as spam or as not spam, whatever others report. Adds the weight in the milter's answer to the note's nomination or
+/// revocation in `reported`; a revocation cannot exceed the nominations of others.
 fn contend(
     site: &Site,
     random: &mut Random,
@@ -311,7 +310,7 @@ fn contend(
         1 => return assert!(of("known"), "{answer}"),
         _ if *words == MOST_WORDS => return assert!(of("too-often"), "{answer}"),
         -1 => assert!(of("taken-back") && units == stands.abs() as f64, "{stands}: {answer}"),
-        // What nobody nominates cannot be revoked.
+        // A revocation without nominations has no weight.
         _ if !is_spam && of("weightless") => return,
         _ => assert!(of("counted") && (1.0..=f64::from(UNIT)).contains(&units), "{answer}"),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reports that a server acknowledged and forgot, since it was restored from an old copy.
+//! Reports that a server acknowledged and then lost when it was restored from an old copy.
 
 use bulkmark_counts::{BulkMark, Mark, Origin, Receipt, Vector};
 use bulkmark_sync::bulk_frame::{self, ListHead};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const ORIGIN: Origin = Origin(9);
 
-/// A server whose receipts name a version that it is far from.
+/// A server whose receipts name a version far ahead of its own.
 fn server(port: u16) -> StandIn {
     let fields = format!("Bulkmark-Parameters: {}\r\n", parameters());
     let (mut vector, mark) = (Vector::new(), BulkMark { list: 7, number: 1, hash: 3, bound: 2 });
@@ -36,7 +36,7 @@ fn server(port: u16) -> StandIn {
     })
 }
 
-/// Such reports leave the spool when the server was started again, so that those behind them do, too.
+/// After a restart of the server such reports leave the spool, and so do those behind them.
 fn they_leave(copy: &str) {
     let before = server(free_port());
     let mut site: Site = milter(&[format!("{{ url = \"http://127.0.0.1:{}\" }}", before.port)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! docs/federation.md, done by its lines only: its commands and files are taken from it and used as they stand, on machines that have
-//! the package and nothing else. Of a machine only the places are others: directories, ports, and systemctl and scp.
+//! Follows docs/federation.md literally: its commands and files are used as they stand, on machines that have only the package. Only the
+//! environment differs: directories, ports, systemctl and scp.
 
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::milter::{Mail, session};
@@ -12,12 +12,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One thing that the guide has the reader do.
+/// A step of the guide.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
-    /// A command, whole.
+    /// A complete command.
     Run(String),
-    /// A file of this content at this place.
+    /// A file: its path and content.
     Write(String, String),
 }
 
@@ -28,7 +28,7 @@ fn steps(heading: &str) -> Vec<Step> {
     let text = &guide[start + heading.len() + 2..];
     let end = text.find("\n#").unwrap_or(text.len());
     let (mut steps, mut file, mut fenced) = (Vec::new(), None, None::<String>);
-    // A line that ends in a backslash goes on in the next one.
+    // A line that ends in a backslash continues on the next one.
     for line in text[..end].replace("\\\n", " ").lines() {
         match &mut fenced {
             Some(content) if line == "```" => {
@@ -40,7 +40,7 @@ fn steps(heading: &str) -> Vec<Step> {
             None if line == "```toml" => fenced = Some(String::new()),
             None if line.starts_with("    ") => steps.push(Step::Run(line.trim().to_owned())),
             None => {
-                // The file that is named last before its content.
+                // The last file name before the content.
                 let named = line.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".toml"));
                 file = named.last().map(str::to_owned).or(file);
             }
@@ -49,19 +49,19 @@ fn steps(heading: &str) -> Vec<Step> {
     steps
 }
 
-/// The directories of configurations of other machines, by their names.
+/// The configuration directories of the other machines, by name.
 type Etc = BTreeMap<String, PathBuf>;
 
 /// A machine: its directories, and the daemon that runs there.
 struct Machine {
     site: Site,
     daemon: Option<Daemon>,
-    /// What is written elsewhere in the guide, and what it is here.
+    /// Texts of the guide and their replacements here.
     mapped: Vec<(String, String)>,
 }
 
 impl Machine {
-    /// With the package installed: a configuration, and directories.
+    /// A machine after installation of the package: a configuration and directories.
     fn new(kind: &str, port: u16, settings: &str) -> Self {
         let site = Site::new("");
         let path = |name: &str| site.path(name).display().to_string();
@@ -77,7 +77,7 @@ impl Machine {
             path("lib")
         );
         fs::write(path(&format!("etc/{kind}.toml")), text).unwrap();
-        // The command line, with the files of this machine. The reader's are where the program looks by itself.
+        // Adds the paths of this machine; on a real one the program finds its files at the default paths.
         let (program, server, milter) = (program(), path("etc/server.toml"), path("etc/milter.toml"));
         let script = format!(
             "#!/bin/sh\nfile={milter}\n[ \"$1\" = client ] && file={server}\nfor word; do [ \"$word\" = --server ] && file={server}; done\n\
@@ -89,7 +89,7 @@ impl Machine {
             ("/etc/bulkmark", path("etc")),
             ("/var/lib/bulkmark", path("lib")),
             ("/var/backups", path("backups")),
-            // Who owns what is a matter of packages; here there is one user.
+            // Packages set the owners; the test has only one user.
             ("-o bulkmark -g bulkmark ", String::new()),
             ("counts.example.org:8721", format!("localhost:{port}")),
             ("counts.example.org", "localhost".to_owned()),
@@ -103,7 +103,7 @@ impl Machine {
         self.mapped.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
     }
 
-    /// `systemctl` of this machine.
+    /// Stands in for `systemctl` on this machine.
     fn systemctl(&mut self, verb: &str, kind: &str) {
         if verb == "enable" {
             return;
@@ -118,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// Runs a command, and returns what it prints. One that fails ends the test, as it would end the reader's patience.
+    /// Runs a command and returns its output. A command that fails ends the test.
     fn run(&self, command: &str) -> String {
         let path = format!("{}:{}", self.site.path("bin").display(), std::env::var("PATH").unwrap());
         let mut sh = Command::new("sh");
@@ -130,7 +130,7 @@ impl Machine {
         told
     }
 
-    /// Does what the guide says, and returns what each command printed.
+    /// Follows the steps, and returns each command's output.
     fn follow(&mut self, steps: &[Step], others: &Etc) -> Vec<(String, String)> {
         let mut told = Vec::new();
         for step in steps {
@@ -151,7 +151,7 @@ impl Machine {
                     let from = self.site.path("home").join(self.here(from));
                     fs::copy(from, others[host].join(place)).unwrap();
                 }
-                // There is no user of that name here.
+                // This user does not exist here.
                 ["chown", "root:bulkmark", ..] => {
                     for file in &words[2..] {
                         assert!(Path::new(&self.here(file)).exists(), "{command}");
@@ -168,7 +168,7 @@ impl Machine {
     }
 }
 
-/// Mail servers on which the package was installed, and has begun to count.
+/// Mail servers on which the package is installed and which already count.
 fn mail_servers(names: &[&str], port: u16) -> Vec<Machine> {
     let settings = "listen = \"inet:127.0.0.1:0\"\nhostname = \"mx.test\"\nexempt = [\"authenticated\"]\n[sync]\ninterval = \"20ms\"";
     let start = |_| {
@@ -180,7 +180,7 @@ fn mail_servers(names: &[&str], port: u16) -> Vec<Machine> {
     names.iter().map(start).collect()
 }
 
-/// What the guide says below "On each mail server", done there; and what it promises.
+/// Follows the section "On each mail server", and checks the results that it promises.
 fn join(machine: &mut Machine, others: &Etc) {
     let told = machine.follow(&steps("### On each mail server"), others);
     let said = |command: &str| told.iter().find(|(run, _)| run == command).unwrap().1.clone();
@@ -193,7 +193,7 @@ fn join(machine: &mut Machine, others: &Etc) {
     });
 }
 
-/// Waits until a mail server counts a letter so often.
+/// Waits until a mail server's count of a letter is `expected`.
 fn wait_for(machine: &Machine, letters: &[u8], expected: u64) {
     fs::write(machine.site.path("home/check.eml"), letters).unwrap();
     wait_until("a count", || {
@@ -203,14 +203,14 @@ fn wait_for(machine: &Machine, letters: &[u8], expected: u64) {
     });
 }
 
-/// Where the first of these steps is that begins so.
+/// The index of the first step that begins with `command`.
 fn place(steps: &[Step], command: &str) -> usize {
     let is_it = |step: &Step| matches!(step, Step::Run(run) if run.starts_with(command));
     steps.iter().position(is_it).unwrap_or_else(|| panic!("no {command} in {steps:#?}"))
 }
 
-/// From machines on which the package was installed, and so has begun to count, to two mail servers that know what the other saw;
-/// then a backup is put back and the capacity is raised.
+/// Starts with machines on which the package is installed and counts, and ends with two mail servers that share their counts; then a backup
+/// is restored and the capacity raised.
 #[test]
 fn the_guide_is_done_by_its_lines() {
     let (port, names) = (free_port(), ["mx1", "mx2"]);
@@ -237,7 +237,7 @@ fn the_guide_is_done_by_its_lines() {
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
     wait_for(one, &letter(2), 21);
 
-    // Every day.
+    // Daily operation.
     let running = steps("## Running one");
     let backup = place(&running, "bulkmark ledger backup");
     let backup = &running[backup..backup + 4];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Servers that were apart for long, or were put back to an old copy and counted before they heard of anybody: they become equal by
-//! themselves, and nothing that one of them still has is lost.
+//! Servers that were apart for long, or were restored from an old copy and counted before they reached a peer: they converge automatically,
+//! and no count that a server still has is lost.
 
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, send, wait_for};
@@ -9,7 +9,7 @@ use bulkmark_testing::{Daemon, Site, status, wait_until};
 
 const NO_WORD: &str = "since the start, who may know that this ledger is an old copy";
 
-/// Waits until the server of a site has counted all that was seen there.
+/// Waits until the site's server has counted all reports of the site.
 fn wait_until_told(site: &Site) {
     wait_until("its server", || {
         let spool = status(site)["ledger"]["spool"].clone();
@@ -17,7 +17,7 @@ fn wait_until_told(site: &Site) {
     });
 }
 
-/// Nobody is asked to do anything.
+/// Checks that no log asks the operator to act.
 fn nothing_is_asked(daemons: [&Daemon; 2]) {
     for line in daemons.iter().flat_map(|daemon| daemon.log.lines()) {
         for word in ["state directory", "another history", "would count twice"] {
@@ -26,8 +26,8 @@ fn nothing_is_asked(daemons: [&Daemon; 2]) {
     }
 }
 
-/// A server is put back to an old copy while its peer is away, counts, is killed, and counts again. What the peer knows from before,
-/// and what came since, is counted once at all.
+/// A server is restored from an old copy while its peer is away, counts, is killed, and counts again. Both the peer's older counts and the
+/// new ones are counted exactly once.
 #[test]
 fn a_restored_server_that_counts_before_it_hears_of_its_peer() {
     let [one, two] = Server::peers("anonymous-reading = true");
@@ -50,7 +50,7 @@ fn a_restored_server_that_counts_before_it_hears_of_its_peer() {
     std::fs::copy(&copy, &file).unwrap();
     let one_runs = one.start();
     one_runs.log.wait_for(0, NO_WORD);
-    // Its milter keeps what it knows, and goes on.
+    // Its milter keeps its counts, and goes on.
     send(&at_a, &letter(1), 4);
     wait_for(&a, &letter(1), 17);
     wait_until_told(&a);
@@ -68,7 +68,7 @@ fn a_restored_server_that_counts_before_it_hears_of_its_peer() {
     nothing_is_asked([&one_runs, &two_runs]);
 }
 
-/// Each counts while the other is away, and writes checkpoints, for much longer than `keep-updates`.
+/// Each server counts and writes checkpoints while the other is away, for much longer than `keep-updates`.
 #[test]
 fn servers_that_were_apart_for_longer_than_updates_are_kept() {
     let mut servers = Server::peers("anonymous-reading = true");
@@ -103,7 +103,7 @@ fn servers_that_were_apart_for_longer_than_updates_are_kept() {
     nothing_is_asked([&one_runs, &two_runs]);
 }
 
-/// One is away until all that it missed is over. It passes over that, and both are equal.
+/// One server is away until everything that it missed has expired. It skips those updates, and both are equal.
 #[test]
 fn a_server_that_was_away_for_longer_than_anything_counts() {
     let [mut one, mut two] = Server::peers("anonymous-reading = true");

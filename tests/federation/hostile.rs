@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clients that send a server what they should not: it says what was wrong, and serves the others.
+//! Clients that send a server invalid requests: it answers with the error, and serves the others.
 
 use bulkmark_sync::wire::Reports;
 use bulkmark_testing::http::{answer, ask, connect};
@@ -7,7 +7,7 @@ use bulkmark_testing::server::{Server, parameters};
 use bulkmark_types::Signature;
 use std::io::Write;
 
-/// Connections that do nothing: as many as this process and the server may have open, ten thousand at most.
+/// The number of idle connections: as many as this process and the server may open, ten thousand at most.
 fn idle_connections() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
@@ -15,7 +15,7 @@ fn idle_connections() -> usize {
     files.saturating_sub(500).min(10_000)
 }
 
-/// A server, and a token of a client of it.
+/// A server, and the token of one of its clients.
 fn server() -> (Server, bulkmark_testing::Daemon, String) {
     let server = Server::new("");
     let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
@@ -58,7 +58,7 @@ fn bodies_that_are_none_are_refused_and_counted_by_nobody() {
     }
     let answer = post(&server, &token, &vec![0; 1 << 20]);
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    // The same batch again is the same; one of a lower number is none that can be taken.
+    // The same batch again gets the same answer; a batch with a lower number is refused.
     assert!(post(&server, &token, &batch(1, 5, 3)).starts_with("HTTP/1.1 200 "));
     assert!(post(&server, &token, &batch(1, 5, 3)).starts_with("HTTP/1.1 200 "));
     let answer = post(&server, &token, &batch(1, 4, 3));
@@ -78,7 +78,7 @@ fn tokens_are_guessed_for_a_while_only() {
     let answer = guess("guess");
     assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
     assert!(answer.contains("try again in a minute"), "{answer}");
-    // Whoever has a valid one and the same address does not have to wait.
+    // A client with a valid token from the same address does not have to wait.
     assert!(guess(&token).starts_with("HTTP/1.1 200 "));
     assert!(guess("guess").starts_with("HTTP/1.1 429 "));
 }
@@ -106,8 +106,7 @@ fn nonsense_is_answered() {
     }
 }
 
-/// Thousands of connections that say nothing, and one that says its request a byte at a time, hold up nobody; the server
-/// ends them.
+/// Thousands of silent connections, and one that sends its request byte by byte, delay nobody; the server closes them.
 #[test]
 fn the_idle_and_the_slow_hold_up_nobody() {
     let (server, _daemon, token) = server();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark join`: a site registers by itself, reads, and counts in full once it is approved.
+//! `bulkmark join`: a site registers by itself, reads, and counts fully once it is approved.
 
 use super::attack::client::Http;
 use bulkmark_testing::letters::{count, letter, send, wait_for, wait_for_empty_spool};
@@ -21,7 +21,7 @@ fn join(site: &Site, url: &str, more: &[&str]) -> Output {
     Command::new(program()).args(args).args(more).arg("--config").arg(site.config()).output().unwrap()
 }
 
-/// The name under which it is registered, with its files.
+/// The name under which the site is registered, and its files.
 fn joined(site: &Site, server: &Server) -> (String, PathBuf, PathBuf) {
     let output = join(site, &server.url(), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -30,7 +30,7 @@ fn joined(site: &Site, server: &Server) -> (String, PathBuf, PathBuf) {
     (told["name"].as_str().unwrap().to_owned(), path("token-file"), path("piece"))
 }
 
-/// The files that were in place of a milter's configuration, and nothing else.
+/// The files in the milter's configuration directory.
 fn files(site: &Site) -> Vec<String> {
     let names = |path: &Path| -> Vec<String> {
         let entries = fs::read_dir(path).into_iter().flatten();
@@ -41,8 +41,7 @@ fn files(site: &Site) -> Vec<String> {
     names(&directory).into_iter().chain(pieces).filter(|name| name.contains("127.0.0.1")).collect()
 }
 
-/// A false server's name for the site neither reaches the terminal nor becomes a part of the command that the administrator passes on; and
-/// no file stays.
+/// A false server's name for the site reaches neither the terminal nor the command that the administrator passes on; and no file stays.
 #[test]
 fn a_false_server_says_nothing_on_the_terminal() {
     for (name, token) in [
@@ -67,7 +66,7 @@ fn a_false_server_says_nothing_on_the_terminal() {
     }
 }
 
-/// The reports of all sites that are not approved add up to those of one partner at most; an approved one has a share of its own.
+/// The reports of all unapproved sites together count at most as one partner's; an approved site has its own share.
 #[test]
 fn unapproved_sites_weigh_as_much_as_one_partner() {
     let server = Server::new("registration = \"open\"");
@@ -96,14 +95,14 @@ fn unapproved_sites_weigh_as_much_as_one_partner() {
     let line = audit.lines().last().unwrap();
     assert!(line.contains(&format!("{} approved, by ", names[0].0)), "{audit}");
     assert!(line.contains("registered from 127.0.0.1"), "{audit}");
-    // What the others reported is withdrawn with them, and the approved site's is not.
+    // The reports of the unapproved sites are withdrawn, those of the approved site are not.
     server.client(&["remove", "--unapproved"]);
     wait_for(&reader, &letter(1), 5);
     daemons[1].log.wait_for(0, "401 Unauthorized: the token is not valid");
     assert!(reads.log.lines().iter().all(|line| !line.contains("panicked")));
 }
 
-/// With "approve" a site reads at once; its reports wait at its own milter until the operator approves it.
+/// With "approve" a site can read at once; its reports wait at its milter until the operator approves it.
 #[test]
 fn reports_wait_for_approval() {
     let server = Server::new("registration = \"approve\"");
@@ -124,7 +123,7 @@ fn reports_wait_for_approval() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("needs no approval"));
 }
 
-/// A site that is not registered has the files of before; one that is joins no second time.
+/// A site that failed to register keeps its previous files; a registered one does not join a second time.
 #[test]
 fn a_refused_site_is_as_it_was() {
     let server = Server::new("");
@@ -150,7 +149,7 @@ fn a_refused_site_is_as_it_was() {
     assert_eq!(files(&site), [""; 0]);
 }
 
-/// A token that ends: the client is refused, the operator is told before, and an extension lets it in again.
+/// A token expires: the operator is warned before, the client is refused, and an extension admits it again.
 #[test]
 fn tokens_end_and_are_extended() {
     let server = Server::new("");

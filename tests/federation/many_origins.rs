@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Ten thousand origins: the list of them does not fit into an address, and was refused in a stream.
+//! Ten thousand origins: their list does not fit into a URL, and was refused in a stream.
 
 use bulkmark_counts::{Chain, Mark, Origin, Past, Vector};
 use bulkmark_sync::wire::{UPDATES, encode_alive, encode_past, frame};
@@ -10,7 +10,7 @@ use bulkmark_testing::{status, wait_until};
 
 const ORIGINS: u64 = 10_000;
 
-/// A server that knows many origins, of which nothing counts any more.
+/// A server that knows many origins whose counts have all expired.
 fn peer() -> StandIn {
     let mark = Mark { version: 3, chain: Chain([5; 16]) };
     let origins: Vec<_> = (1..=ORIGINS).map(|n| Origin(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
@@ -22,7 +22,7 @@ fn peer() -> StandIn {
     StandIn::new(0, move |_| Some(endless(&fields, &stream, &frame(b""))))
 }
 
-/// A server takes them over, and a milter that follows it is up to date and counts on.
+/// A server takes them over, and a milter that follows it is up to date and continues to count.
 #[test]
 fn a_federation_of_ten_thousand_origins() {
     let peer = peer();

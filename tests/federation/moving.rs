@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A server moves to another machine, as docs/federation.md says: nothing is lost, nothing is counted twice.
+//! A server moves to another machine, as docs/federation.md describes: nothing is lost, nothing is counted twice.
 
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::server::{Server, milter};
@@ -15,14 +15,14 @@ fn a_server_moves_to_another_machine() {
     wait_for(&b, &letter(1), 5);
 
     assert!(running.terminate().success());
-    // What is reported while nobody is there waits.
+    // Reports made while no server runs wait.
     send(&at_a, &letter(1), 2);
     let mut new = Server::new("");
     for entry in fs::read_dir(old.site.path("state")).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, new.site.path("state").join(path.file_name().unwrap())).unwrap();
     }
-    // The name leads to the new machine, as one port does here.
+    // The host name leads to the new machine; here, the same port does.
     new.listen.clone_from(&old.listen);
     let running = new.start();
     send(&at_b, &letter(1), 3);

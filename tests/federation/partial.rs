@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Milters that hold only bulk of what others count, beside those that hold all: real processes, real sockets, kill -9.
+//! Milters with a partial copy beside milters with a full one: real processes, real sockets, kill -9.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::{Settings, signatures};
@@ -13,14 +13,14 @@ use bulkmark_testing::{Site, program, status, wait_until};
 use bulkmark_types::{ClientNetwork, FederationKey, source_count};
 use std::process::Command;
 
-/// A milter that follows these servers and holds bulk.
+/// A milter with a partial copy that follows these servers.
 fn partial(entries: &[String]) -> Site {
     let mut site = milter(entries);
     site.extra += "copy = \"partial\"\n";
     site
 }
 
-/// Waits until a milter has all that its server tells, and the server has all of the milter's.
+/// Waits until a milter has everything its server sends, and the server has all of the milter's reports.
 fn wait_in_step(site: &Site) {
     wait_until("a milter in step", || {
         let status = status(site);
@@ -29,13 +29,13 @@ fn wait_in_step(site: &Site) {
     });
 }
 
-/// Whoever holds all and whoever holds bulk say the same of a letter.
+/// Full and partial copies give the same count for a letter.
 #[track_caller]
 fn assert_alike(full: &Site, partial: &Site, letter: &[u8]) {
     assert_eq!(told(full, "check", letter), told(partial, "check", letter));
 }
 
-/// What is bulk is held; what is not is asked; and without a server the header says what it does not know.
+/// A partial copy holds bulk and asks for other counts; without a server the header names the missing part.
 #[test]
 fn bulk_is_held_and_the_rest_is_not() {
     let server = Server::new("");
@@ -52,11 +52,11 @@ fn bulk_is_held_and_the_rest_is_not() {
     assert_eq!(letters.each_ref().map(|letter| held(&partial, letter)), [30, 0, 10, 0]);
     assert_eq!(letters.each_ref().map(|letter| held(&full, letter)), [30, 9, 10, 0]);
     letters.iter().for_each(|letter| assert_alike(&full, &partial, letter));
-    // What is not known is told as what it is at least.
+    // An unknown count is shown as a lower bound.
     let verdict = |n: usize| session(&at_partial).message(&Mail::raw(&letters[n])).header().to_owned();
     assert_eq!(verdict(0), "bulk; body=31; near=31; threshold=20; host=mx.test; sources=0; own=20");
     assert_eq!(verdict(1), "clean; body=1+; near=1+; threshold=20; host=mx.test");
-    // It rises at the server, and is held from there on.
+    // The count rises at the server, and from there on the milter holds it.
     wait_for_held(&partial, &lonely(), 10);
     assert!(daemon.terminate().success());
     assert!(verdict(2).starts_with("clean; body=11; near="), "{}", verdict(2));
@@ -65,7 +65,7 @@ fn bulk_is_held_and_the_rest_is_not() {
     assert_eq!((&bulk["bound"], &bulk["left-out"]), (&10.into(), &0.into()), "{bulk}");
 }
 
-/// The server, a sender and the milter with a partial copy die again and again; at the end each count is what it should be.
+/// The server, a sender and the milter with a partial copy are killed repeatedly; in the end each count is right.
 #[test]
 fn kills_lose_nothing_and_double_nothing() {
     let server = Server::new("");
@@ -102,7 +102,7 @@ fn kills_lose_nothing_and_double_nothing() {
     assert_alike(&full, &partial, &letter(4));
 }
 
-/// A milter that was away while others counted, and a server that was started again: what it lacks comes, and no more.
+/// A milter was away while others counted, and a server was restarted: only the missing entries are sent.
 #[test]
 fn whoever_was_away_gets_what_it_lacks() {
     let server = Server::new("");
@@ -150,7 +150,7 @@ fn a_restored_server_is_noticed() {
         send(&at_a, &letter(10), 1);
         wait_for_held(&partial, &letter(10), expected);
     }
-    // A report without an answer would be sent again to the restored server, which does not know that it counted it.
+    // An unacknowledged report would be sent again to the restored server, which does not know that it counted it.
     wait_in_step(&a);
     daemon.kill();
     std::fs::copy(&copy, &file).unwrap();
@@ -159,7 +159,7 @@ fn a_restored_server_is_noticed() {
     send(&at_a, &letter(10), 2);
     wait_for_held(&partial, &letter(10), 14);
     wait_in_step(&a);
-    // The same while the milter is away, so that its last note has the number of another one.
+    // The same while the milter is away, so that the number of its last note now belongs to another note.
     at_partial.kill();
     daemon.kill();
     std::fs::copy(&copy, &file).unwrap();
@@ -175,7 +175,7 @@ fn a_restored_server_is_noticed() {
     wait_for_held(&partial, &letter(18), 11);
 }
 
-/// What one of two servers knows of bulk the milters with a partial copy of the other hear; and what rose at both before they heard of each other is
+/// Bulk at one of two servers reaches milters with a partial copy at the other. A count that rose at both before they exchanged updates is
 /// known one message later.
 #[test]
 fn peers_tell_each_other_of_bulk() {
@@ -193,7 +193,7 @@ fn peers_tell_each_other_of_bulk() {
         let text = String::from_utf8(output.stdout).unwrap();
         if text.contains("\"bulk\":{") { Ok(()) } else { Err(text) }
     });
-    // Some of it here, all the rest there: only the other server sees that it is bulk.
+    // Some copies here, the rest there: only the other server sees that it is bulk.
     send(&at_a, &letter(11), 4);
     wait_in_step(&a);
     wait_until("the other's count", || match held(&b, &letter(11)) {
@@ -202,7 +202,7 @@ fn peers_tell_each_other_of_bulk() {
     });
     send(&at_b, &letter(11), 8);
     wait_for_held(&partial, &letter(11), 12);
-    // Neither server hears of the other while both count.
+    // The servers do not exchange updates while both count.
     two_runs.signal("STOP");
     send(&at_a, &letter(12), 7);
     wait_in_step(&a);
@@ -220,12 +220,12 @@ fn peers_tell_each_other_of_bulk() {
     });
     send(&at_a, &letter(12), 1);
     wait_for_held(&partial, &letter(12), 15);
-    // Each message after that is told, wherever it comes.
+    // From here on every message is announced, whichever server counts it.
     send(&at_b, &letter(12), 1);
     wait_for_held(&partial, &letter(12), 16);
 }
 
-/// What a partner brought is in what is told, and leaves with it.
+/// A partner's reports are part of the announced counts, and leave with the partner.
 #[test]
 fn what_a_partner_brought_is_taken_back() {
     let server = Server::new("");
@@ -250,8 +250,8 @@ fn what_a_partner_brought_is_taken_back() {
 
 const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
 
-/// A mailing from many networks is refused by whoever holds bulk at the same copy as by whoever holds all; while the server says
-/// nothing it is only marked, and mail flows.
+/// A milter with a partial copy refuses a mailing from many networks at the same copy as one with a full copy. While the server does not
+/// answer, it only marks the mailing, and mail flows.
 #[test]
 fn refusals_are_those_of_a_full_milter() {
     let server = Server::new("");
@@ -272,7 +272,7 @@ fn refusals_are_those_of_a_full_milter() {
     }
     let refused = [&at_full, &at_partial].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
     assert!(refused.iter().all(|reply| reply.starts_with("550 ")), "{refused:?}");
-    // Nobody tells from where it came.
+    // No server reports the networks.
     daemon.signal("STOP");
     let marked = from(&at_partial, "203.0.113.9", &letter(14));
     assert!(marked.header().ends_with("; sources=unknown; held=sources"), "{}", marked.header());
@@ -280,7 +280,7 @@ fn refusals_are_those_of_a_full_milter() {
     daemon.signal("CONT");
 }
 
-/// A server that does not know this says so, and the milter what to do; mail is counted here.
+/// A server without support for partial copies answers so, and the milter logs the remedy; mail is counted locally.
 #[test]
 fn an_older_server_is_named() {
     let server = Server::new("");
@@ -296,7 +296,7 @@ fn an_older_server_is_named() {
     assert_eq!(count(&site, &letter(15)), 3);
 }
 
-/// From all to bulk and back: counts are there again once the server told them.
+/// From a full copy to a partial one and back: the counts are there again once the server sent them.
 #[test]
 fn what_is_held_may_change() {
     let server = Server::new("");
@@ -326,8 +326,8 @@ fn what_is_held_may_change() {
     assert_eq!(status(&site)["ledger"].get("bulk"), None);
 }
 
-/// A mailing from one network to milters with a partial copy alone is refused when it would be by full ones: what they report of networks is the same,
-/// though they learn late that it matters.
+/// A mailing from one network that reaches only milters with a partial copy is refused at the same copy as with full ones: they report the
+/// same networks, though they learn later that these matter.
 #[test]
 fn networks_are_told_from_a_quarter_on() {
     let server = Server::new("");
@@ -349,7 +349,7 @@ fn networks_are_told_from_a_quarter_on() {
             });
         }
     };
-    // What is held says nothing yet; of these the fifth and all behind it are put down to their network.
+    // Below half of the threshold nothing is held yet; the fifth copy and all later ones are counted for their network.
     for n in 1..=9 {
         assert_eq!(from(&daemons[0], "203.0.113.7", &lonely()).reply, "c", "copy {n}");
     }
@@ -362,7 +362,7 @@ fn networks_are_told_from_a_quarter_on() {
     }
 }
 
-/// What came while the server was away is looked at when it is back: no network is forgotten.
+/// Messages that came while the server was away are looked up when it is back: no network is forgotten.
 #[test]
 fn networks_are_told_when_the_server_is_back() {
     let server = Server::new("");
@@ -390,12 +390,12 @@ fn networks_are_told_when_the_server_is_back() {
     wait_for_network(10);
 }
 
-/// How many copies the server knows of this letter from one network, as whoever has the key can ask.
+/// The server's count of copies of this letter from one network, which anybody with the key can ask.
 fn own_network(site: &Site, letter: &[u8]) -> u64 {
     asked_network(site, letter).expect("the server answers")
 }
 
-/// The same; none while the server does not answer.
+/// The same, or `None` while the server does not answer.
 fn asked_network(site: &Site, letter: &[u8]) -> Option<u64> {
     let key = FederationKey::public();
     let raw = RawMessage::from_bytes(letter).unwrap();
@@ -407,7 +407,7 @@ fn asked_network(site: &Site, letter: &[u8]) -> Option<u64> {
     shares[0].asked.map(Into::into)
 }
 
-/// What people said before the list began is not known, neither to the verdict nor to `check`; the next word tells all of it.
+/// User reports from before the list began are unknown, both to the verdict and to `check`; the next user report brings the full count.
 #[test]
 fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
     let server = Server::new("");

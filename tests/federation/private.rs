@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter keeps from its servers: mail that a list names, and exact signatures.
+//! Mail that a milter does not report to its servers: mail on a private list, and exact signatures.
 
 use bulkmark_testing::letters::{count, letter, wait_for};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Daemon, Site};
 
-/// One server, a milter under test, and another one that sees what the server knows.
+/// One server, a milter under test, and another milter that shows the server's counts.
 struct Federation {
     _server: (Server, Daemon),
     other: (Site, Daemon),
@@ -25,7 +25,7 @@ impl Federation {
         Self { _server: (server, daemon), other: (other, watching), site, open }
     }
 
-    /// Says what is private from here on.
+    /// Sets the private mail from here on.
     fn configure(&mut self, keys: &str) {
         let list = self.site.path("private");
         std::fs::write(&list, "sender secret.example\nrecipient works.example\n").unwrap();
@@ -33,12 +33,12 @@ impl Federation {
         self.site.config();
     }
 
-    /// The count of a letter here, and at the other milter.
+    /// The count of a letter at this milter and at the other one.
     fn counts(&self, n: usize) -> (u64, u64) {
         (count(&self.site, &letter(n)), count(&self.other.0, &letter(n)))
     }
 
-    /// Waits until all that was sent has come round: this letter, which is for everybody, comes last.
+    /// Waits until everything sent has arrived everywhere: this letter, which is not private, comes last.
     fn settle(&self, daemon: &Daemon, n: usize) {
         send(daemon, n, "a@public.example", "b@public.example");
         wait_for(&self.other.0, &letter(n), 1);
@@ -54,7 +54,7 @@ fn send(daemon: &Daemon, n: usize, sender: &str, recipient: &str) {
 
 const PRIVATE: &str = "private = [\"LIST\"]\n";
 
-/// By its sender, and by one of its recipients; over restarts, and when it ceases to be private and is so again.
+/// A list by sender and by recipient, over restarts, and when mail ceases to be private and becomes so again.
 #[test]
 fn what_a_list_names_is_counted_here_and_never_leaves() {
     let mut federation = Federation::new();
@@ -116,7 +116,7 @@ fn exact_signatures_stay_here_where_only_near_ones_are_shared() {
     assert_eq!((federation.counts(1), near(&federation.other.0)), ((4, 1), 4));
 }
 
-/// What one's own users send is told to no server, in no form that another could ask for.
+/// Outbound mail is reported to no server, in no form that others could look up.
 #[test]
 fn outbound_mail_never_leaves() {
     const OUTBOUND: &str = "[outbound.match]\nauthenticated = true\n";

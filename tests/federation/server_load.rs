@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clients that ask for more than their share: what they get costs little, and others do not wait for them.
+//! Clients that ask for more than their share: they cost the server little, and others do not wait for them.
 
 use bulkmark_counts::Vector;
 use bulkmark_sync::wire::{MAX_REPORTS, Reports};
@@ -17,17 +17,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Readers who do not read.
+/// Readers that do not read their answers.
 const READERS: usize = 300;
 
-/// Streams that a client may have.
+/// The number of streams that a client may have.
 const EACH: usize = 30;
 
-/// Kilobytes that a stream may keep waiting, and what it may take beside that.
+/// Kilobytes that may wait in a stream, and its other memory.
 const WAITING: u64 = 64;
 const BESIDE: u64 = 64;
 
-/// For so long at least a connection may be silent that makes no room for others.
+/// The minimum time for which a connection may be silent if no other connection needs its place.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 fn by(token: &str) -> String {
@@ -39,7 +39,7 @@ fn token(server: &Server, name: &str, role: &str) -> String {
     server.client(&["add", "--own", name, "--role", role]).trim().to_owned()
 }
 
-/// Reports so many batches of new signatures.
+/// Reports `batches` batches of new signatures.
 fn fill(server: &Server, token: &str, batches: u64) {
     for number in 1..=batches {
         let first = number * MAX_REPORTS as u64;
@@ -51,7 +51,7 @@ fn fill(server: &Server, token: &str, batches: u64) {
     }
 }
 
-/// Asks for something that does not end, by a connection whose buffers are small. The first line of the answer.
+/// Requests an endless answer over a connection with small buffers. Returns the first line of the answer.
 fn begin(port: u16, path: &str, token: &str) -> (TcpStream, String) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -73,8 +73,8 @@ fn metric(server: &Server, token: &str, name: &str) -> u64 {
     value.unwrap_or_else(|| panic!("no {name} in {text}")).trim().parse().unwrap()
 }
 
-/// Whoever asks for updates or snapshots and does not read them costs the server some kilobytes, and is given up after a while;
-/// then all is as before.
+/// A client that asks for updates or snapshots and does not read them costs the server some kilobytes, and is disconnected after a while;
+/// then the server's memory is as before.
 #[test]
 fn readers_who_do_not_read_cost_little() {
     let server = Server::new("");
@@ -83,10 +83,10 @@ fn readers_who_do_not_read_cost_little() {
     let slow: Vec<_> = (0..READERS / EACH).map(|n| token(&server, &format!("slow{n}"), "read")).collect();
     let daemon = server.start();
     fill(&server, &mx, 40);
-    // A server that ends writes its cells down; so there is a snapshot.
+    // A server writes its cells when it stops, so there is a snapshot.
     assert!(daemon.terminate().success());
     let daemon = server.start();
-    // So that memory which all readers share is there before.
+    // Allocates the memory that all readers share beforehand.
     for path in ["updates", "snapshot"] {
         let all = ask(server.port, &format!("GET /v1/{path} HTTP/1.1\r\n{}", by(&mx)), b"");
         assert!(all.len() > 1 << 20, "{} bytes of {path}", all.len());
@@ -122,7 +122,7 @@ fn readers_who_do_not_read_cost_little() {
     assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
 }
 
-/// One client has only so many streams, and no other has fewer for it.
+/// One client has a limited number of streams, which leaves the streams of others untouched.
 #[test]
 fn a_client_has_only_so_many_streams() {
     let server = Server::new("anonymous-reading = true");
@@ -142,7 +142,7 @@ fn a_client_has_only_so_many_streams() {
         .wait_for(0, "client greedy is refused: this client or address has as many streams as it may have");
     let snapshot = ask(server.port, &head.replace("updates", "snapshot"), b"");
     assert!(snapshot.starts_with("HTTP/1.1 429 "), "{snapshot}");
-    // By the same address: another client, and somebody without a token.
+    // From the same address: another client, and one without a token.
     assert!(open(&other).1.starts_with("HTTP/1.1 200 "));
     assert!(ask(server.port, "GET /v1/updates HTTP/1.1\r\nX: y", b"").starts_with("HTTP/1.1 200 "));
     fill(&server, &greedy, 1);
@@ -153,7 +153,7 @@ fn a_client_has_only_so_many_streams() {
     });
 }
 
-/// However few connections there may be, one client leaves some of them to others.
+/// However few connections are allowed, one client leaves some of them to others.
 #[test]
 fn a_client_does_not_take_all_connections() {
     let server = Server::new("[limits]\nmax-connections = 40");
@@ -167,7 +167,7 @@ fn a_client_does_not_take_all_connections() {
     assert_eq!((has, refused), (10, 50));
 }
 
-/// Whoever asks question after question is told to wait, and nobody else is.
+/// A client that asks question after question must wait; others need not.
 #[test]
 fn checks_have_a_rate_of_their_own() {
     let server = Server::new("anonymous-reading = true");
@@ -179,7 +179,7 @@ fn checks_have_a_rate_of_their_own() {
     };
     for field in [by(&curious), "X: y".to_owned()] {
         let answered = (0..10_000).take_while(|&n| check(n, &field).starts_with("HTTP/1.1 200 ")).count();
-        // As many as may be asked at once, and two a second.
+        // As many as one burst allows, and two a second.
         assert!((120..1000).contains(&answered), "{answered} of four digits");
         let refused = check(0, &field);
         assert!(
@@ -191,7 +191,7 @@ fn checks_have_a_rate_of_their_own() {
     fill(&server, &curious, 1);
 }
 
-/// Connections that say nothing make room for those that do: nobody waits for their deadline.
+/// Silent connections make room for active ones: nobody waits for their deadline.
 #[tokio::test]
 async fn silent_connections_make_room() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -209,7 +209,7 @@ async fn silent_connections_make_room() {
         plain_http_anywhere: false,
     };
     let remote = Remote::new(&upstream, None, Arc::new(Link::new(&upstream.url))).unwrap();
-    // An attempt that a busy machine draws out to the deadline of a silent connection shows nothing, and is made again.
+    // If a busy machine delays an attempt until a silent connection's deadline, it proves nothing and is repeated.
     let silent = loop {
         let began = Instant::now();
         let silent: Vec<_> = (0..150).map(|_| connect(server.port)).collect();
@@ -222,8 +222,8 @@ async fn silent_connections_make_room() {
         };
         let open: Vec<_> = (0..silent.len()).filter(|&n| is_open(&silent[n])).collect();
         if began.elapsed() < DEADLINE {
-            // An address may have 50. One goes for each that comes above that, and one that the server has looked at goes before those
-            // that it has not: on a busy machine a later one may be looked at first.
+            // An address may have 50. Each connection above that closes one, and those that the server has already looked at go first: on a
+            // busy machine it may look at a later connection first.
             assert!(open.len() >= 40, "only {open:?} of 150 were not closed");
             break silent;
         }

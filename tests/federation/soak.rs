@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Hours of a federation: two servers that are peers, and four milters at a steady rate, while daemons are killed and restarted, disks fill, and
-//! halfway every program is replaced by a newer one. Memory, descriptors, files and disk space of each daemon must not grow, and in the
-//! end all holders count exactly.
+//! Hours of a federation: two servers that are peers, and four milters at a steady rate, while daemons are killed and restarted and disks
+//! fill; halfway every program is replaced by a newer one. Memory, descriptors, files and disk space of each daemon must not grow, and in
+//! the end all holders count exactly.
 //!
 //! `make soak` runs it for two hours; the test suite leaves it out.
 
@@ -25,17 +25,18 @@ use std::time::{Duration, Instant};
 const SERVERS: usize = 2;
 const MILTERS: usize = 4;
 
-/// Connections of a mail server to its milter.
+/// The connections of a mail server to its milter.
 const SESSIONS: usize = 4;
 
-/// Different messages; so few that their counts are exact in filters for a million, and so many that none comes near a cell's maximum.
+/// The number of different messages; small enough for exact counts in filters for a million, and large enough that none comes near
+/// a cell's maximum.
 const LETTERS: usize = 5000;
 
-/// Events while it runs, and times at which daemons are measured.
+/// The number of events during the run, and of measurements.
 const EVENTS: u32 = 40;
 const SAMPLES: u32 = 120;
 
-/// The growth from the second quarter to the last that is noise: a part, and beside it kilobytes or a number.
+/// The growth from the second quarter to the last that passes as noise: a fraction, and an absolute allowance in kilobytes or pieces.
 const NOISE: f64 = 0.2;
 
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -57,7 +58,7 @@ impl Member {
         self.site.spawn_by(Command::new(program).args([self.command, "--config"]).arg(config)).listening()
     }
 
-    /// Ends it, by a signal that it may handle or not, and starts a program in its place.
+    /// Stops it, by SIGKILL or by a signal that it can handle, and starts a program in its place.
     fn again(&self, kill: bool, program: &str) {
         let mut running = self.running.write().unwrap();
         let daemon = running.take().unwrap();
@@ -81,7 +82,7 @@ impl Member {
     }
 }
 
-/// Kilobytes in memory, descriptors, files in the state directory, their kilobytes.
+/// Resident kilobytes, descriptors, files in the state directory, their kilobytes.
 type Sample = [u64; 4];
 const NAMES: [&str; 4] = ["memory_kb", "descriptors", "files", "disk_kb"];
 const ALLOWED: [f64; 4] = [16_384.0, 16.0, 4.0, 32_768.0];
@@ -130,7 +131,7 @@ fn nothing_grows_and_every_count_is_exact() {
     assert!(grown.is_empty(), "{}", grown.join("\n"));
 }
 
-/// Servers and milters, none of which runs, and the small disks of the first of each.
+/// Servers and milters, not yet started, and the small disks of the first of each.
 fn federation() -> (Vec<Member>, Vec<Member>, Vec<(usize, Mount)>) {
     let servers = Server::peers("");
     let sites: Vec<_> = (0..MILTERS)
@@ -144,7 +145,7 @@ fn federation() -> (Vec<Member>, Vec<Member>, Vec<(usize, Mount)>) {
         .collect();
     servers.iter().for_each(|server| drop(server.config()));
     let disk = |site: &Site| Mount::new(&site.path("state"), "size=256m");
-    // Their clients and tokens are in the state directory already: a mount would hide them, so they move.
+    // A mount would hide their clients and tokens, which are in the state directory already, so they move.
     let mounts = [(0, &servers[0].site), (SERVERS, &sites[0])].into_iter().filter_map(|(member, site)| {
         let kept: Vec<_> = fs::read_dir(site.path("state"))
             .map(|files| {
@@ -163,8 +164,8 @@ fn federation() -> (Vec<Member>, Vec<Member>, Vec<(usize, Mount)>) {
     (servers, sites.into_iter().enumerate().map(member("milter")).collect(), mounts)
 }
 
-/// Sends letters to a milter at its part of the rate, and notes each that was counted. A daemon that is replaced waits for the end of a
-/// message, so it is known of each whether it was.
+/// Sends letters to a milter at its share of the rate, and counts each that was reported. A daemon that is replaced first finishes its
+/// message, so the outcome of each message is known.
 fn send(milter: &Member, rate: u64, seed: u64, done: &AtomicBool, reported: &[AtomicUsize]) {
     let mut random = Random::new(seed);
     let each = Duration::from_secs_f64(SESSIONS as f64 / rate as f64);
@@ -172,7 +173,7 @@ fn send(milter: &Member, rate: u64, seed: u64, done: &AtomicBool, reported: &[At
     while !done.load(Relaxed) {
         let running = milter.running.read().unwrap();
         let mut client = session(running.as_ref().unwrap());
-        // So few in a connection that others have their turn.
+        // Few per connection, so that others have their turn.
         for _ in 0..4 {
             let n = random.below(LETTERS);
             let answer = client.message(&Mail::raw(&letter(n)));
@@ -184,13 +185,13 @@ fn send(milter: &Member, rate: u64, seed: u64, done: &AtomicBool, reported: &[At
         }
         drop(client);
         drop(running);
-        // Behind the rate it does not catch up in a burst.
+        // If it falls behind the rate, it does not catch up in a burst.
         next = (next + 4 * each).max(Instant::now());
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
 }
 
-/// Kills, restarts and fills disks, one after the other, and replaces all programs in the middle.
+/// Kills, restarts and fills disks, one after the other, and replaces all programs halfway.
 fn trouble(members: &[&Member], duration: Duration, mounts: &[(usize, Mount)], [old, new]: [&str; 2]) {
     let (began, mut random) = (Instant::now(), Random::new(7));
     let mut done = [0; 3];
@@ -200,7 +201,7 @@ fn trouble(members: &[&Member], duration: Duration, mounts: &[(usize, Mount)], [
         let current = if event > EVENTS / 2 { new } else { old };
         match event % 4 {
             _ if event == EVENTS / 2 => {
-                // As docs/upgrading.md says, servers first.
+                // Servers first, as docs/upgrading.md advises.
                 members.iter().for_each(|member| member.again(false, new));
                 println!("{:.0} s: all programs were replaced", began.elapsed().as_secs_f64());
             }
@@ -223,7 +224,7 @@ fn trouble(members: &[&Member], duration: Duration, mounts: &[(usize, Mount)], [
     println!("{} kills, {} restarts, {} times a full disk", done[0], done[1], done[2]);
 }
 
-/// Leaves no byte free for some seconds.
+/// Fills the disk for some seconds.
 fn fill(state: &Path) {
     let (path, block) = (state.join(FILL), vec![0; 1 << 20]);
     let mut file = fs::File::create(&path).unwrap();
@@ -232,7 +233,7 @@ fn fill(state: &Path) {
     fs::remove_file(path).unwrap();
 }
 
-/// Measures all daemons in regular intervals. A daemon that does not run then is measured the next time.
+/// Measures all daemons at regular intervals. A daemon that is down is measured the next time.
 fn measure(members: &[&Member], duration: Duration, done: &AtomicBool) -> Vec<Vec<Option<Sample>>> {
     let (began, mut samples) = (Instant::now(), Vec::new());
     while !done.load(Relaxed) {
@@ -243,7 +244,7 @@ fn measure(members: &[&Member], duration: Duration, done: &AtomicBool) -> Vec<Ve
     samples
 }
 
-/// Writes the curves as a table, whose columns are daemons, for a spreadsheet.
+/// Writes the curves as a table for a spreadsheet, with a column for each daemon.
 fn write_curves(members: &[&Member], samples: &[Vec<Option<Sample>>]) {
     let Ok(path) = std::env::var("SOAK_CURVES") else { return };
     let mut text = "sample".to_owned();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whoever may not ask any more, or never might: the end comes at once, and both sides say so.
+//! Clients that may not ask any longer, or never might: their connection ends at once, and both sides log it.
 
 use bulkmark_testing::http::ask;
 use bulkmark_testing::letters::{letter, send, wait_for};
@@ -10,13 +10,13 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 
-/// What `bulkmark status` says of a milter.
+/// The output of `bulkmark status` for a milter.
 fn status(site: &Site) -> (i32, String) {
     let output = Command::new(program()).args(["status", "--config"]).arg(site.config()).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// A milter that follows the server, with what it counted there.
+/// A milter that follows the server and reported to it.
 fn followed(server: &Server, name: &str) -> (Site, Daemon) {
     let site = milter(&[server.entry(name, "report")]);
     let daemon = site.start();
@@ -28,7 +28,7 @@ fn followed(server: &Server, name: &str) -> (Site, Daemon) {
     (site, daemon)
 }
 
-/// Streams end with the token by which they were let in, not when they are ten minutes old.
+/// A stream ends with its token, not only when it is ten minutes old.
 #[test]
 fn the_streams_of_a_client_end_with_its_token() {
     let server = Server::new("");
@@ -47,13 +47,13 @@ fn the_streams_of_a_client_end_with_its_token() {
     }
     let ended = running.log.lines().iter().filter(|line| line.contains("a stream of client ")).count();
     assert_eq!(ended, 2, "one valid token is enough");
-    // Who stays hears what is new by the stream that it has.
+    // The remaining client gets updates by its existing stream.
     send(&stays.1, &letter(2), 2);
     wait_for(&stays.0, &letter(2), 2);
     assert_eq!(status(&stays.0).0, 0);
 }
 
-/// Tries tokens that nobody has.
+/// Tries tokens that no client has.
 fn try_tokens(server: &Server, times: usize) {
     for n in 0..times {
         let answer = ask(server.port, &format!("GET /v1/status HTTP/1.1\r\nAuthorization: Bearer {n}"), b"");
@@ -61,7 +61,7 @@ fn try_tokens(server: &Server, times: usize) {
     }
 }
 
-/// One line for each attempt until no more of them are looked at, a counter, and what `status` says.
+/// One line for each attempt until attempts are no longer checked, a counter, and the output of `status`.
 #[test]
 fn tokens_that_nobody_has_leave_a_trace() {
     let server = Server::new("");
@@ -102,7 +102,7 @@ fn syslog_line(log: &UnixDatagram, text: &str) -> String {
         let length = log.recv(&mut bytes).unwrap();
         let line = String::from_utf8_lossy(&bytes[..length]).trim_end().to_owned();
         if line.contains(text) {
-            // Priority, then the time, of three words.
+            // Priority, then the time in three words.
             let line = line.split_once('>').unwrap().1;
             let at = line.match_indices(' ').filter(|(i, _)| !line[..*i].ends_with(' ')).nth(2).unwrap().0;
             return format!("{} counts.example.org{}", &line[..at], &line[at..]);
@@ -110,7 +110,7 @@ fn syslog_line(log: &UnixDatagram, text: &str) -> String {
     }
 }
 
-/// The filter for fail2ban finds the address in a line of the daemon's own, and in nothing else that it says.
+/// The filter for fail2ban finds the address in the daemon's own line, and in no other text that the daemon logs.
 #[test]
 fn fail2ban_finds_the_address() {
     let there = Path::new("/etc/fail2ban/filter.d/common.conf");

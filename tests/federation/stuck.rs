@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Upstream servers that are alive and of no use, or that would lead elsewhere: another takes over, and what they say harms nobody.
+//! Upstream servers that run but are useless, or redirect elsewhere: another server takes over, and their answers harm nobody.
 
 use bulkmark_counts::{Chain, Mark, Origin, Vector};
 use bulkmark_sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, encode_alive, frame};
@@ -20,14 +20,14 @@ fn snapshot(rows: u64) -> Vec<u8> {
     [&SNAPSHOT[..], &frame(&head.encode())].concat()
 }
 
-/// How far a server is that knows more than anybody.
+/// The vector of a server that claims to be ahead of all others.
 fn ahead() -> Vec<u8> {
     let mut vector = Vector::default();
     vector.set(Origin(7), Mark { version: 9, chain: Chain([1; 16]) });
     frame(&encode_alive(&vector))
 }
 
-/// A milter's first upstream is this; the second, which is one, takes over.
+/// A milter's first upstream is the stand-in; the second, a real server, takes over.
 fn another_takes_over(snapshot: Vec<u8>, updates: Vec<u8>) {
     let server = Server::new("");
     let _server_runs = server.start();
@@ -58,7 +58,7 @@ fn updates_that_are_announced_and_never_come() {
     another_takes_over(answer("200 OK", &fields(), &snapshot(0)), endless(&fields(), UPDATES, &ahead()));
 }
 
-/// A row that comes byte by byte is none.
+/// A row that never ends does not count as a snapshot.
 #[test]
 fn a_row_that_never_ends() {
     let row = [&40_000u32.to_le_bytes()[..], b"a"].concat();
@@ -68,7 +68,7 @@ fn a_row_that_never_ends() {
     );
 }
 
-/// A milter that follows a server, and calls counts stale that are older than a second.
+/// A milter that follows a server, and calls counts stale if they are older than a second.
 fn impatient(entry: &str) -> (Site, Daemon) {
     let mut site = milter(&[entry.to_owned()]);
     site.extra += "max-staleness = \"1s\"\n";
@@ -76,7 +76,7 @@ fn impatient(entry: &str) -> (Site, Daemon) {
     (site, daemon)
 }
 
-/// Signs of life do not make counts fresh.
+/// Keep-alives do not make counts fresh.
 #[test]
 fn counts_are_stale_though_the_server_is_alive() {
     let stand_in = StandIn::new(0, |head| {
@@ -93,7 +93,7 @@ fn counts_are_stale_though_the_server_is_alive() {
     });
 }
 
-/// A server that has nothing new says so, and the counts are fresh again each time.
+/// A server without news confirms that, and the counts are fresh again each time.
 #[test]
 fn counts_are_fresh_while_nothing_happens() {
     let server = Server::new("");
@@ -104,13 +104,13 @@ fn counts_are_fresh_while_nothing_happens() {
     let seconds =
         |name: &str| bulkmark_testing::status(&a)[name].as_u64().ok_or_else(|| format!("no {name}"));
     wait_until("a second sign", || {
-        // Nothing was reported since the start: without such signs the counts would be as old as the daemon, nearly.
+        // Nothing was reported since the start: without such confirmations the counts would be nearly as old as the daemon.
         let (age, uptime) = (seconds("staleness-seconds")?, seconds("uptime-seconds")?);
         if uptime >= age + 8 { Ok(()) } else { Err(format!("{age} s old after {uptime} s")) }
     });
 }
 
-/// A server cannot lead a milter, and its token, elsewhere.
+/// A server cannot redirect a milter and its token elsewhere.
 #[test]
 fn redirects_are_not_followed() {
     let elsewhere = StandIn::new(0, |_| Some(answer("200 OK", &fields(), b"")));
@@ -128,7 +128,7 @@ fn redirects_are_not_followed() {
     assert_eq!(elsewhere.asked.load(Ordering::Relaxed), 0);
 }
 
-/// What a server says cannot move the cursor of whoever reads it.
+/// A server's answers cannot control a reader's terminal.
 #[test]
 fn a_server_cannot_write_to_terminals() {
     let said = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\nall is well\n".repeat(20);
@@ -154,7 +154,7 @@ fn a_server_cannot_write_to_terminals() {
     }
 }
 
-/// A password in an address is refused, and nobody reads it.
+/// A password in an address is refused, and never shown.
 #[test]
 fn a_password_in_an_address_is_not_shown() {
     let site = milter(&["{ url = \"https://me:secret@counts.example.org\" }".to_owned()]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! TLS between servers and milters: whom is trusted, and certificates that change while connections go on.
+//! TLS between servers and milters: trust, and certificates that change while connections continue.
 
 use bulkmark_testing::authority::{Authority, https, tls_server};
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::server::milter;
 use std::fs;
 
-/// A reload takes a new certificate for new connections, and those that are there go on.
+/// A reload applies a new certificate to new connections; existing ones continue.
 #[test]
 fn a_certificate_changes_while_connections_go_on() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
@@ -25,7 +25,7 @@ fn a_certificate_changes_while_connections_go_on() {
     let after = milter(&[new.entry(&server, &https(&server), "after")]);
     let at_after = after.start();
     send(&at_after, &letter(1), 4);
-    // The watcher trusts the old authority only: what it hears comes over its old connection.
+    // The watcher trusts only the old authority, so its updates come over its old connection.
     wait_for(&watcher, &letter(1), 7);
     wait_for(&after, &letter(1), 7);
     assert!(
@@ -42,7 +42,7 @@ fn a_certificate_changes_while_connections_go_on() {
     wait_for(&still, &letter(1), 7);
 }
 
-/// Whoever cannot be trusted is not told anything; the milter says why, and counts for itself.
+/// An untrusted server receives nothing; the milter logs the reason, and counts locally.
 #[test]
 fn who_is_not_trusted_is_told() {
     let (ours, strange) = (Authority::new("ours"), Authority::new("strange"));
@@ -65,7 +65,7 @@ fn who_is_not_trusted_is_told() {
     }
 }
 
-/// HTTP where the server speaks TLS: both sides go on, and the milter says what came.
+/// HTTP where the server expects TLS: both sides go on, and the milter logs the answer that it got.
 #[test]
 fn plain_http_to_tls_is_refused() {
     let authority = Authority::new("ours");
@@ -79,7 +79,7 @@ fn plain_http_to_tls_is_refused() {
     wait_for(&site, &letter(1), 2);
 }
 
-/// What cannot be used ends the server at its start, with the file's name.
+/// An unusable file stops the server at startup, with the file's name.
 #[test]
 fn a_server_without_a_key_does_not_start() {
     let server = tls_server();
@@ -90,8 +90,8 @@ fn a_server_without_a_key_does_not_start() {
     assert!(!daemon.wait().success());
 }
 
-/// A server that is stopped takes leave of its milters; of one that is killed they say what that is for them. Neither is told in
-/// the words of a library for those who write servers.
+/// A server that is stopped closes its milters' connections properly; if it is killed, they log the consequence. Neither message uses the
+/// terms of an HTTP library.
 #[test]
 fn a_server_that_goes_away_is_told_in_plain_words() {
     let authority = Authority::new("ours");
@@ -100,7 +100,7 @@ fn a_server_that_goes_away_is_told_in_plain_words() {
     let site = milter(&[authority.entry(&server, &https(&server), "mx")]);
     let (running, daemon) = (server.start(), site.start());
     let gone = |how: &str, since: usize| {
-        // What is said in the end is that nobody is there.
+        // The last message is that nothing listens there.
         daemon.log.wait_for(since, "Connection refused");
         let lines = daemon.log.lines().split_off(since);
         let strange = ["close_notify", "docs.rs", "rustls"];

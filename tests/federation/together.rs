@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Servers and milters together: real processes, real sockets, kill -9. What holds for fleets as well is in `tests/fleet/engines`.
+//! Servers and milters together: real processes, real sockets, kill -9. Tests that apply to fleets as well are in `tests/fleet/engines`.
 
 use bulkmark_testing::letters::{count, letter, send, wait_for};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
 use bulkmark_testing::{Site, status, wait_until};
 
-/// Twenty at one mail server, and the next at another is bulk.
+/// After twenty copies at one mail server, the next copy at another is bulk.
 #[test]
 fn what_one_saw_the_other_knows() {
     let server = Server::new("");
@@ -19,13 +19,13 @@ fn what_one_saw_the_other_knows() {
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
     wait_for(&a, &letter(1), 21);
     assert!(daemon.terminate().success());
-    // What is known stays known, over restarts and without a server.
+    // Counts persist over restarts and without a server.
     assert!(at_b.terminate().success());
     let _at_b = b.start();
     assert_eq!(count(&b, &letter(1)), 21);
 }
 
-/// Two servers that are peers of one another, each with a milter; one is away for a while.
+/// Two servers that are peers, each with a milter; one is away for a while.
 #[test]
 fn peers_become_equal() {
     let [one, two] = Server::peers("");
@@ -44,7 +44,7 @@ fn peers_become_equal() {
     wait_for(&b, &letter(3), 19);
 }
 
-/// The first server is gone: the second is followed, and what was sent to the first is not lost.
+/// The first server is gone: the milter follows the second, and reports for the first are not lost.
 #[test]
 fn another_server_takes_over() {
     let [one, two] = Server::peers("");
@@ -61,7 +61,7 @@ fn another_server_takes_over() {
     wait_for(&a, &letter(4), 12);
 }
 
-/// Who may not, or counts otherwise, is told so on both sides; mail flows.
+/// Clients that are not allowed, or have other parameters, are refused; both sides log it, and mail flows.
 #[test]
 fn refusals_are_told() {
     let server = Server::new("");
@@ -82,7 +82,7 @@ fn refusals_are_told() {
     daemon.log.wait_for(0, "other parameters: window is 86400 at the server and 21600 at the client");
 }
 
-/// An entry of `upstream` of a partner.
+/// A partner's `upstream` entry.
 fn partner(server: &Server, name: &str, more: &[&str]) -> String {
     let token = server.client(&[&["add", "--partner", name], more].concat());
     let path = server.site.path(name);
@@ -90,8 +90,8 @@ fn partner(server: &Server, name: &str, more: &[&str]) -> String {
     format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), path.display())
 }
 
-/// A partner brings no signature to bulk by itself, not by way of the server's restarts either; and what it brought is taken back
-/// everywhere, also where that was not heard of when it was said.
+/// A partner cannot make a signature bulk alone, not even over restarts of the server. Its reports are withdrawn everywhere, also at
+/// servers that were away at that time.
 #[test]
 fn the_influence_of_a_partner_is_bounded_and_taken_back() {
     let server = Server::new("");
@@ -128,7 +128,7 @@ fn the_influence_of_a_partner_is_bounded_and_taken_back() {
     assert_eq!([6, 60].map(|n| count(&late, &letter(n))), [30, 0], "a snapshot does not bring it back");
 }
 
-/// A partner whose quota is used up is told so, and what it has beyond waits; others are served.
+/// A partner whose quota is exhausted is refused with this reason, and its further reports wait; others are served.
 #[test]
 fn a_quota_holds_back_what_is_new() {
     let server = Server::new("");
@@ -152,7 +152,7 @@ fn a_quota_holds_back_what_is_new() {
     wait_for(&large, &letter(89), 1);
 }
 
-/// A server's directory as it is now, put back by the function that is returned.
+/// A copy of a server's directory; the returned function restores it.
 fn backup(server: &Server) -> impl Fn() {
     let (file, copy) = (server.site.path("state/ledger.redb"), server.site.path("backup"));
     std::fs::copy(&file, &copy).unwrap();
@@ -161,8 +161,8 @@ fn backup(server: &Server) -> impl Fn() {
     }
 }
 
-/// A server is restored from an old copy: it learns from its peer what it forgot, goes on under another origin, and all are
-/// equal again. What it counts afterwards is counted once.
+/// A server is restored from an old copy: it gets the missing updates from its peer, continues under another origin, and all are equal
+/// again. Its later reports are counted once.
 #[test]
 fn a_restored_server_becomes_equal() {
     let [one, two] = Server::peers("anonymous-reading = true");
@@ -185,7 +185,7 @@ fn a_restored_server_becomes_equal() {
     send(&at_a, &letter(8), 4);
     wait_for(&a, &letter(8), 17);
     wait_for(&b, &letter(8), 17);
-    // And it stays so when it is started again.
+    // This survives a restart.
     one_runs.kill();
     let one_runs = one.start();
     send(&at_a, &letter(8), 1);
@@ -196,8 +196,8 @@ fn a_restored_server_becomes_equal() {
     wait_until_equal(&one, &two, 1);
 }
 
-/// A server without peers is restored from an old copy: what nobody else keeps is gone, its milters notice, and go on from
-/// what it knows.
+/// A server without peers is restored from an old copy: counts that no other server keeps are lost; its milters notice, and continue from
+/// the server's counts.
 #[test]
 fn milters_of_a_restored_server_begin_anew() {
     let server = Server::new("");
@@ -213,7 +213,7 @@ fn milters_of_a_restored_server_begin_anew() {
         send(&at_a, &letter(9), 1);
         wait_for(&b, &letter(9), expected);
     }
-    // A report without an answer would be sent again to the restored server, which does not know that it counted it.
+    // An unacknowledged report would be sent again to the restored server, which does not know that it counted it.
     wait_until("an empty spool", || match status(&a)["ledger"]["spool"].as_u64() {
         Some(0) => Ok(()),
         spool => Err(format!("{spool:?}")),

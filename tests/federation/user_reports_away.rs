@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users say at a milter with servers: while these are away for too long, while its disk is full, and what of it leaves the machine.
-//! Real processes and sockets.
+//! User reports at a milter with servers: while the servers are away for too long, while its disk is full, and the parts of them that leave
+//! the machine. Real processes and sockets.
 
 use bulkmark_testing::letters::{letter, offer, send};
 use bulkmark_testing::milter::{Mail, session};
@@ -17,7 +17,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Waits until users report it as spam with this weight here.
+/// Waits until user reports show it as spam here, with this weight.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], expected: Option<&str>) {
     wait_until("user reports", || {
@@ -33,8 +33,8 @@ fn site(entry: String, lines: &str) -> Site {
     site
 }
 
-/// A server is away for longer than reports are kept: mail is dropped, and what users said is not. It holds here, also over a crash, can
-/// be taken back, and is counted once for all when the server is back.
+/// A server is away for longer than reports are kept: reports of mail are dropped, user reports are not. They apply locally, also over a
+/// crash, can be withdrawn, and are counted exactly once when the server is back.
 #[test]
 fn no_word_is_dropped_while_a_server_is_away() {
     let server = Server::new("");
@@ -60,13 +60,13 @@ fn no_word_is_dropped_while_a_server_is_away() {
 
     let (daemon, _at_far) = (server.start(), far.start());
     wait_for(&far, &offer("Anna"), Some("1"));
-    // Of this one the body is left, which she called spam for itself.
+    // The body of this letter remains: she reported it separately.
     wait_for(&far, &offer("Dora"), Some("1"));
     assert!(daemon.terminate().success());
 }
 
-/// A user speaks while the disk of a milter with servers is full: what it does not take is refused, goes nowhere, and can be said again;
-/// what was answered is counted once, here and elsewhere.
+/// A user reports while the disk of a milter with servers is full: a refused report goes nowhere and can be repeated; an accepted one is
+/// counted once, here and elsewhere.
 #[test]
 fn a_full_disk_at_a_milter_with_servers_loses_no_word() {
     let server = Server::new("");
@@ -105,7 +105,7 @@ fn a_full_disk_at_a_milter_with_servers_loses_no_word() {
     assert!(daemon.terminate().success());
 }
 
-/// Hands on what is sent to this port, and keeps it.
+/// Forwards everything sent to this port, and keeps a copy.
 fn tapped(port: u16) -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, sent) =
@@ -139,7 +139,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|part| part == needle)
 }
 
-/// What leaves a mail server is signatures and weights: neither the user's name, nor the hash that stands for it here.
+/// Only signatures and weights leave a mail server: neither the user's name nor its hash.
 #[test]
 fn nothing_of_who_said_it_leaves_the_machine() {
     const NAME: &str = "anastasia.q";
@@ -175,7 +175,7 @@ fn nothing_of_who_said_it_leaves_the_machine() {
     }
 }
 
-/// How many words are remembered is told, users' apart from traps', and who is a trap.
+/// The number of remembered user reports is shown, users' separately from traps', with the names of traps.
 #[test]
 fn words_are_counted_by_whose_they_are() {
     let traps = "[traps]\nrecipients = [\"old@box.test\"]\nweight = 0.5\n[user-reports]\ntrust = { new-reporter = 0.25 }\n";

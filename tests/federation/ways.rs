@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Ways to a server other than a TCP connection straight to it: a Unix socket, and proxies as the environment names them.
+//! Ways to a server other than a direct TCP connection: a Unix socket, and proxies from the environment.
 
 use bulkmark_testing::authority::{Authority, https, tls_server};
 use bulkmark_testing::letters::{letter, send, wait_for};
@@ -9,7 +9,7 @@ use bulkmark_testing::{Daemon, Site, skip, wait_until};
 use std::net::TcpStream;
 use std::process::Command;
 
-/// A server that listens on a Unix socket, for the milters and the peer of its machine.
+/// A server that listens on a Unix socket, for the milters and the peer on its machine.
 #[test]
 fn a_unix_socket() {
     let mut one = Server::new("anonymous-reading = true");
@@ -18,7 +18,7 @@ fn a_unix_socket() {
     two.extra += &format!("\npeer = [{}]", one.entry("two", "peer"));
     let (daemon, _two_runs) = (one.start(), two.start());
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
-    // Names and proxies are of no concern to it.
+    // A Unix socket ignores host names and proxies.
     let mut a = a;
     a.environment.push(("HTTP_PROXY".to_owned(), "http://proxy.invalid:3128".to_owned()));
     let (at_a, _at_b) = (a.start(), b.start());
@@ -33,14 +33,14 @@ fn a_unix_socket() {
     wait_until_equal(&one, &two, 1);
 }
 
-/// A tinyproxy of the test's own.
+/// A tinyproxy that the test starts.
 struct Proxy {
     site: Site,
     port: u16,
 }
 
 impl Proxy {
-    /// None where there is no tinyproxy, which a machine that tests every change must have.
+    /// Returns `None` without tinyproxy, which a CI machine must have.
     fn new() -> Option<Self> {
         if Command::new("tinyproxy").arg("-v").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "there is no tinyproxy; run tests/mta/install");
@@ -67,7 +67,7 @@ impl Proxy {
         daemon
     }
 
-    /// Requests that it carried, as its log has them.
+    /// The number of requests that it forwarded, by its log.
     fn carried(&self, request: &str) -> usize {
         let log = std::fs::read_to_string(self.site.path("proxy.log")).unwrap_or_default();
         log.lines().filter(|line| line.contains("Request") && line.contains(request)).count()
@@ -78,7 +78,7 @@ impl Proxy {
     }
 }
 
-/// Reports and updates go by way of the proxy that HTTP_PROXY names; without it nothing does, and with it again all is counted.
+/// Reports and updates use the proxy in HTTP_PROXY; without the proxy none get through, and with it again all are counted.
 #[test]
 fn a_proxy_for_http() {
     let Some(proxy) = Proxy::new() else { return };
@@ -106,7 +106,7 @@ fn a_proxy_for_http() {
     wait_for(&a, &letter(2), 7);
 }
 
-/// Hosts in NO_PROXY are reached without it.
+/// Hosts in NO_PROXY are reached directly.
 #[test]
 fn a_host_for_which_there_is_no_proxy() {
     let server = Server::new("");
@@ -122,7 +122,7 @@ fn a_host_for_which_there_is_no_proxy() {
     wait_for(&b, &letter(3), 5);
 }
 
-/// A proxy that HTTPS_PROXY names carries TLS without seeing into it.
+/// A proxy in HTTPS_PROXY forwards TLS without reading it.
 #[test]
 fn a_proxy_for_https() {
     let Some(proxy) = Proxy::new() else { return };

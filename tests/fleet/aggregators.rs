@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An aggregator that is cut off or killed at the worst moment, on both engines: when the log took its step and could not say so, and in
-//! the midst of a snapshot.
+//! An aggregator that is cut off or killed at the worst moment, on both engines: after the log took its step but before the answer arrived,
+//! and during a snapshot.
 
 use bulkmark_counts::SpoolBatch;
 use bulkmark_sync::Link;
@@ -19,15 +19,15 @@ use bulkmark_types::{FederationKey, Signature};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// With what each step begins.
+/// The first bytes of every step.
 const STEP: &[u8] = b"BMFS";
 
-/// How often an aggregator counts the letter.
+/// An aggregator's count of the letter.
 fn counted(server: &Server) -> u32 {
     counts(&server.site.path("server.sock"), &[body_of(1)]).unwrap()[0]
 }
 
-/// The log takes a step, all others have it, and its maker does not hear so. Then its connections break; the next time it is killed.
+/// The log takes a step and everybody else gets it, but its author gets no answer: first its connections break, then it is killed.
 fn a_step_is_not_acknowledged(fleet: &Fleet) {
     let mut server = fleet.aggregator("agg1");
     let gates = fleet.gates(&mut server);
@@ -73,11 +73,11 @@ fn on_nats_a_step_that_was_not_acknowledged_counts_once() {
     Fleet::nats().iter().for_each(a_step_is_not_acknowledged);
 }
 
-/// For so many signatures windows are made here, and so many times a batch's worth of them is reported: a snapshot has some megabytes.
+/// Windows are made for this many signatures, and several full batches are reported: a snapshot has some megabytes.
 const CAPACITY: &str = "capacity = 1000000";
 const BATCHES: u64 = 25;
 
-/// Reports of a milter that does not run: the letter three times, and many signatures.
+/// Appends reports of a milter that does not run: the letter three times, and many signatures.
 async fn report(log: &impl Log) {
     for number in 1..=BATCHES {
         let signature = |n: u64| {
@@ -104,7 +104,7 @@ async fn report(log: &impl Log) {
     }
 }
 
-/// Speaks with the log as one of its members.
+/// Connects to the log as one of its members.
 pub(crate) fn speak<T>(
     fleet: &Fleet,
     name: &str,
@@ -122,7 +122,7 @@ pub(crate) fn speak<T>(
     })
 }
 
-/// Parts of snapshots that are in the log.
+/// The number of snapshot parts in the log.
 fn parts(fleet: &Fleet) -> u64 {
     match fleet.log {
         Engine::Postgres(_) => fleet.sql("select count(*) from bulkmark.parts").unwrap().parse().unwrap(),
@@ -137,7 +137,7 @@ fn was_put(daemon: &Daemon) -> bool {
     daemon.log.lines().iter().any(|line| line.contains("was put into the log"))
 }
 
-/// Half a snapshot is none: whoever is new begins without it, and the next aggregator puts a whole one.
+/// Half a snapshot counts as none: a newcomer begins without it, and the next aggregator writes a complete one.
 fn dies_in_a_snapshot(fleet: &Fleet) {
     speak(fleet, "mx8", async |log| report(&log).await, async |log| report(&log).await);
     let mut server = fleet.aggregator("agg1");
@@ -168,7 +168,7 @@ fn dies_in_a_snapshot(fleet: &Fleet) {
     wait_for(&soon, &letter(1), 3);
     assert_eq!(status(&soon)["fleet"]["snapshots"], 0);
     let aggregator = server.start();
-    // Who made the last step puts it.
+    // The author of the last step writes the snapshot.
     send(&at_soon, &letter(1), 2);
     wait_until("a snapshot", || if was_put(&aggregator) { Ok(()) } else { Err("none was put".to_owned()) });
     let late = milter("mx2");

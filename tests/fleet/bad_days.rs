@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What goes wrong with a fleet, on both engines: a certificate that ran out, a machine that is no member or has another key, clocks that
-//! are days off, a log of which an older copy was put back, and all who count with it. Each time the daemon and `bulkmark status` say what it is and what to do, mail flows, and
-//! when the cause is gone everything is counted, once, without anybody's help.
+//! Faults of a fleet, on both engines: an expired certificate, a machine that is no member or has another key, clocks that are days off, an
+//! old copy of the log, or of the log and all aggregators. Each time the daemon and `bulkmark status` show the cause and the remedy, and
+//! mail flows. When the cause is gone everything is counted, once, without operator action.
 
 use bulkmark_testing::authority::Authority;
 use bulkmark_testing::clock::Clock;
@@ -14,7 +14,7 @@ use bulkmark_testing::wait_until;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A server of the log gets a certificate, in date or not, and lets nobody keep the connection that he has.
+/// Gives a server of the log a valid or expired certificate, and closes all existing connections.
 fn certify(fleet: &Fleet, authority: &Authority, expired: bool) {
     let [certificate, key] =
         if expired { authority.issue_expired("localhost") } else { authority.issue("localhost") };
@@ -90,14 +90,14 @@ fn the_certificate_of_nats_runs_out() {
     let Some(mut fleet) = Fleet::on_nats(start) else { return };
     let Engine::Nats(cluster, ..) = &mut fleet.log else { unreachable!() };
     for name in ["cert.pem", "key.pem"] {
-        // Where the test writes them anew.
+        // The path to which the test writes new ones.
         std::os::unix::fs::symlink(cluster.directory.join(name), directory.path().join("new")).unwrap();
         fs::rename(directory.path().join("new"), directory.path().join(name)).unwrap();
     }
     a_certificate_runs_out(&fleet, &authority);
 }
 
-/// A milter is not in the file of members yet: it counts for itself, and what it counted is shared when it is.
+/// A milter is not yet in the file of members: it counts locally, and shares these counts once it is a member.
 fn not_a_member(fleet: &Fleet) {
     let without = [MILTERS[0], MILTERS[1], MILTERS[3]];
     let set_up = |milters: &[&str]| {
@@ -134,7 +134,7 @@ fn on_nats_whoever_is_no_member_is_told_so() {
     Fleet::nats().iter().for_each(not_a_member);
 }
 
-/// A milter and an aggregator have clocks that are off. What they report and fold counts, in the windows of the log's clock.
+/// The clocks of a milter and an aggregator are off. Their reports and steps count, in the windows of the log's clock.
 fn clocks_are_off(fleet: &Fleet, offset: &str, side: &str) {
     let mut server = fleet.aggregator("agg1");
     let mut site = fleet.milter("mx1");
@@ -186,8 +186,8 @@ fn on_nats_clocks_that_are_behind() {
     Fleet::nats().iter().for_each(|fleet| clocks_are_off(fleet, "-2d", "behind"));
 }
 
-/// It is the log's own clock that is off, by `days`: all members say so and mail flows. What was reported meanwhile is of other days, and
-/// counts once, on those.
+/// The log's own clock is off, by `days`: all members log it and mail flows. Reports made meanwhile belong to other days, and count once,
+/// on those.
 fn the_clock_of_the_log_is_off(offset: &str, side: &str, is_ahead: bool) {
     let Some(mut log) = Postgres::init() else { return };
     let Some((clock, environment)) = Clock::at(log.path("clock"), offset) else { return };
@@ -216,7 +216,7 @@ fn the_clock_of_the_log_is_off(offset: &str, side: &str, is_ahead: bool) {
     wait_for(&new, &letter(5), 6);
 }
 
-/// What it dated ahead is there when that day comes.
+/// Reports that it dated ahead count when that day comes.
 #[test]
 fn a_log_whose_clock_is_ahead() {
     the_clock_of_the_log_is_off("+2d", "behind", true);
@@ -227,7 +227,7 @@ fn a_log_whose_clock_is_behind() {
     the_clock_of_the_log_is_off("-2d", "ahead of", false);
 }
 
-/// A milter without the fleet's key reports what nobody can count, and both sides say so. With the key all that it sees is counted, once.
+/// A milter without the fleet's key sends reports that nobody can count, and both sides log it. With the key all its mail is counted, once.
 fn another_key(fleet: &Fleet) {
     let path = fleet.path("federation.key");
     fs::write(&path, "00112233445566778899aabbccddeeff").unwrap();
@@ -270,14 +270,14 @@ fn on_nats_a_milter_with_another_key_is_told_so() {
     Fleet::nats().iter().for_each(another_key);
 }
 
-/// Log and aggregators are put back to older copies together: nobody but the milters knows what came since. After a minute these say so,
-/// let go of it, and all go on from there, alike.
+/// Log and aggregators are restored from older copies together: only the milters know the later counts. After a minute they log it, drop
+/// these counts, and all continue with equal counts.
 #[test]
 fn all_who_count_are_put_back_with_the_log() {
     all_who_count_are_put_back(true);
 }
 
-/// The same, and somebody lost the log's snapshot: an aggregator puts another one, although nobody reports.
+/// The same, and the log's snapshot is lost: an aggregator writes another one, although nobody reports.
 #[test]
 fn all_who_count_are_put_back_with_a_log_without_a_snapshot() {
     all_who_count_are_put_back(false);
@@ -342,7 +342,7 @@ fn all_who_count_are_put_back(with_snapshot: bool) {
     wait_for(&new, &letter(7), 7);
 }
 
-/// All nodes are stopped, and started with older copies of their data: what the log lost of steps and reports comes back.
+/// All nodes are stopped, and started with older copies of their data: the lost steps and reports come back.
 #[test]
 fn older_copies_are_put_back_on_all_nodes() {
     let Some(fleet) = Fleet::nats() else { return };
@@ -369,7 +369,7 @@ fn older_copies_are_put_back_on_all_nodes() {
     wait_for(&new, &letter(4), 15);
 }
 
-/// Nobody counted for longer than the log keeps batches, and who reported them is gone. Nobody waits for them.
+/// Nobody counted for longer than the log keeps batches, and their reporter is gone. Nobody waits for them.
 #[test]
 fn what_is_gone_before_it_was_counted_is_not_waited_for() {
     let Some(fleet) = Fleet::postgres() else { return };

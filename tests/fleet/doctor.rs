@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark doctor` in a fleet: it asks the log as the daemon would, and says of each fault that is planted what to do.
+//! `bulkmark doctor` in a fleet: it asks the log as the daemon would, and names the remedy for each planted fault.
 
 use super::aggregators::speak;
 use super::poison::poison;
@@ -12,11 +12,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What doctor says of the fleet.
+/// The findings of doctor about the fleet.
 struct Told(Vec<Value>);
 
 impl Told {
-    /// Of this machine, whose doctor has this environment.
+    /// Runs doctor on this machine, in this environment.
     fn of(config: &Path, server: bool, environment: &[(String, String)]) -> Self {
         let mut command = Command::new(program());
         command.arg("doctor").args(server.then_some("--server")).args(["--json", "--config"]).arg(config);
@@ -33,7 +33,7 @@ impl Told {
         Self::of(&site.config(), false, &[])
     }
 
-    /// A finding is this; with it, what to do.
+    /// Checks that there is such a finding, with this remedy.
     #[track_caller]
     fn has(&self, check: &str, level: &str, text: &str, advice: &str) {
         let is_it = |finding: &&Value| {
@@ -70,7 +70,7 @@ fn start(fleet: &Fleet) -> Members {
 
 fn nobody_counts(fleet: &Fleet, members: &mut Members) {
     members.aggregators[0].take().unwrap().kill();
-    // While no aggregator corrects it, a false step covers all that will ever be reported.
+    // Until an aggregator corrects it, a false step covers all future reports.
     let beyond = |step: &mut bulkmark_counts::Step| step.head.covers = 1 << 62;
     speak(fleet, "agg2", async |log| poison(&log, beyond).await, async |log| poison(&log, beyond).await);
     let told = Told::milter(&members.sites[0]);
@@ -145,7 +145,7 @@ fn on_nats_the_log_is_asked_as_the_daemon_would() {
     Told::of(&members.servers[0].config(), true, &[]).all_ok();
     nobody_counts(&fleet, &mut members);
     let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
-    // A key that is no member's.
+    // A key that belongs to no member.
     let key = fleet.path("stranger");
     assert!(Command::new(program()).args(["fleet", "key"]).arg(&key).output().unwrap().status.success());
     let mut site = fleet.milter(MILTERS[1]);

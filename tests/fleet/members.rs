@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an aggregator knows of all members of its fleet, and of their mailings: real daemons, a real log, and kill -9.
+//! An aggregator's knowledge of all members of its fleet, and of their mailings: real daemons, a real log, and kill -9.
 
 use super::aggregators::speak;
 use bulkmark_sync::log::Log as _;
@@ -21,7 +21,7 @@ fn on_nats_an_aggregator_knows_how_all_members_are() {
     Fleet::nats().iter().for_each(know_all);
 }
 
-/// A member names any time for the last message of its mailings.
+/// A member may name any time for the last message of its mailings.
 fn impossible_times(fleet: &Fleet) {
     let word = |last: u64| {
         let mailing = serde_json::json!({
@@ -74,7 +74,7 @@ fn on_nats_a_member_may_name_any_time() {
     Fleet::nats().iter().for_each(impossible_times);
 }
 
-/// A milter that speaks each second, with these keys more in `[fleet]` and `[status]`.
+/// A milter that reports its state each second, with these additional keys in `[fleet]` and `[status]`.
 fn milter(fleet: &Fleet, name: &str, keys: &str, page: &str) -> Site {
     let mut site = fleet.milter(name);
     site.extra = site.extra.replace("[sync]\n", &format!("state-interval = \"1s\"\n{keys}[sync]\n"));
@@ -82,13 +82,13 @@ fn milter(fleet: &Fleet, name: &str, keys: &str, page: &str) -> Site {
     site
 }
 
-/// What the aggregator's page says of its fleet.
+/// The fleet on the aggregator's page.
 fn on_page(daemon: &Daemon) -> Value {
     let (_, body) = get(daemon, "/status.json");
     serde_json::from_str::<Value>(&body).unwrap()["status"]["daemon"]["fleet"].clone()
 }
 
-/// What `bulkmark fleet status --json` says on a machine.
+/// The output of `bulkmark fleet status --json` on a machine.
 fn command(arguments: &[&str], config: &std::path::Path) -> Value {
     let output = Command::new(program())
         .args(["fleet", "status", "--json"])
@@ -105,7 +105,7 @@ fn state<'a>(found: &'a Value, name: &str) -> &'a Value {
     members.into_iter().find(|member| member["name"] == name).unwrap_or(&Value::Null)
 }
 
-/// Waits until page and command say so of the fleet.
+/// Waits until this holds both on the page and in the command's output.
 fn wait_for(what: &str, aggregator: (&Server, &Daemon), holds: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
     wait_until(what, || {
@@ -134,7 +134,7 @@ fn know_all(fleet: &Fleet) {
         let member = state(&found, name);
         assert_eq!((&member["role"], &member["program"]), (&role.into(), &env!("CARGO_PKG_VERSION").into()));
     }
-    // Who never said anything is in the lists all the same.
+    // A member that never sent a state report is listed too.
     let states = [("milter", "well", 2), ("aggregator", "well", 1), ("milter", "silent", 0)];
     let absent = [("milter", "absent", MILTERS.len() - 2), ("aggregator", "absent", 1)];
     wait_until("the numbers of members", || {
@@ -150,7 +150,7 @@ fn know_all(fleet: &Fleet) {
         assert_eq!((&member["state"], &member["role"]), (&"absent".into(), &role.into()), "{found}");
     }
 
-    // Both see bulk, and one of them tells of it; no subject is told.
+    // Both see bulk, and one of them reports it; no subject is reported.
     send(&at_quiet, &letter(1), 25);
     send(&at_open, &letter(2), 25);
     let has = |found: &Value, count: usize| {
@@ -161,14 +161,14 @@ fn know_all(fleet: &Fleet) {
     assert_eq!((&mailing["members"], &mailing["subject"]), (&serde_json::json!(["mx2"]), &Value::Null));
     assert!(mailing["count"].as_u64().unwrap() >= 20, "{mailing}");
 
-    // A subject is told where the page may show it.
+    // A subject is reported if the page may show it.
     assert!(at_open.terminate().success());
     open.extra += "show = [\"subjects\"]\n";
     let at_open = open.start();
     send(&at_open, &letter(2), 1);
     wait_for("a subject", (&server, &agg), |found| found["mailings"][0]["subject"].is_string());
 
-    // Who died is silent, and the others are not.
+    // The member that died is silent, and the others are not.
     at_quiet.kill();
     wait_for("a silent member", (&server, &agg), |found| {
         state(found, "mx1")["state"] == "silent" && state(found, "mx2")["state"] == "well"
@@ -181,6 +181,6 @@ fn know_all(fleet: &Fleet) {
     assert!(text.contains("  mx1 (milter, ") && text.contains("): SILENT; step "), "{text}");
     assert!(text.contains("  agg2 (aggregator): ABSENT; not heard for an hour, or never"), "{text}");
 
-    // A milter is told of no other.
+    // A milter learns nothing about other members.
     assert_eq!(command(&[], &open.config())["members"], Value::Null);
 }

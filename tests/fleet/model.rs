@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Does `bulkmark-study fleet` reckon what really happens? Eight milters, three nodes of NATS or a PostgreSQL, and two aggregators count
-//! some thousand messages; bytes on the wire, memory and disk are measured, and reckoned by the same model as the tables of
-//! crates/study/docs/fleet.md.
+//! Compares the predictions of `bulkmark-study fleet` with measurements. Eight milters, three nodes of NATS or a PostgreSQL, and two
+//! aggregators count some thousand messages; bytes on the wire, memory and disk are measured, and predicted by the same model as the tables
+//! of crates/study/docs/fleet.md.
 //!
 //!     cargo test --test fleet model:: -- --nocapture
 //!
@@ -35,11 +35,11 @@ use study::plan;
 use study::sample::{Dealt, Whole, whole};
 use study::traffic::Traffic;
 
-/// Mailings, and how often the largest comes.
+/// The number of mailings, and the copies of the largest.
 const MAILINGS: u32 = 700;
 const LAW: Law = Law::Pareto { alpha: 1.0, most: 100 };
 
-/// Signatures that windows are made for: so many that memory shows in the process.
+/// The number of signatures that windows are made for; large enough to show in the process's memory.
 const CAPACITY: u32 = 4_000_000;
 
 /// Mail servers.
@@ -73,14 +73,14 @@ fn resident(pid: u32) -> f64 {
     1024.0 * line.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
 }
 
-/// Bytes of all files below a directory.
+/// The bytes of all files below a directory.
 fn disk(directory: &Path) -> f64 {
     let output = Command::new("du").arg("-sb").arg(directory).output().unwrap();
     String::from_utf8_lossy(&output.stdout).split_whitespace().next().map_or(0.0, |n| n.parse().unwrap())
 }
 
 struct Machines {
-    /// Their directories.
+    /// Keeps their directories.
     _servers: Vec<Server>,
     aggregators: Vec<Daemon>,
     sites: Vec<Site>,
@@ -117,7 +117,7 @@ impl Machines {
         machines
     }
 
-    /// Waits until all is in steps, and all have these; how many.
+    /// Waits until all reports are in steps, and all members have these. Returns the number of steps.
     fn settle(&self) -> f64 {
         let mut version = 0;
         for site in &self.sites {
@@ -132,7 +132,7 @@ impl Machines {
         version as f64
     }
 
-    /// Sent and received, by all milters and by all aggregators.
+    /// The bytes sent and received, by all milters and by all aggregators.
     fn wire(&self) -> [[f64; 2]; 2] {
         [&self.milters, &self.aggregators].map(|daemons| {
             let all = daemons.iter().map(|daemon| bytes(daemon.pid(), &self.ports));
@@ -141,7 +141,7 @@ impl Machines {
     }
 }
 
-/// What was measured, or reckoned.
+/// Measured or predicted figures.
 #[derive(Debug, Clone, Copy, Default)]
 struct Figures {
     up: f64,
@@ -167,8 +167,8 @@ impl Figures {
     }
 }
 
-/// The bytes that are free in a table's pages, as SQL. Where several insert at once, PostgreSQL makes a table larger by twenty pages for
-/// each that waits, and they are filled later: in a table as small as the test's that is much, and in one of a day nothing.
+/// The free bytes in a table's pages, as SQL. If several sessions insert at once, PostgreSQL extends a table by twenty pages for each that
+/// waits, and fills them later: much in a table as small as the test's, nothing in a day's table.
 fn free(table: &str) -> String {
     format!(
         "select coalesce(sum(f.avail), 0) from pg_class c, pg_freespace(c.oid::regclass) f where c.oid in \
@@ -176,7 +176,7 @@ fn free(table: &str) -> String {
     )
 }
 
-/// What a fleet's log has on the disk of its first node, for batches and steps.
+/// The bytes of batches and steps on the disk of the log's first node.
 fn logged(fleet: &Fleet) -> f64 {
     match &fleet.log {
         Engine::Postgres(_) => {
@@ -197,7 +197,7 @@ fn logged(fleet: &Fleet) -> f64 {
     }
 }
 
-/// How long it took, in seconds: until all messages were sent, and until all were counted; and in how many steps.
+/// The seconds until all messages were sent, and until all were counted; and the number of steps.
 #[derive(Clone, Copy)]
 struct Lasted {
     sent: f64,
@@ -211,7 +211,7 @@ fn measure(fleet: &Fleet, messages: &[usize]) -> (Figures, Lasted) {
         fleet.sql("create extension if not exists pg_freespacemap").unwrap();
     }
     let machines = Machines::start(fleet);
-    // Connections, and what each process takes that has counted something; and the first snapshot.
+    // First connections, the memory of processes that have counted something, and the first snapshot.
     for daemon in &machines.milters {
         session(daemon).message(&Mail::raw(&letter(0)));
     }
@@ -262,7 +262,7 @@ fn on_postgres_the_model_is_right() {
     Fleet::postgres().iter().for_each(|fleet| compare(fleet, plan::Engine::Postgres));
 }
 
-/// What the messages of these mailings are reported by, in their order.
+/// The signatures reported for the messages of these mailings, in order.
 fn reported(messages: &[usize]) -> Vec<Vec<Signature>> {
     let key = FederationKey::public();
     let mut counts: HashMap<Signature, u32> = HashMap::new();
@@ -287,8 +287,7 @@ fn reported(messages: &[usize]) -> Vec<Vec<Signature>> {
     reports
 }
 
-/// What the model says of these messages. On a machine that is busy with other work steps come later than the interval says, and more
-/// batches are in each.
+/// The model's prediction for these messages. On a busy machine steps come later than the interval, and contain more batches.
 fn reckon(reports: &[Vec<Signature>], lasted: Lasted, engine: plan::Engine) -> (Figures, Whole) {
     let Lasted { sent, seconds, steps } = lasted;
     let dealt = Dealt {
@@ -331,8 +330,7 @@ fn compare(fleet: &Fleet, engine: plan::Engine) {
         let of = |value: f64| if name.ends_with("a report") { value / whole.reports as f64 } else { value };
         let differs = 100.0 * (model / measured - 1.0);
         println!("{name:<52}{:>12.2}{:>12.2}{differs:>8.1} %", of(model), of(measured));
-        // An aggregator that has something else to do drops an answer of the log that is on its way, and asks again. On a busy machine it
-        // drops and asks often.
+        // A busy aggregator drops an answer of the log that is still on its way, and asks again; on a busy machine this happens often.
         let may_be_more = name.contains("aggregator");
         if differs > 30.0 || differs < -30.0 && !may_be_more {
             wrong.push(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A server's counts are moved into a fleet, and back: nothing is lost, and nothing is counted twice, what the milters had not sent or
-//! not heard of included.
+//! A server's counts move into a fleet, and back: nothing is lost and nothing is counted twice, including reports that milters had not sent
+//! or whose answers they had not received.
 
 use bulkmark_counts::Settings;
 use bulkmark_ledger::Seed;
@@ -34,7 +34,7 @@ fn says(output: &Output, text: &str) {
     assert!(told.contains(text), "{told}");
 }
 
-/// A milter of a partner, whose reports raise no count by more than 3.
+/// A partner's milter, whose reports raise no count by more than 3.
 fn milter_of_partner(server: &Server) -> Site {
     let (token, file) =
         (server.client(&["add", "--partner", "isp", "--max-influence", "3"]), server.site.path("isp"));
@@ -43,9 +43,9 @@ fn milter_of_partner(server: &Server) -> Site {
 }
 
 fn there_and_back(fleet: &Fleet) {
-    // mx1 and mx2 report to a server, under the names that they have in the fleet; so does a partner.
+    // mx1 and mx2 report to a server, under their names in the fleet; so does a partner.
     let mut server = Server::new("");
-    // Another than the fleet's, and than that of the server to which all of them go back.
+    // Differs from the fleet's, and from that of the server to which all return.
     server.ledger = "capacity = 300000".to_owned();
     let mut sites = ["mx1", "mx2"].map(|name| milter(&[server.entry(name, "report")]));
     let daemon = server.start();
@@ -60,7 +60,7 @@ fn there_and_back(fleet: &Fleet) {
         wait_for(site, &letter(2), 3);
         wait_for_empty_spool(site);
     });
-    // The server counts, and its answer is lost; of what comes then it hears nothing.
+    // The server counts, but its answer is lost; it receives no later reports.
     daemon.signal("STOP");
     send(&running[0], &letter(1), 3);
     for milter in running {
@@ -78,7 +78,7 @@ fn there_and_back(fleet: &Fleet) {
     assert!(daemon.terminate().success());
     drop(isp_runs);
 
-    // An aggregator may be there already.
+    // An aggregator may exist already.
     let aggregator = fleet.aggregator("agg1");
     let config = aggregator.config();
     let from = server.site.path("state");
@@ -99,7 +99,7 @@ fn there_and_back(fleet: &Fleet) {
     let new_runs = new.start();
     wait_for(&new, &letter(1), 14);
     wait_for(&new, &letter(2), 3);
-    // Another server's counts have no place any more.
+    // Another server's counts can no longer be imported.
     let other = Server::new("");
     assert!(other.start().terminate().success());
     let refused = import(&config, &other.site.path("state"), &[]);
@@ -109,7 +109,7 @@ fn there_and_back(fleet: &Fleet) {
     back(members, (aggregator, aggregates));
 }
 
-/// Batches that the log has.
+/// The number of batches in the log.
 fn batches(site: &Site) -> u64 {
     let mut command = Command::new(program());
     let output = command.args(["fleet", "status", "--json", "--config"]).arg(site.config()).output().unwrap();
@@ -117,12 +117,12 @@ fn batches(site: &Site) -> u64 {
     told["ends"]["batches"].as_u64().unwrap_or_else(|| panic!("{told}"))
 }
 
-/// All of them report to a server again, which has what the fleet counted.
+/// All of them report to a server again, which has the fleet's counts.
 fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
     let sites = std::mem::take(&mut members.sites);
     let [one, two] = [0, 1].map(|n: usize| members.milters[n].take().unwrap());
     assert!(members.aggregators[0].take().unwrap().terminate().success());
-    // The fleet counts a batch, and its milter does not hear of it; of the other's reports nobody knows whether they were sent.
+    // The fleet counts a batch, and its milter gets no answer; it is unknown whether the other's reports were sent.
     aggregates.signal("STOP");
     let before = batches(&sites[1]);
     send(&one, &letter(1), 2);
@@ -168,7 +168,7 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
         wait_for(site, &letter(1), 17);
         wait_for_empty_spool(site);
     }
-    // What a partner brought to the fleet counts as brought.
+    // The partner's reports in the fleet still use up its influence.
     send(&isp_runs, &letter(2), 9);
     wait_for_empty_spool(&at_isp);
     send(&running[0], &letter(1), 3);
@@ -179,8 +179,8 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
     drop(daemon);
 }
 
-/// Whoever moves counts dies between the step that decides and the snapshot that has them: the fleet waits, says so, and goes on when
-/// that is done once more.
+/// The import of counts dies between the deciding step and the snapshot with the counts: the fleet waits, logs it, and continues once the
+/// move is repeated.
 #[test]
 fn what_was_begun_is_gone_on_with() {
     let Some(fleet) = Fleet::postgres() else { return };

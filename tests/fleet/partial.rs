@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Milters of a fleet that hold bulk alone, beside those that hold all: real daemons, a real log, and kill -9.
+//! Milters of a fleet with a partial copy beside those with a full one: real daemons, a real log, and kill -9.
 
 use bulkmark_testing::fleet::Fleet;
 use bulkmark_testing::held::{from, held, lonely, told, wait_for_held};
@@ -11,7 +11,7 @@ use bulkmark_testing::server::Server;
 use bulkmark_testing::{Site, program, status, wait_until};
 use std::process::Command;
 
-/// A milter that holds bulk alone, and asks these for the rest.
+/// A milter with a partial copy that asks these servers for other counts.
 fn partial(fleet: &Fleet, name: &str, ask: &[String]) -> Site {
     let mut site = fleet.milter(name);
     let ask = format!("aggregators = [{}]\n[sync]\ncopy = \"partial\"\n", ask.join(", "));
@@ -19,7 +19,7 @@ fn partial(fleet: &Fleet, name: &str, ask: &[String]) -> Site {
     site
 }
 
-/// Waits until all that these have is in steps, and all have these.
+/// Waits until all reports of these sites are in steps, and all of them have these steps.
 fn settle(sites: &[&Site]) {
     for site in sites {
         wait_until("an empty spool", || {
@@ -30,7 +30,7 @@ fn settle(sites: &[&Site]) {
     }
 }
 
-/// Waits until a milter is told of bulk: the first reports of one that holds it alone ask for that.
+/// Waits until steps list bulk for a milter: the first reports of a milter with a partial copy request that.
 fn wait_until_told(site: &Site) {
     wait_until("bulk that is told apart", || {
         let status = status(site);
@@ -48,7 +48,8 @@ fn on_nats_bulk_is_held_and_the_rest_is_not() {
     Fleet::nats().iter().for_each(hold_bulk);
 }
 
-/// What is bulk is held by one that was there from the beginning, through kills, and by one that comes late and begins with a snapshot.
+/// A milter with a partial copy holds bulk, both one that was there from the beginning, through kills, and one that starts late from a
+/// snapshot.
 fn hold_bulk(fleet: &Fleet) {
     let servers = ["agg1", "agg2"].map(|name| fleet.aggregator(name));
     let mut aggregators = servers.each_ref().map(|server| Some(server.start()));
@@ -64,7 +65,7 @@ fn hold_bulk(fleet: &Fleet) {
     settle(&[&full, &partial]);
     assert_eq!(letters.each_ref().map(|letter| held(&full, letter)), [30, 9, 10]);
     assert_eq!(letters.each_ref().map(|letter| held(&partial, letter)), [30, 0, 10]);
-    // Each of them dies, and those that report go on.
+    // Each of them dies while the reporting milters go on.
     for round in 0..3 {
         send(&at_full, &letter(4), 7);
         send(at_partial.as_ref().unwrap(), &letter(4), 5);
@@ -89,7 +90,7 @@ fn hold_bulk(fleet: &Fleet) {
         (Some(1), Some(0)),
         "a milter with a partial copy holds no cells"
     );
-    // Nobody says how often it was seen where that is below ten.
+    // Below ten, no count is shown.
     let verdict =
         |n: usize| session(at_partial.as_ref().unwrap()).message(&Mail::raw(&letters[n])).header().to_owned();
     let bulk = verdict(0);
@@ -102,7 +103,7 @@ fn hold_bulk(fleet: &Fleet) {
     }
     assert_eq!(cells(&late), Some(0));
     drop(at_late);
-    // Whoever looks at the files sees what they hold, though nobody tells which of both kinds they are of.
+    // The commands for ledger files show their contents, though the file does not name its kind of copy.
     assert!(at_partial.take().unwrap().terminate().success());
     send(&at_full, &letter(20), 1);
     settle(&[&full]);
@@ -114,7 +115,7 @@ fn hold_bulk(fleet: &Fleet) {
     assert!(told.contains("all cells of 1 windows are equal"), "{told}");
 }
 
-/// A milter's `hold` may change, both ways: it begins anew by the log's snapshot, or by its steps.
+/// A milter's `sync.copy` may change both ways: it starts over from the log's snapshot, or from its steps.
 #[test]
 fn what_is_held_may_change() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -141,7 +142,7 @@ fn what_is_held_may_change() {
     wait_for_held(&full, &letter(5), 16);
 }
 
-/// How many steps an aggregator has counted.
+/// The number of steps that an aggregator has counted.
 fn steps_at(server: &Server) -> serde_json::Value {
     let output = Command::new(program())
         .args(["status", "--server", "--json", "--config"])
@@ -160,8 +161,8 @@ fn wait_until_alike(server: &Server, site: &Site) {
     });
 }
 
-/// A mailing from many networks is refused by a milter with a partial copy that may ask an aggregator at the same copy as by one that holds all; while
-/// the aggregator says nothing it is only marked, and mail flows.
+/// A milter with a partial copy that may ask an aggregator refuses a mailing from many networks at the same copy as one with a full copy.
+/// While the aggregator does not answer, it only marks the mailing, and mail flows.
 #[test]
 fn refusals_are_those_of_a_full_milter() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -189,7 +190,7 @@ fn refusals_are_those_of_a_full_milter() {
     let refused = [&at_full, &at_partial].map(|daemon| from(daemon, &hosts[0], &letter(14)).reply);
     assert!(refused.iter().all(|reply| reply.starts_with("550 ")), "{refused:?}");
     settle_all();
-    // What was answered a moment ago is remembered for a second.
+    // An answer is cached for a second.
     wait_until("the same of both", || {
         let [ours, theirs] = [&full, &partial].map(|site| told(site, "check", &letter(14)));
         if ours == theirs { Ok(()) } else { Err(format!("{ours} {theirs}")) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one with an aggregator's rights puts into the log, on both engines: what is counted goes on, and whoever looks after the fleet
-//! is told.
+//! Entries that a member with an aggregator's rights could put into the log, on both engines: counting continues, and the fleet's operator
+//! is informed.
 
 use super::aggregators::speak;
 
@@ -13,7 +13,7 @@ use bulkmark_testing::members::Members;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::timeout;
 
-/// With what each part of a snapshot begins.
+/// The first bytes of each part of a snapshot.
 const SNAPSHOT: &[u8] = b"BMFP\x01";
 
 /// The last step in the log.
@@ -24,7 +24,7 @@ async fn last_step(log: &impl Log) -> (Place, Vec<u8>) {
     (step.place, step.bytes)
 }
 
-/// A step that follows the last one, changed by `how`; it counts nothing.
+/// A step that follows the last one, changed by `how`; it counts no reports.
 fn following(bytes: &[u8], how: impl Fn(&mut Step)) -> Vec<u8> {
     let mut step = Step::decode(bytes).unwrap();
     step.head.before = Chain::of(bytes);
@@ -36,7 +36,7 @@ fn following(bytes: &[u8], how: impl Fn(&mut Step)) -> Vec<u8> {
     bytes
 }
 
-/// Appends what follows the log's last step before anybody else does.
+/// Appends a changed successor of the log's last step before any other member can append.
 pub(crate) async fn poison(log: &impl Log, how: impl Fn(&mut Step)) {
     loop {
         let (place, bytes) = last_step(log).await;
@@ -46,8 +46,8 @@ pub(crate) async fn poison(log: &impl Log, how: impl Fn(&mut Step)) {
     }
 }
 
-/// The last epoch that there is, and a number of batches that never will be: it is in no ledger. The next one claims such a number in
-/// this epoch, which is all that it changes.
+/// First a step with the last possible epoch and a number of batches that no ledger will ever reach. The next one only claims such a
+/// number, in the current epoch.
 fn a_step_says_what_cannot_be(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
@@ -66,7 +66,7 @@ fn a_step_says_what_cannot_be(fleet: &Fleet) {
     wait_for(&new, &letter(1), 11);
 }
 
-/// An aggregator appends junk as fast as it can; the steps of others find their place between.
+/// An aggregator appends junk as fast as it can; other aggregators' steps still find a place in between.
 fn a_flood_of_junk(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
@@ -94,13 +94,13 @@ async fn flood(log: &impl Log, ends: &AtomicBool) {
     while !ends.load(Ordering::Relaxed) {
         match log.append_step(place, b"junk".to_vec()).await {
             Ok(Some(next)) => place = next,
-            // Another one's, or it is held back.
+            // The place was taken, or the log slows this aggregator down.
             _ => place = log.ends().await.map_or(place, |ends| ends.steps),
         }
     }
 }
 
-/// The newest snapshot, all its parts.
+/// The newest snapshot, with all its parts.
 async fn read(log: &impl Log) -> Result<Vec<Part>, LogError> {
     let (mut reader, mut parts) = (log.snapshot().await?, Vec::new());
     while let Some(part) = reader.next().await? {
@@ -114,14 +114,14 @@ async fn put(log: &impl Log, parts: Vec<Part>) {
     for part in parts.into_iter().map(Some).chain([None]) {
         sender.send(part).await.unwrap();
     }
-    // An engine may refuse one that is empty.
+    // An engine may refuse an empty one.
     let _ = log.put_snapshot(receiver).await;
 }
 
-/// One part of a snapshot, whose head is changed.
+/// A part of a snapshot with a changed head.
 fn with_head(part: &Part, how: impl Fn(&mut [u64; 9])) -> Part {
     let content = unseal(SNAPSHOT, part).unwrap();
-    // Behind the number of the part, the kind of the entry and its length are nine numbers, the version second and the epoch third.
+    // Nine numbers follow the part's number, the entry's kind and its length; the version is second and the epoch third.
     let (before, head) = content.split_at(4 + 1 + 4);
     let (head, rest) = head.split_at(9 * 8);
     let mut numbers = [0; 9];
@@ -132,7 +132,7 @@ fn with_head(part: &Part, how: impl Fn(&mut [u64; 9])) -> Part {
     seal([SNAPSHOT, before, &numbers.map(u64::to_le_bytes).concat(), rest].concat())
 }
 
-/// Puts a snapshot, and waits until another one is in its place.
+/// Writes a snapshot, and waits until another one replaces it.
 async fn replace_snapshot(log: &impl Log, what: &str, parts: Vec<Part>) -> Vec<Part> {
     put(log, parts.clone()).await;
     timeout(PATIENCE, async {
@@ -147,7 +147,7 @@ async fn replace_snapshot(log: &impl Log, what: &str, parts: Vec<Part>) -> Vec<P
     .unwrap_or_else(|_| panic!("{what} stays"))
 }
 
-/// Snapshots that nobody can begin with, or that are of no chain.
+/// Writes snapshots that nobody can begin with, or that belong to no chain.
 async fn put_bad_snapshots(log: &impl Log) {
     let good = timeout(PATIENCE, async {
         loop {

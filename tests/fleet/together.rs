@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet: real milters and aggregators on a real log, and kill -9. What holds for a server as well is in `tests/fleet/engines`.
+//! A fleet: real milters and aggregators on a real log, and kill -9. Tests that apply to servers as well are in `tests/fleet/engines`.
 
 use bulkmark_testing::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
 use bulkmark_testing::letters::{count, letter, send, wait_for};
@@ -24,7 +24,7 @@ fn on_nats_what_one_saw_the_others_know() {
     Fleet::nats().iter().for_each(others_know);
 }
 
-/// Twenty at one mail server, and the next at another is bulk; and what people are told of the fleet.
+/// After twenty copies at one mail server, the next copy at another is bulk; and the display of the fleet for operators.
 fn others_know(fleet: &Fleet) {
     let members = start(fleet);
     members.send(0, 1, 20);
@@ -51,8 +51,8 @@ fn others_know(fleet: &Fleet) {
     assert_eq!(text, "all is as it should be: 11 members\n");
 }
 
-/// The log is put back to an older copy, while aggregators run and while none does: what it lost of steps comes back, what it lost of
-/// reports too, and nothing is counted twice.
+/// The log is restored from an older copy, with aggregators running and without: its lost steps and reports come back, and nothing is
+/// counted twice.
 #[test]
 fn a_log_that_lost_its_end_is_healed() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -79,7 +79,7 @@ fn a_log_that_lost_its_end_is_healed() {
     members.send(1, 3, 3);
     members.wait_for(3, 13);
     members.kill_aggregators();
-    // These are in the log and nobody counted them when it is put back.
+    // These are in the log, not yet counted, when it is restored.
     let before = fleet.sql(ends).unwrap();
     members.send(2, 3, 3);
     wait_until("a batch in the log", || {
@@ -93,7 +93,7 @@ fn a_log_that_lost_its_end_is_healed() {
     members.settle();
 }
 
-/// The log is made anew, empty: those who know put into it what they know, and go on in another epoch.
+/// The log is created again, empty: the members put their counts into it, and continue in another epoch.
 fn goes_on(fleet: &Fleet) {
     let members = start(fleet);
     members.send(0, 4, 4);
@@ -132,7 +132,7 @@ fn on_nats_a_log_that_is_made_anew_goes_on() {
     Fleet::nats().iter().for_each(goes_on);
 }
 
-/// A partner brings no signature to bulk by itself, and what it brought is taken back everywhere when its entry says so.
+/// A partner cannot make a signature bulk alone, and its reports are withdrawn everywhere when its entry requests that.
 #[test]
 fn a_partner_is_limited_and_taken_back() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -146,12 +146,12 @@ fn a_partner_is_limited_and_taken_back() {
     let output = fleet.set_up(&fleet.members(&MILTERS, 1), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     members.wait_for(5, 2);
-    // It begins anew.
+    // It starts over.
     send(&at_partner, &letter(5), 3);
     members.wait_for(5, 5);
 }
 
-/// What stands in the log and is no step, an old step once more, a batch that nobody can read, one of nobody's: all of it is passed over.
+/// Invalid log entries are skipped: junk, a repeated old step, an unreadable batch, and a batch without an owner.
 #[test]
 fn junk_in_the_log_changes_nothing() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -171,7 +171,7 @@ fn junk_in_the_log_changes_nothing() {
     add("steps", "steps", "last, 0, 0, (select bytes from bulkmark.steps order by place limit 1)");
     add("batches", "batches", r"last, 'mx2', 1, 1, 0, 0, '\x00'");
     add("batches", "batches", &format!("last, 'ghost', 7, 7, 0, 0, {first}"));
-    // It is the client's own, once more.
+    // The client's own batch, repeated.
     add("batches", "batches", &format!("last, 'mx1', 7, 7, 0, 0, {first}"));
     for milter in 0..3 {
         members.send(milter, 8, 2);
@@ -185,8 +185,8 @@ fn junk_in_the_log_changes_nothing() {
     }
 }
 
-/// The newest snapshot cannot be read, and a step stands at the log's end that does not follow. Aggregators that start go on from the
-/// steps alone, and put a snapshot in the place of that one.
+/// The newest snapshot is unreadable, and the last step of the log does not follow. Aggregators that start then continue from the steps
+/// alone, and replace that snapshot.
 #[test]
 fn a_snapshot_that_cannot_be_read_stops_no_aggregator() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -215,8 +215,8 @@ fn a_snapshot_that_cannot_be_read_stops_no_aggregator() {
     members.settle();
 }
 
-/// A milter's ledger is an old copy, and nobody counted yet what it sent since: it waits until somebody did, and does not give the
-/// numbers of those batches to others, which would be taken for them.
+/// A milter's ledger is an old copy, and its later batches are not yet counted: it waits until they are, and does not reuse their numbers,
+/// since new batches would be taken for them.
 #[test]
 fn an_old_copy_waits_for_what_it_forgot() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -241,7 +241,7 @@ fn an_old_copy_waits_for_what_it_forgot() {
     std::fs::copy(&copy, &ledger).unwrap();
     members.milters[0] = Some(members.sites[0].start());
     members.send(0, 11, 5);
-    // It is there, and follows.
+    // It runs, and follows.
     wait_until("the milter", || {
         let status = status(&members.sites[0]);
         if status["fleet"]["in-step"] == true { Ok(()) } else { Err(status.to_string()) }
@@ -252,7 +252,7 @@ fn an_old_copy_waits_for_what_it_forgot() {
     members.settle();
 }
 
-/// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
+/// A milter's ledger is an old copy: it learns this before it sends new reports, and its lost batches are not counted again.
 #[test]
 fn an_old_copy_of_a_milter_counts_nothing_twice() {
     let Some(fleet) = Fleet::postgres() else { return };
@@ -277,7 +277,7 @@ fn an_old_copy_of_a_milter_counts_nothing_twice() {
     assert_eq!(count(&members.sites[1], &letter(9)), 15);
 }
 
-/// An aggregator takes no reports by HTTPS, and says so; its milter waits, and mail flows.
+/// An aggregator accepts no reports by HTTPS, and answers so; its milter waits, and mail flows.
 #[test]
 fn an_aggregator_takes_reports_from_the_log_only() {
     let Some(fleet) = Fleet::postgres() else { return };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! User reports of messages, in a fleet: users of two mail servers are heard at a third, and all of a partner's users together are
-//! less than one. Real daemons.
+//! User reports in a fleet: reports at two mail servers count at a third, and all users of a partner together weigh less than one. Real
+//! daemons.
 
 use bulkmark_testing::fleet::{AGGREGATORS, Fleet};
 use bulkmark_testing::letters::{letter, offer, send};
@@ -15,7 +15,7 @@ fn report(site: &Site, arguments: &[&str], message: &[u8]) {
     assert!(answer["shared"] == true, "{answer}");
 }
 
-/// Waits until a milter's `check` tells this verdict, by this weight of user reports.
+/// Waits until a milter's `check` shows this verdict, with this weight of user reports.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
     wait_until("user reports", || {
@@ -26,14 +26,14 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
     });
 }
 
-/// A milter that believes all users whole.
+/// A milter that trusts all users fully.
 fn believing(fleet: &Fleet, name: &str) -> Site {
     let mut site = fleet.milter(name);
     site.extra += "[user-reports]\ntrust = { federation-weight = 1.0, new-reporter = 1.0 }\n";
     site
 }
 
-/// Both aggregators, two milters with users who speak, and two that hear of it, of which the last is partial.
+/// Both aggregators, two milters whose users report, and two that receive the counts; the last one has a partial copy.
 fn start(fleet: &Fleet) -> Members {
     let servers = AGGREGATORS.map(|name| fleet.aggregator(name));
     let mut sites = ["mx1", "mx2", "mx3", "mx4"].map(|name| believing(fleet, name));
@@ -41,7 +41,7 @@ fn start(fleet: &Fleet) -> Members {
     let partial = format!("aggregators = [{ask}]\n[sync]\ncopy = \"partial\"\n");
     sites[3].extra = sites[3].extra.replace("[sync]\n", &partial);
     let members = Members::of(servers.into(), sites.into());
-    // Steps tell bulk, and user reports, apart from its first report on.
+    // From its first report on, steps list bulk and user reports separately.
     send(members.milter(3), &letter(9), 1);
     wait_until("bulk that is told apart", || {
         let status = status(&members.sites[3]);
@@ -57,7 +57,7 @@ fn what_users_of_two_say_is_spam_at_all() {
     report(&members.sites[0], &["--user", "anna"], &offer("Anna"));
     report(&members.sites[0], &["--user", "bert"], &offer("Bert"));
     members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("2")));
-    // Who counted it and who told it die; the same word again is none.
+    // The daemons that counted and sent it are killed; the same report again counts nothing.
     members.kill_aggregators();
     report(&members.sites[1], &["--user", "carl"], &offer("Carl"));
     members.milters[1].take().unwrap().kill();
@@ -73,7 +73,7 @@ fn what_users_of_two_say_is_spam_at_all() {
     members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("2")));
 }
 
-/// However many of them there are: with the limit of five eighths, and none of it is left when what the partner reported is taken back.
+/// This holds for any number of users: the limit is five eighths, and nothing remains once the partner's reports are withdrawn.
 #[test]
 fn a_partners_users_are_five_eighths_of_one() {
     let Some(fleet) = Fleet::postgres() else { return };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What programs of another version, or nobody, put into a fleet's log: steps, batches and snapshots of other forms, and junk. All of it
-//! is passed over, is told with what to do, and changes no count, on both engines.
+//! Entries of other versions, or junk, in a fleet's log: steps, batches and snapshots of other forms. All are skipped and logged with the
+//! remedy, and change no count, on both engines.
 
 use crate::conformance::insist;
 use bulkmark_sync::Link;
@@ -14,7 +14,7 @@ use bulkmark_testing::{Site, status, wait_until};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Bytes of the same kind in another form, as whole as the others.
+/// The same bytes in another form, equally complete.
 fn of_form(bytes: &[u8], form: u8) -> Vec<u8> {
     let mut bytes = bytes[..bytes.len() - 4].to_vec();
     bytes[4] = form;
@@ -23,7 +23,7 @@ fn of_form(bytes: &[u8], form: u8) -> Vec<u8> {
     bytes
 }
 
-/// Appends a step, whatever it is, behind all that is there; others may append at the same time.
+/// Appends a step of any content at the end; others may append at the same time.
 async fn append_step<L: Log>(log: &L, bytes: &[u8]) {
     loop {
         let after = insist(|| log.ends()).await.steps;
@@ -38,7 +38,7 @@ async fn append<L: Log>(log: &L, number: u64, bytes: &[u8]) {
     insist(|| log.append(id, bytes.to_vec())).await;
 }
 
-/// What the log has first of steps and of batches.
+/// The first step and the first batch in the log.
 async fn firsts<L: Log>(log: &L) -> [Vec<u8>; 2] {
     let mut steps = insist(|| log.steps(Place(0))).await;
     let mut batches = insist(|| log.batches(Place(0))).await;
@@ -55,14 +55,14 @@ async fn put_snapshot<L: Log>(log: &L, part: &[u8]) {
     .await;
 }
 
-/// What is put there.
+/// The kind of entry that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     StepsAndBatches,
     Snapshot,
 }
 
-/// Puts it there, as an aggregator and as the milter mx2 that went wrong.
+/// Writes these entries, as an aggregator and as a faulty milter mx2.
 async fn spoil<L: Log>(aggregator: &L, milter: &L, what: What) {
     if what == What::Snapshot {
         let mut part = b"BMFP\x01\0\0\0\0what a newer one puts there".to_vec();
@@ -104,7 +104,7 @@ fn of_other_versions(fleet: &Fleet) {
     members.wait_for(1, 4);
     members.settle();
     put(fleet, What::StepsAndBatches);
-    // Each says what it met, and what is to be done; the lines of the steps are one in a minute.
+    // Each logs the entry that it met, and the remedy; for steps at most one line a minute.
     let newer =
         "it is a step of form 3, and forms 1 to 2 are known here; a newer bulkmark made it: upgrade this one";
     members.milter(0).log.wait_for(0, newer);
@@ -127,13 +127,13 @@ fn of_other_versions(fleet: &Fleet) {
     }
     members.aggregators[0].take().unwrap().kill();
     put(fleet, What::Snapshot);
-    // With that snapshot nobody can begin. Steps are all there, so a new milter takes these.
+    // That snapshot is unusable. All steps are there, so a new milter takes these.
     let new = fleet.milter("isp");
     let daemon = new.start();
     daemon.log.wait_for(0, "it is a snapshot of form 3, and form 1 is known here; a newer bulkmark made it");
     wait_for(&new, &letter(1), 9);
     is_well(&new);
-    // An aggregator that finds such a snapshot when it starts puts its own there.
+    // An aggregator that finds such a snapshot at its start replaces it with its own.
     let again = members.servers[0].start();
     members.send(0, 1, 1);
     again.log.wait_for(0, "a snapshot of what is counted here takes its place");
@@ -144,7 +144,7 @@ fn of_other_versions(fleet: &Fleet) {
     assert!(status(&later)["fleet"]["snapshots"] == 1, "{}", status(&later));
 }
 
-/// Nothing is wrong with it any more.
+/// Waits until no fault is shown any longer.
 fn is_well(site: &Site) {
     wait_until("a milter without errors", || {
         let status = status(site);

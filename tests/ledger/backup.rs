@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark ledger backup`: a copy of one moment, made while the daemon goes on, and put back as docs/ledger.md says.
+//! `bulkmark ledger backup`: a copy of one moment, made while the daemon runs, and restored as docs/ledger.md describes.
 
 use bulkmark_testing::letters::{count, letter, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
@@ -16,7 +16,7 @@ fn bulkmark(arguments: &[&str], paths: &[&Path]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
-/// Makes a backup, which is sound.
+/// Makes a backup, and checks that it is sound.
 fn backup(site: &Site, config: &Path, more: &[&str]) -> PathBuf {
     let file = site.path("backup.redb");
     let arguments = [&["ledger", "backup"], more, &["--config"]].concat();
@@ -28,12 +28,12 @@ fn backup(site: &Site, config: &Path, more: &[&str]) -> PathBuf {
     file
 }
 
-/// Puts a backup back.
+/// Restores a backup.
 fn restore(site: &Site, file: &Path) {
     fs::copy(file, site.path("state/ledger.redb")).unwrap();
 }
 
-/// It is the same with the daemon and without it; one that there was before stays until the new one is complete.
+/// The backup is the same with the daemon and without it; an existing one stays until the new one is complete.
 #[test]
 fn a_copy_is_equal_cell_by_cell() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -52,7 +52,7 @@ fn a_copy_is_equal_cell_by_cell() {
         let (code, told) = bulkmark(&["ledger", "diff"], &[copy, &site.path("state")]);
         assert!(code == 0 && told.contains("all cells of 1 windows are equal"), "{told}");
     }
-    // A damaged ledger is told, and costs no backup that is there.
+    // A damaged ledger is reported, and does not overwrite an existing backup.
     fs::write(site.path("state/ledger.redb"), "no ledger").unwrap();
     let (code, told) = bulkmark(&["ledger", "backup", "--config"], &[&site.config(), &file]);
     assert!(code == 2 && told.contains("is damaged"), "{told}");
@@ -62,7 +62,7 @@ fn a_copy_is_equal_cell_by_cell() {
     assert_eq!(count(&site, &letter(29)), 30);
 }
 
-/// While reports come in without end, each copy is of one moment: its checksums and its journal fit, and it goes on.
+/// While reports arrive constantly, each copy shows one moment: its checksums and its journal fit, and a daemon can continue with it.
 #[test]
 fn copies_under_load_are_of_one_moment() {
     let server = Server::new("");
@@ -90,7 +90,7 @@ fn copies_under_load_are_of_one_moment() {
     drop(running);
 }
 
-/// A server that is put back to a backup has a peer: it takes another origin, and nothing is lost or counted twice.
+/// A server that is restored from a backup has a peer: it takes another origin, and nothing is lost or counted twice.
 #[test]
 fn a_server_goes_on_from_a_backup() {
     let [one, two] = Server::peers("anonymous-reading = true");
@@ -115,7 +115,7 @@ fn a_server_goes_on_from_a_backup() {
     wait_until_equal(&one, &two, 1);
 }
 
-/// Without a peer, what was counted since the backup is lost at the server, and said; its milters follow it all the same.
+/// Without a peer the server loses the reports since the backup, and logs it; its milters still follow it.
 #[test]
 fn a_server_without_a_peer_goes_on_from_a_backup() {
     let server = Server::new("");
@@ -135,7 +135,7 @@ fn a_server_without_a_peer_goes_on_from_a_backup() {
     wait_for(&a, &letter(1), 6);
 }
 
-/// A milter that is put back to a backup sends nothing that it sent before.
+/// A milter that is restored from a backup does not repeat reports that it sent before.
 #[test]
 fn a_milter_goes_on_from_a_backup() {
     let server = Server::new("");

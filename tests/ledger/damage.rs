@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A ledger whose file was damaged is refused, or its counts are right; never are they wrong without a word.
+//! A damaged ledger is refused, or its counts are right; they are never wrong without an error.
 
 use bulkmark_counts::{Role, Settings};
 use bulkmark_ledger::{FILE_NAME, Ledger, OpenError};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const PAGE: usize = 4096;
 const NUMBERS: u64 = 3000;
-/// Those that are asked for; the first ones were reported last.
+/// The number of signatures that the test looks up; the first ones were reported last.
 const ASKED: u64 = 250;
 
 fn truth(number: u64) -> u32 {
@@ -23,8 +23,8 @@ fn small() -> Settings {
     settings(14_000)
 }
 
-/// A ledger of two windows with checkpointed cells, a journal and refused keys; `crashed` is the file as it was before
-/// the orderly end, the other one as after it.
+/// A ledger of two windows with checkpointed cells, a journal and refused keys. Returns its file before an orderly stop (`crashed`) and
+/// after it.
 async fn write() -> (Vec<u8>, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(FILE_NAME);
@@ -52,7 +52,7 @@ struct Tally {
     right: usize,
 }
 
-/// Opens the damaged bytes. Wrong counts are the failure that is looked for.
+/// Opens the damaged bytes. Wrong counts are the failure that the test looks for.
 async fn judge(directory: &Path, bytes: &[u8], what: &str, tally: &mut Tally, wrong: &mut Vec<String>) {
     let file = directory.join(FILE_NAME);
     std::fs::write(&file, bytes).unwrap();
@@ -60,7 +60,7 @@ async fn judge(directory: &Path, bytes: &[u8], what: &str, tally: &mut Tally, wr
         Err(e) => {
             assert!(e.to_string().contains(&file.display().to_string()), "{e}");
             assert!(matches!(e, OpenError::Damaged { .. } | OpenError::Other { .. }), "{what}: {e}");
-            // And it stays refused: the first try must not have mended it into something else.
+            // It must stay refused: the first attempt must not have changed it into a valid file.
             let again = Ledger::open(directory, Role::Site, &small(), &FederationKey::public());
             match again {
                 Err(_) => tally.refused += 1,
@@ -78,7 +78,7 @@ async fn judge(directory: &Path, bytes: &[u8], what: &str, tally: &mut Tally, wr
                     off.push((number, count, truth(number)));
                 }
             }
-            // A crash cuts off the newest commit, and leaves no means to tell that from damage to it: it is taken back.
+            // After a crash, damage to the newest commit looks like the crash itself, so the database drops that commit.
             let newest = ASKED / 2 - 1;
             if off.is_empty() || tally.crash && off == [(newest, truth(newest) - 1, truth(newest))] {
                 tally.right += 1;
@@ -106,7 +106,7 @@ async fn damage(original: &[u8], seed: u64, crash: bool) {
     let used: Vec<usize> =
         (0..pages).filter(|p| original[p * PAGE..][..PAGE].iter().any(|&b| b != 0)).collect();
 
-    // The header of the file is small and everything hangs on it.
+    // The header of the file is small and crucial.
     for _ in 0..120 {
         let (byte, bit) = (random.below(320), random.below(8));
         let mut bytes = original.to_vec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's ledgers, over kills and checkpoints: what the log delivers is counted once at every holder, and kept.
+//! A fleet's ledgers, over kills and checkpoints: every holder counts the log's entries once, and keeps them.
 
 use bulkmark_counts::{
     Applied, Chain, Drafted, Federation, FleetAssembly, Limits, LoggedBatch, MAX_STEP, Role, Settings, Step,
@@ -36,7 +36,7 @@ impl Member {
         Self { directory, settings, ledger }
     }
 
-    /// It is killed, and started again: with its file as it was at that moment.
+    /// Kills it and starts it again, with its file as of that moment.
     fn kill(self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::copy(self.directory.path().join(FILE_NAME), directory.path().join(FILE_NAME)).unwrap();
@@ -52,7 +52,7 @@ impl Member {
         self.ledger.apply_step(step.into(), place, NOW).await.unwrap()
     }
 
-    /// What it has for the log.
+    /// Its batches for the log.
     async fn batches(&self, first_place: u64, client: &str, limits: Option<Limits>) -> Vec<LoggedBatch> {
         let batches = self.ledger.outgoing(0, 64, true, 0).await.unwrap();
         (first_place..)
@@ -77,7 +77,7 @@ fn terms() -> Terms {
     Terms { epoch: 1, made: 5, gone: 0, withdrawn: Vec::new(), most_bytes: MAX_STEP }
 }
 
-/// From a report to all holders: each is counted once, whoever is killed, and its milter lets go of it with the step that has it.
+/// From a report to all holders: each counts it once, despite kills, and its milter drops it with the step that includes it.
 #[tokio::test]
 async fn a_report_comes_to_all_and_stays() {
     let (mx1, mx2, aggregator) = (Member::new(Some("mx1")), Member::new(Some("mx2")), Member::new(None));
@@ -124,7 +124,7 @@ async fn a_report_comes_to_all_and_stays() {
     }
 }
 
-/// One that begins late takes a snapshot, which is as small in each part as the log wants it, and goes on with the steps since.
+/// A late member takes a snapshot, in parts as small as the log requires, and continues with the later steps.
 #[tokio::test]
 async fn a_snapshot_and_the_steps_since_are_the_whole() {
     let (mx1, aggregator, late) = (Member::new(Some("mx1")), Member::new(None), Member::new(Some("mx2")));
@@ -161,7 +161,7 @@ async fn a_snapshot_and_the_steps_since_are_the_whole() {
     for n in 0..3 {
         assert_eq!(late.count(n).await, 3);
     }
-    // It is not taken again as something newer. Where the log went on from there without what is known here, it is.
+    // The same snapshot is not adopted again as newer. If the log continued from there without steps known here, it is.
     let again = aggregator.ledger.adopt_fleet(assembled(&parts), false).await.unwrap();
     assert_eq!((again, aggregator.ledger.fleet().version), (Ok(Applied::Known), 3));
     let back = aggregator.ledger.adopt_fleet(assembled(&parts), true).await.unwrap();
@@ -173,8 +173,8 @@ async fn a_snapshot_and_the_steps_since_are_the_whole() {
     }
 }
 
-/// A client with limits raises no count above its influence, brings no more new signatures than its quota, and what is beyond waits for
-/// nothing. What it brought is taken back at every holder.
+/// A client with limits raises no count above its influence, and brings no more new signatures than its quota; the rest is dropped without
+/// delay. Its reports can be withdrawn at every holder.
 #[tokio::test]
 async fn limits_hold_and_what_was_brought_is_taken_back() {
     let (partner, mx1, aggregator) =
@@ -183,7 +183,7 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
     mx1.ledger.report(report(0, 2, NOW)).await.unwrap();
     for step in 0..2 {
         partner.ledger.report(report(0, 4, NOW)).await.unwrap();
-        // A batch of its own, so that there is room for it before the others.
+        // A separate batch, so that it has room before the others.
         assert_eq!(partner.ledger.outgoing(0, 64, true, 0).await.unwrap().len(), 1);
         for n in 0..200 {
             partner.ledger.report(report(100 + 200 * step + n, 1, NOW)).await.unwrap();
@@ -201,7 +201,7 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
     for n in 100..500 {
         brought += u64::from(mx1.count(n).await > 0);
     }
-    // 50 of a capacity of 1,000, which the cells tell within a few.
+    // 50 of a capacity of 1,000, which the cells estimate within a few.
     assert!((45..=55).contains(&brought), "{brought}");
     let terms = Terms { withdrawn: vec![("partner".to_owned(), 1)], ..terms() };
     let taken_back = aggregator.ledger.draft_step(Vec::new(), terms.clone()).await.unwrap().unwrap();
@@ -218,7 +218,7 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
     }
 }
 
-/// What is no step, or is of another fleet or another place in the chain, changes nothing.
+/// Junk, and steps of another fleet or another place in the chain, change nothing.
 #[tokio::test]
 async fn whatever_else_is_in_the_stream_changes_nothing() {
     let (mx1, aggregator, other) = (Member::new(Some("mx1")), Member::new(None), Member::new(None));
@@ -256,7 +256,7 @@ async fn whatever_else_is_in_the_stream_changes_nothing() {
     assert_eq!(right, Ok(()));
     let member = aggregator.kill();
     assert_eq!((member.count(1).await, member.ledger.fleet().version), (2, 1));
-    // Batches that cannot be read are passed over, and nobody waits for them.
+    // Unreadable batches are skipped, and nobody waits for them.
     let junk = LoggedBatch { bytes: vec![1; 50], place: 2, ..batches[0].clone() };
     let drafted = member.draft(vec![junk]).await;
     assert_eq!((drafted.batches, drafted.junk, drafted.signatures), (1, 1, 0));
@@ -264,8 +264,8 @@ async fn whatever_else_is_in_the_stream_changes_nothing() {
     assert_eq!(member.ledger.fleet().covers, 2);
 }
 
-/// An old copy of a milter's ledger is put back. It hears from the marks of its own spool that others were sent since, drops what it
-/// cannot tell of, and sends what is new: nothing counts twice.
+/// An old copy of a milter's ledger is restored. Its spool's marks in a step show that later batches were sent; it drops its own ambiguous
+/// batches, and sends new reports: nothing counts twice.
 #[tokio::test]
 async fn an_old_copy_hears_that_it_is_one() {
     let (mx1, aggregator) = (Member::new(Some("mx1")), Member::new(None));
@@ -296,7 +296,8 @@ async fn an_old_copy_hears_that_it_is_one() {
     assert_eq!((aggregator.count(1).await, aggregator.count(2).await), (1, 1));
 }
 
-/// Who follows an aggregator by HTTPS gets a fleet's counts as updates; and one that hears of others so is no member of a fleet any more.
+/// A follower of an aggregator by HTTPS gets the fleet's counts as updates; a ledger that gets other origins this way no longer
+/// belongs to a fleet.
 #[tokio::test]
 async fn updates_are_kept_for_others() {
     let mx1 = Member::new(Some("mx1"));
@@ -317,7 +318,7 @@ async fn updates_are_kept_for_others() {
         follower.ledger.apply(Update::decode(&bytes).unwrap(), bytes, NOW).await.unwrap().unwrap();
     }
     assert_eq!((follower.count(0).await, follower.count(1).await), (4, 4));
-    // A server of its own is heard of by one of the fleet.
+    // A fleet's member learns of a separate server.
     let directory = tempfile::tempdir().unwrap();
     let server =
         Ledger::open(directory.path(), Role::Server, &settings(None), &FederationKey::public()).unwrap();
@@ -335,8 +336,8 @@ async fn updates_are_kept_for_others() {
     assert_eq!((mx1.ledger.fleet().version, mx1.count(0).await), (0, 4));
 }
 
-/// What a client brought is taken back however often it was before, up to 64 times ago: an aggregator that did not know yet may have
-/// counted it. Nobody is further behind, and more would be looked for in vain with each step.
+/// A withdrawal covers the client's reports from up to 64 withdrawals ago: an aggregator that did not know the last ones yet may have
+/// counted them. Nobody is further behind, and a longer search would be in vain at each step.
 #[tokio::test]
 async fn what_was_brought_under_an_older_number_is_taken_back() {
     for (times, is_taken_back) in [(0, false), (1, true), (64, true), (65, false)] {
@@ -356,7 +357,7 @@ async fn what_was_brought_under_an_older_number_is_taken_back() {
     }
 }
 
-/// A step begins the next epoch and no other, a snapshot stands where a chain can: nobody names numbers behind which there are none.
+/// A step can only begin the next epoch, and a snapshot's place must fit a chain: nobody can use up the numbers.
 #[tokio::test]
 async fn no_number_is_so_high_that_nothing_follows() {
     let (mx1, aggregator) = (Member::new(Some("mx1")), Member::new(None));
@@ -388,8 +389,8 @@ async fn no_number_is_so_high_that_nothing_follows() {
     assert_eq!(mx1.ledger.fleet().epoch, 2);
 }
 
-/// A batch, a step, a snapshot and a member's file of 0.1.0, from `tests/data/0.1.0/fleet`: another version of the program reads them, and
-/// counts the same. `WRITE_FIXTURES=1` makes them again, which is right only until 0.1.0 is released.
+/// A batch, a step, a snapshot and a member's file of 0.1.0, from `tests/data/0.1.0/fleet`: later versions read them, and count the same.
+/// `WRITE_FIXTURES=1` makes them again, which is right only until 0.1.0 is released.
 #[tokio::test]
 async fn what_a_fleet_of_0_1_0_wrote_is_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0/fleet");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Ledgers that were written by an earlier program can be read. Those in `tests/data/ledger` were copied from open ledgers of
-//! capacity 20, so that their journals are not empty: `limited.redb` of format 4, the others of format 3.
+//! Ledgers from earlier programs can be read. Those in `tests/data/ledger` were copied from open ledgers of capacity 20, so that their
+//! journals are not empty: `limited.redb` of format 4, the others of format 3.
 
 use bulkmark_counts::{Limits, Origin, Receipt, Reporter, Role, Settings};
 use bulkmark_ledger::{FILE_NAME, Image, Ledger};
@@ -14,7 +14,7 @@ const SPOOL: u64 = 13_134_476_650_461_644_284;
 const VECTOR: &str =
     "72e8d23eeb31928f:2:926b7e5c33c801b03814cba22f56f66b,ba51b22682c0a6fe:1:c0f189f15914c8e769871badf1f0a689";
 
-/// A copy of a ledger of this name, opened.
+/// Opens a copy of the ledger with this name.
 fn open(name: &str, role: Role) -> (tempfile::TempDir, Ledger) {
     let directory = tempfile::tempdir().unwrap();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ledger").join(name);
@@ -61,7 +61,7 @@ async fn a_server_of_format_3() {
     assert_counts(&ledger, &[5]).await;
 }
 
-/// Merged cells and spool of a milter: a batch that was counted, one that was sent, and a report that waits.
+/// Merged cells and spool of a milter: a counted batch, a sent one, and a waiting report.
 #[tokio::test]
 async fn a_cache_of_format_3() {
     let (_directory, ledger) = open("cache.redb", Role::Cache);
@@ -76,7 +76,7 @@ async fn a_cache_of_format_3() {
     assert_counts(&ledger, &[6, 45, 6, 9, 0, 1, 0]).await;
 }
 
-/// What a limited client brought: in cells, in an update, and in the journal.
+/// The reports of a limited client: in cells, in an update, and in the journal.
 #[tokio::test]
 async fn a_server_with_a_limited_client_of_format_4() {
     let (_directory, ledger) = open("limited.redb", Role::Server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark ledger`: whole ledgers, looked at, compared and added up, as files and from servers.
+//! `bulkmark ledger`: info, comparison and sums of whole ledgers, from files and from servers.
 
 use bulkmark_testing::letters::{count, letter, send, wait_for_empty_spool};
 use bulkmark_testing::server::{Server, milter};
@@ -22,8 +22,8 @@ fn file(site: &Site) -> String {
     shown(&site.path("state").join("ledger.redb"))
 }
 
-/// Two servers that were told different things and each other: their ledgers are equal cell by cell, over the network
-/// and on disk, though each has as its own what is the other's with the other.
+/// Two peers with different reports: their ledgers are equal cell by cell, over the network and on disk, though each one's local counts are
+/// merged counts at the other.
 #[test]
 fn peers_are_equal_cell_by_cell() {
     let [one, two] = Server::peers("anonymous-reading = true");
@@ -34,13 +34,13 @@ fn peers_are_equal_cell_by_cell() {
         send(&at_a, &letter(n), n + 1);
         send(&at_b, &letter(n + 10), 3);
     }
-    // So all of it is in updates.
+    // Then all reports are in updates.
     for site in [&a, &b] {
         wait_for_empty_spool(site);
     }
     let text = wait_until("two servers", || {
         let (code, text) = ledger(&["verify", &one.url(), &two.url()]);
-        // Both know something of both.
+        // Each server has updates of both origins.
         let is_known = ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2;
         if code == 0 && is_known { Ok(text) } else { Err(text) }
     });
@@ -56,7 +56,7 @@ fn peers_are_equal_cell_by_cell() {
     let (code, text) = ledger(&["verify", &files[0], &files[1]]);
     assert_eq!(code, 0, "{text}");
 
-    // What only one knows is told.
+    // A report that only one server has is shown.
     let one_runs = one.start();
     let at_a = a.start();
     send(&at_a, &letter(99), 9);
@@ -75,7 +75,7 @@ fn peers_are_equal_cell_by_cell() {
     assert!(text.contains("false bulk at 20: "), "{text}");
 }
 
-/// Two sites become one: their counts are added up, once.
+/// Two sites are merged: their counts are added up, once.
 #[test]
 fn ledgers_of_two_sites_are_added_up() {
     let sites = [(); 2].map(|()| Site::new("exempt = [\"authenticated\"]\n"));
@@ -102,7 +102,7 @@ fn ledgers_of_two_sites_are_added_up() {
     let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
     assert_eq!(code, 2);
     assert!(text.contains("ledger.redb already exists"), "{text}");
-    // A sum can be added up with others.
+    // A merged ledger can be merged again.
     let third = Site::new("exempt = [\"authenticated\"]\n");
     let daemon = third.start();
     send(&daemon, &letter(6), 2);
@@ -122,7 +122,7 @@ fn ledgers_of_two_sites_are_added_up() {
     assert!(text.contains("their sum would count these twice"), "{text}");
 }
 
-/// Two servers know different tokens: each is sent its own, in the order of the command line.
+/// Two servers with different tokens: each is sent its own, in the order of the command line.
 #[test]
 fn each_server_is_sent_its_own_token() {
     let servers = Server::peers("");
@@ -148,7 +148,7 @@ fn each_server_is_sent_its_own_token() {
     }
 }
 
-/// Damage is found, and told.
+/// Damage is found and reported.
 #[test]
 fn damage_is_found() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -159,7 +159,7 @@ fn damage_is_found() {
     let (code, text) = ledger(&["verify", &file(&site)]);
     assert_eq!((code, &*text), (0, &*format!("{}: sound\n", file(&site))));
     let mut bytes = std::fs::read(&path).unwrap();
-    // A bit of each page but the first, whichever of them are in use.
+    // Flips a bit in each page but the first, since any of them may be in use.
     bytes.chunks_mut(4096).skip(1).for_each(|page| page[40] ^= 0x10);
     std::fs::write(&path, bytes).unwrap();
     let (code, text) = ledger(&["verify", &file(&site)]);

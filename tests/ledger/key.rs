@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A ledger makes way for another when the federation key changes, or the administrator says so. Nothing is lost silently.
+//! A new ledger replaces the old one when the federation key changes, or on the administrator's command. Nothing is lost silently.
 
 use bulkmark_testing::letters::{count, letter, send, wait_for};
 use bulkmark_testing::server::{Server, milter};
@@ -15,7 +15,7 @@ fn bulkmark(site: &Site, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
-/// A table that names a key of this content.
+/// A `[ledger]` table that names a key with this content.
 fn table(site: &Site, content: &str) -> String {
     let path = site.path("federation.key");
     fs::write(&path, content).unwrap();
@@ -29,7 +29,7 @@ fn kept(site: &Site) -> Vec<PathBuf> {
     all.filter(is_kept).collect()
 }
 
-/// What is said before the restart, with the daemon and without it; at the restart; and after the old key was put back.
+/// The messages before the restart, with the daemon and without it; at the restart; and after the old key was restored.
 #[test]
 fn a_new_key_begins_a_new_ledger_and_the_old_one_comes_back() {
     let mut site = Site::new("exempt = [\"authenticated\"]\n");
@@ -65,7 +65,7 @@ fn a_new_key_begins_a_new_ledger_and_the_old_one_comes_back() {
     assert_eq!(kept(&site).len(), 1, "that of the other key is kept now");
 }
 
-/// What no server took is said before and after.
+/// Reports that no server took are announced before and after.
 #[test]
 fn reports_that_were_never_sent_are_told() {
     let server = Server::new("");
@@ -83,7 +83,7 @@ fn reports_that_were_never_sent_are_told() {
     daemon.log.wait_for(0, &format!("with {number} reports that no server took; a new one begins"));
 }
 
-/// What is not a question of the key alone is for the administrator to decide.
+/// A new ledger for any other reason needs the administrator's command.
 #[test]
 fn an_administrator_begins_anew() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -93,7 +93,7 @@ fn an_administrator_begins_anew() {
     let (code, text) = begin();
     assert!(code == 2 && text.contains("is in use by another process"), "{code} {text}");
     assert!(daemon.terminate().success());
-    // That of a milter is not a server's.
+    // A server does not take a milter's ledger.
     let server = Server { site: Site::new(""), ..Server::new("") };
     fs::create_dir_all(server.site.path("state")).unwrap();
     fs::copy(site.path("state/ledger.redb"), server.site.path("state/ledger.redb")).unwrap();
@@ -111,7 +111,7 @@ fn an_administrator_begins_anew() {
     assert!(daemon.terminate().success());
     let info = Command::new(program()).args(["ledger", "verify"]).arg(old).output().unwrap();
     assert!(info.status.success(), "what is kept can be read");
-    // One that is damaged makes way, too.
+    // A damaged ledger is replaced, too.
     fs::write(site.path("state/ledger.redb"), "no ledger").unwrap();
     let (code, text) = begin();
     assert!(code == 0 && kept(&site).len() == 2, "{text}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger: its model, its file, its formats, and its promises over kills.
+//! The ledger: its model, its file, its formats, and its guarantees over kills.
 
 mod backup;
 mod damage;

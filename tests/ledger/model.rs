@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger against an exact model, and its promise over kills.
+//! The ledger against an exact model, and its guarantees over kills.
 
 use bulkmark_counts::{Report, Settings};
 use bulkmark_ledger::{FILE_NAME, Ledger};
@@ -20,7 +20,7 @@ enum Step {
         keys: Vec<u64>,
     },
     Refused(Vec<u64>),
-    /// The clock moves; now and then backwards.
+    /// The clock moves, sometimes backwards.
     Later(i64),
     Reopen,
 }
@@ -36,7 +36,7 @@ fn step(numbers: u64) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Exact counts by window, and who was refused when.
+/// Exact counts by window, and the time of each refusal.
 #[derive(Default)]
 struct Model {
     counts: HashMap<(u64, u64), u32>,
@@ -51,7 +51,7 @@ impl Model {
         *count += times.saturating_sub(again as u32);
     }
 
-    /// What was refused is remembered for an hour.
+    /// Refusals are remembered for an hour.
     fn forget(&mut self, now: u64) {
         self.refused.retain(|_, at| now.abs_diff(*at) <= 3600);
     }
@@ -63,7 +63,7 @@ impl Model {
     }
 }
 
-/// Runs a history on both and compares the answers by `fits(answer, truth)`, at each step and in the end.
+/// Runs a history on both and compares the answers with `fits(answer, truth)`, at each step and in the end.
 async fn compare(history: Vec<Step>, numbers: u64, settings: Settings, fits: fn(u32, u32) -> bool) {
     let directory = tempfile::tempdir().unwrap();
     let mut ledger = open(directory.path(), &settings);
@@ -104,14 +104,14 @@ proptest! {
         run(compare(history, 8, settings(10_000), |answer, truth| answer == truth));
     }
 
-    /// A filter that is far too small shows too much, and never too little.
+    /// A filter that is far too small may show too much, but never too little.
     #[test]
     fn never_below_the_truth(history in prop::collection::vec(step(200), 0..60)) {
         run(compare(history, 200, settings(10), |answer, truth| answer >= truth));
     }
 }
 
-/// So many reports that checkpoints come in between, over more windows than are kept.
+/// Enough reports for checkpoints in between, over more windows than are kept.
 #[tokio::test]
 async fn checkpoints_change_no_count() {
     let directory = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ async fn checkpoints_change_no_count() {
         let ledger = if round == 0 { ledger.clone() } else { open(directory.path(), &settings) };
         for number in [0, 1, 500, 999] {
             assert_eq!(ledger.count(signature(number), now).await, Ok(35), "round {round}");
-            // What has gone from memory and file was of no use any more.
+            // Windows that left memory and file were no longer needed.
             assert_eq!(ledger.count(signature(number), now + 6 * DAY).await, Ok(5));
             assert_eq!(ledger.count(signature(number), now + 7 * DAY).await, Ok(0));
         }
@@ -134,8 +134,8 @@ async fn checkpoints_change_no_count() {
     }
 }
 
-/// The file stays within four times the memory of the cells, as docs/ledger.md says, when each window's cells are all in
-/// use and are written over and over.
+/// The file stays within four times the memory of the cells, as docs/ledger.md promises, even if all cells of each window are in use and
+/// rewritten constantly.
 #[tokio::test]
 async fn the_file_stays_within_four_times_the_memory() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ async fn the_file_stays_within_four_times_the_memory() {
     assert!(file <= 4 * memory, "{file} bytes on disk, {memory} in memory");
 }
 
-/// Whoever changes the length of the window keeps what was counted before, until it is too old.
+/// After a change of the window's length, older counts stay until they expire.
 #[tokio::test]
 async fn another_window_keeps_old_counts() {
     let directory = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ async fn another_window_keeps_old_counts() {
     }
 }
 
-/// Another capacity applies to new windows; old ones stay as they are.
+/// A new capacity applies to new windows; old ones keep theirs.
 #[tokio::test]
 async fn another_capacity_keeps_old_counts() {
     let directory = tempfile::tempdir().unwrap();
@@ -200,8 +200,8 @@ async fn another_capacity_keeps_old_counts() {
     ledger.close().await.unwrap();
 }
 
-/// Counts beyond what a cell, an entry of split storage and any threshold hold are exact, by single reports and by many
-/// at once, from cells and from the journal, and over windows.
+/// Counts beyond the limits of a cell, an entry of split storage and any threshold are exact, by single reports and by many at once, from
+/// cells and from the journal, and over windows.
 #[tokio::test]
 async fn large_counts_are_exact_over_restarts() {
     let mut directory = tempfile::tempdir().unwrap();
@@ -217,7 +217,7 @@ async fn large_counts_are_exact_over_restarts() {
                 "after {times} more"
             );
         }
-        // Every other time it goes on as after a crash, with the reports in the journal.
+        // Every other round it continues as after a crash, with the reports in the journal.
         let crashed = tempfile::tempdir().unwrap();
         std::fs::copy(directory.path().join(FILE_NAME), crashed.path().join(FILE_NAME)).unwrap();
         ledger.close().await.unwrap();
@@ -233,11 +233,11 @@ async fn large_counts_are_exact_over_restarts() {
     ledger.close().await.unwrap();
 }
 
-/// A threshold may be far beyond what a cell holds: mail is bulk from that count on, and not before.
+/// A threshold may be far beyond a cell's maximum: mail is bulk from that count on, and not before.
 #[test]
 fn thresholds_far_beyond_the_cells() {
     for threshold in [15, 16, 17, 32, 1 << 20, 1 << 24] {
-        // Nobody knows from which networks what is put into the ledger came.
+        // Reports written directly into the ledger have no networks.
         let thresholds = format!("[thresholds]\nbody = {threshold}\nmin-sources = 1\n");
         let site = Site::new(&format!("{thresholds}[ledger]\ncapacity = 20000\n"));
         let mail = Mail::text("often seen");
@@ -265,13 +265,13 @@ fn thresholds_far_beyond_the_cells() {
     }
 }
 
-/// Whoever asked may be gone before the answer: what was asked is counted all the same, and once.
+/// A caller may disappear before the answer: its report is still counted, and once.
 #[tokio::test]
 async fn an_asker_that_went_away_is_no_harm() {
     let directory = tempfile::tempdir().unwrap();
     let ledger = open(directory.path(), &settings(1000));
     for _ in 0..20 {
-        // One look at it sends the report; then it is dropped, before or after the answer came.
+        // One poll sends the report; then the future is dropped, before or after the answer came.
         let mut asking = Box::pin(ledger.report(report(1, 1, NOW)));
         std::future::poll_fn(|context| {
             let _ = asking.as_mut().poll(context);
@@ -286,7 +286,7 @@ async fn an_asker_that_went_away_is_no_harm() {
     ledger.close().await.unwrap();
 }
 
-/// The count that `bulkmark check` tells of a message.
+/// The count in the output of `bulkmark check` for a message.
 fn counted(site: &Site, mail: &Mail) -> u32 {
     let raw = [b"Subject: s\r\n\r\n", &mail.body[..]].concat();
     let (code, text) = site.check(&raw);
@@ -295,7 +295,7 @@ fn counted(site: &Site, mail: &Mail) -> u32 {
     u32::try_from(answer["body"]["count"].as_u64().unwrap()).unwrap()
 }
 
-/// Sends one message over and over until the daemon is gone; counts what was answered, and whether one was under way.
+/// Sends one message repeatedly until the daemon is gone. Counts the answers, and returns whether one was outstanding.
 fn bombard(daemon: &Daemon, mail: &Mail, answered: &AtomicU32, gone: &AtomicBool) -> bool {
     let mut client = Client::connect(daemon);
     client.client("client.example.org", "192.0.2.7");
@@ -323,7 +323,7 @@ fn bombard(daemon: &Daemon, mail: &Mail, answered: &AtomicU32, gone: &AtomicBool
     false
 }
 
-/// Over many kills, what was answered is counted once, and what was not answered once or not at all.
+/// Over many kills, an answered report is counted once, and an unanswered one once or not at all.
 #[test]
 fn kills_lose_no_answered_message() {
     const CONNECTIONS: usize = 4;
@@ -367,7 +367,7 @@ fn kills_lose_no_answered_message() {
     assert!(daemon.terminate().success());
 }
 
-/// Without the wait for the disk a kill may cost the last moments, and never counts twice; an orderly end costs nothing.
+/// Without waiting for the disk, a kill may lose the last moments' reports, but never counts twice; an orderly stop loses nothing.
 #[test]
 fn relaxed_durability_loses_a_moment_at_most() {
     let site = Site::new("[ledger]\ndurability = \"relaxed\"\ncapacity = 20000\n");
@@ -384,12 +384,12 @@ fn relaxed_durability_loses_a_moment_at_most() {
     assert_eq!(counted(&site, &orderly), 7);
 
     assert_eq!(send(&daemon, &killed, 5), 5);
-    // The state of the disk, as it would be after a kill: copies are looked at until the commit has come.
+    // The state of the disk after a kill: checks copies until the commit has come.
     let copy = Site::new(&site.extra);
     copy.config();
     wait_until("a commit", || {
         std::fs::copy(site.path("state/ledger.redb"), copy.path("state/ledger.redb")).unwrap();
-        // A copy that was made during a commit may be torn, as a disk never is after a kill.
+        // A copy made during a commit may be torn, which a disk never is after a kill.
         let (code, text) = copy.check(&[b"Subject: s\r\n\r\n", &killed.body[..]].concat());
         if code == 0 && text.contains("\"count\":5") { Ok(()) } else { Err(text) }
     });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! After a crash: a half-written state is told from a whole one, and it is known from where to replay (what dablooms has
-//! its change sequence numbers for).
+//! After a crash: a half-written state is recognised, and the start of the replay is known (dablooms uses sequence numbers for this).
 
 use bulkmark_counts::Role;
 use bulkmark_ledger::{FILE_NAME, Ledger};
@@ -16,11 +15,11 @@ use std::time::Instant;
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 
-/// Bytes of one report in the journal, and of a checksum.
+/// The bytes of one report in the journal, and of a checksum.
 const ENTRY: usize = 36;
 const CHECKSUM: usize = 4;
 
-/// A ledger with 5 reports in its cells and 12 in its journal, each a batch of its own, as a crash leaves it.
+/// A ledger after a crash, with 5 reports in its cells and 12 in its journal, each in a separate batch.
 async fn crashed(directory: &Path) {
     let origin = tempfile::tempdir().unwrap();
     let ledger = open(origin.path(), &settings(1000));
@@ -36,7 +35,7 @@ async fn crashed(directory: &Path) {
     ledger.close().await.unwrap();
 }
 
-/// `checkpoint`, and key and number of reports of each batch in the journal.
+/// `checkpoint`, and the key and number of reports of each batch in the journal.
 fn positions(file: &Path) -> (u64, Vec<(u64, usize)>) {
     let db = Database::open(file).unwrap();
     let txn = db.begin_write().unwrap();
@@ -48,7 +47,7 @@ fn positions(file: &Path) -> (u64, Vec<(u64, usize)>) {
     (checkpoint, rows.map(|(key, batch)| (key.value(), (batch.value().len() - CHECKSUM) / ENTRY)).collect())
 }
 
-/// Each report is in the cells or in the journal, which begins where the cells end; and each counts once.
+/// Each report is in the cells or in the journal, which begins where the cells end, and counts once.
 #[tokio::test]
 async fn the_journal_begins_where_the_cells_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -99,8 +98,8 @@ async fn a_gap_is_refused() {
     }
 }
 
-/// Cells are written and the journal emptied at an orderly end; when the daemon is killed meanwhile, at whatever moment,
-/// all that was answered is counted once.
+/// An orderly stop writes the cells and empties the journal; if the daemon is killed meanwhile, at any moment, every answered report is
+/// counted once.
 #[test]
 fn a_kill_within_a_checkpoint_loses_nothing() {
     const ROUNDS: u32 = 15;
@@ -127,7 +126,7 @@ fn a_kill_within_a_checkpoint_loses_nothing() {
         std::thread::sleep(orderly * u32::try_from(random.below(100)).unwrap() / 100);
         daemon.child.kill().unwrap();
         if daemon.child.wait().unwrap().success() {
-            // It took less than the first one.
+            // The stop was faster than expected, so the next kill comes earlier.
             orderly = orderly * 3 / 4;
         } else {
             killed += 1;

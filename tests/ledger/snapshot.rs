@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A snapshot of a server's ledger, and a milter's ledger that goes on from it.
+//! A snapshot of a server's ledger, and a milter's ledger that continues from it.
 
 use bulkmark_counts::{
     Assembly, Federation, Refusal, Reporter, Role, Row, Settings, Update, Vector, mark_of,
@@ -26,7 +26,7 @@ fn signature(n: u64) -> Signature {
     Signature::from_bytes(element(n).to_le_bytes())
 }
 
-/// Reports `numbers`, each so many times as its last digit says and once more, and waits until others can know it.
+/// Reports each of `numbers` once more than its last digit says, and waits until others can get the reports.
 async fn report(server: &Ledger, batch: u64, numbers: std::ops::Range<u64>) {
     let reports = numbers.map(|n| (signature(n), u32::try_from(n % 10 + 1).unwrap())).collect();
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
@@ -37,7 +37,7 @@ async fn report(server: &Ledger, batch: u64, numbers: std::ops::Range<u64>) {
     }
 }
 
-/// What a holder of `since` lacks.
+/// The updates that a holder of `since` lacks.
 fn updates(server: &Ledger, since: &Vector) -> Vec<Arc<[u8]>> {
     let ours = server.vector();
     server.reader().unwrap().updates(&ours, since, usize::MAX).unwrap()
@@ -47,7 +47,7 @@ fn assembly(server: &Ledger) -> Assembly {
     let snapshot = server.reader().unwrap().snapshot().unwrap();
     let mut assembly = Assembly::new(&settings(), snapshot.vector().clone());
     let rows = snapshot.count_rows().unwrap();
-    // As they travel: in pieces, and as bytes.
+    // As in transit: in pieces, and as bytes.
     let mut from = 0;
     while from < rows {
         for row in snapshot.rows(from, 3).unwrap() {
@@ -64,7 +64,7 @@ async fn assert_counts(ledger: &Ledger, numbers: std::ops::Range<u64>) {
     }
 }
 
-/// Copies what a crash would leave: the file as it is, while the ledger is open.
+/// Copies the file while the ledger is open, as a crash would leave it.
 fn crash(from: &Path) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::copy(from.join("ledger.redb"), directory.path().join("ledger.redb")).unwrap();
@@ -80,7 +80,7 @@ async fn a_snapshot_and_what_comes_after_it() {
     let server = open(at_server.path(), Role::Server);
 
     let cache = open(at_cache.path(), Role::Cache);
-    // What was there before the snapshot must not stay beside it.
+    // Counts from before the snapshot must not remain beside it.
     let mut before = Vector::new();
     for bytes in updates(&server, &before) {
         let (origin, mark) = mark_of(&bytes).unwrap();
@@ -91,7 +91,7 @@ async fn a_snapshot_and_what_comes_after_it() {
     assert_counts(&cache, 0..3000).await;
 
     report(&server, 2, 3000..3500).await;
-    // Apart from the loop: while a vector is borrowed the ledger cannot move it.
+    // Outside the loop: the ledger cannot move a vector while it is borrowed.
     let since = cache.vector();
     for bytes in updates(&server, &since) {
         cache.apply(Update::decode(&bytes).unwrap(), bytes, NOW).await.unwrap().unwrap();
@@ -99,14 +99,14 @@ async fn a_snapshot_and_what_comes_after_it() {
     assert_counts(&cache, 0..3500).await;
     assert_eq!(cache.vector(), server.vector());
 
-    // Whether it ends in order or not, it is all there again.
+    // All counts are there again, after an orderly stop and after a crash.
     let crashed = crash(at_cache.path());
     assert_counts(&open(crashed.path(), Role::Cache), 0..3500).await;
     cache.close().await.unwrap();
     assert_counts(&open(at_cache.path(), Role::Cache), 0..3500).await;
 }
 
-/// What a server counted itself is in its own filters: with a snapshot that has it, too, it would count twice.
+/// A server's own counts are in its own filters: a snapshot that includes them would count them twice.
 #[tokio::test]
 async fn a_server_takes_no_snapshot_of_itself() {
     let directory = tempfile::tempdir().unwrap();

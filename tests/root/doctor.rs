@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark doctor` finds each fault that is planted, by its own line, and nothing where there is none.
+//! `bulkmark doctor` finds each planted fault, with a line for it, and nothing without one.
 
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, send};
@@ -15,24 +15,24 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// A user of every Debian who is not root.
+/// A user on every Debian system who is not root.
 const NOBODY: u32 = 65534;
 
-/// What doctor said: exit code, and the lines.
+/// The result of doctor: exit code and output.
 struct Told {
     code: i32,
     text: String,
 }
 
 impl Told {
-    /// The lines that are no `ok`, each with what is to be done.
+    /// The lines other than `ok`, each with its remedy.
     fn faults(&self) -> Vec<&str> {
         let lines = self.text.split_inclusive('\n').collect::<Vec<_>>();
         let start = |i: &usize| lines[*i].starts_with("warning") || lines[*i].starts_with("error");
         (0..lines.len()).filter(start).map(|i| lines[i].trim_end()).collect()
     }
 
-    /// The one fault is this; it is told what to do about it.
+    /// Checks that this is the only fault, and that its remedy is shown.
     #[track_caller]
     fn only(&self, level: &str, wanted: &str, advice: &str) {
         let faults = self.faults();
@@ -40,7 +40,7 @@ impl Told {
         self.has(level, wanted, advice);
     }
 
-    /// A fault is this.
+    /// Checks that this fault is shown.
     #[track_caller]
     fn has(&self, level: &str, wanted: &str, advice: &str) {
         let mut lines = self.text.lines();
@@ -51,7 +51,7 @@ impl Told {
         assert_eq!(self.code, i32::from(level == "error"), "{}", self.text);
     }
 
-    /// Everything is well.
+    /// Checks that everything is well.
     #[track_caller]
     fn all_ok(&self) {
         assert!(self.faults().is_empty(), "{}", self.text);
@@ -92,7 +92,7 @@ impl Clinic {
         clinic
     }
 
-    /// Writes Postfix's configuration; `of_service` goes with the service in master.cf.
+    /// Writes Postfix's configuration; `of_service` is added to the service in master.cf.
     fn postfix(&self, milters: &str, of_service: &str) {
         let main = format!("compatibility_level = 3.6\nsmtpd_milters = {milters}\n");
         self.postfix_files(&main, &format!("smtp inet n - n - - smtpd\n{of_service}"));
@@ -103,7 +103,7 @@ impl Clinic {
         fs::create_dir_all(&directory).unwrap();
         for (name, text) in [("main.cf", main), ("master.cf", master)] {
             fs::write(directory.join(name), text).unwrap();
-            // Postfix waits for two seconds where a file was just written, in case somebody still writes.
+            // Postfix waits for two seconds if a file has just been written, in case the writer continues.
             let file = fs::File::options().write(true).open(directory.join(name)).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
         }
@@ -146,7 +146,7 @@ fn a_milter_that_is_well() {
     );
 }
 
-/// Each interface is asked as its clients would ask, and one that is not open is told.
+/// Doctor queries each interface as its clients do, and reports one that is not open.
 #[test]
 fn interfaces_are_asked() {
     let mut clinic = Clinic::new("");
@@ -180,7 +180,7 @@ fn interfaces_are_asked() {
     told.says("ok       interfaces: http answers at unix:");
 }
 
-/// Nor does its canary stand where a postmaster looks at mail.
+/// Doctor's canary does not appear where a postmaster looks at mail.
 #[test]
 fn its_own_test_is_no_message() {
     let clinic = Clinic::new(bulkmark_testing::page::STATUS);
@@ -196,7 +196,7 @@ fn its_own_test_is_no_message() {
     assert_eq!((&page["recent"], &page["bulk"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
 
-/// Whoever may not look is told who may, and not to make files that are there.
+/// A user without access learns who has it, and gets no advice to create files that exist.
 #[test]
 fn an_ordinary_user() {
     if !is_root() {
@@ -276,7 +276,7 @@ fn a_federation_that_is_well() {
     run(&["--server"], &one.config()).says(&format!("ok       peer: {} answers", two.url()));
 }
 
-/// Where the socket of systemd is, only the daemon can tell.
+/// If systemd holds the socket, only the daemon's answer counts.
 #[test]
 fn a_daemon_on_a_socket_of_systemd() {
     let mut clinic = Clinic::new("");
@@ -336,7 +336,7 @@ fn programs_get_json() {
     assert!(lines.iter().any(|line| line["level"] == "ok" && line.get("advice").is_none()));
 }
 
-// Faults, each by itself
+// Single faults
 
 #[test]
 fn a_wrong_key_in_the_configuration() {
@@ -400,7 +400,7 @@ fn a_state_directory_that_cannot_be_written() {
     fs::write(state.join("ledger.redb"), "").unwrap();
     clinic.doctor().has("error", "nobody does not own ledger.redb", "chown -R nobody: ");
     fs::remove_dir_all(&state).unwrap();
-    // The configuration would make it again.
+    // The configuration would create it again.
     let config = clinic.site.path("milter.toml");
     let postfix = clinic.site.path("postfix");
     run(&["--postfix", postfix.to_str().unwrap()], &config).has(
@@ -431,7 +431,7 @@ fn a_postfix_that_asks_somebody_else() {
     let _daemon = clinic.site.start();
     let listen = &clinic.site.listen;
     let ours = format!("{{ {listen}, default_action=accept }}");
-    // Those that are asked already stay.
+    // Existing milters stay.
     clinic.postfix("inet:127.0.0.1:1, unix:/other", "");
     let wanted =
         format!("postfix: smtpd_milters is \"inet:127.0.0.1:1, unix:/other\", and does not have {listen}");
@@ -440,7 +440,7 @@ fn a_postfix_that_asks_somebody_else() {
     clinic.doctor().only("error", &wanted, &line);
     clinic.postfix("", "");
     clinic.doctor().only("error", "postfix: smtpd_milters is empty", &format!("smtpd_milters = {ours}"));
-    // What is only in main.cf is not what this port has, and what master.cf has must be changed there.
+    // For this port, main.cf has no effect if master.cf sets the parameter, so master.cf must be changed.
     for (own, line) in [
         ("inet:127.0.0.1:1", format!("-o {{ smtpd_milters = inet:127.0.0.1:1, {ours} }}")),
         ("", format!("-o {{ smtpd_milters = {ours} }}")),
@@ -450,7 +450,7 @@ fn a_postfix_that_asks_somebody_else() {
         let told = clinic.doctor();
         told.only("error", &format!("smtpd_milters of smtp/inet in master.cf is {found}"), &line);
         assert!(told.text.contains("what master.cf says of smtp/inet goes before main.cf"), "{}", told.text);
-        // Whoever does what is said is well.
+        // After the suggested change all is well.
         clinic.postfix(listen, &format!("    {line}\n"));
         clinic.doctor().all_ok();
     }
@@ -458,7 +458,7 @@ fn a_postfix_that_asks_somebody_else() {
     clinic.doctor().all_ok();
 }
 
-/// Behind postscreen mail is taken by another service than the one on the port.
+/// Behind postscreen another service than the one on the port takes the mail.
 #[test]
 fn a_postfix_with_postscreen() {
     let clinic = Clinic::new("");
@@ -472,7 +472,7 @@ fn a_postfix_with_postscreen() {
     clinic.doctor().only("error", "smtpd_milters of smtpd/pass in master.cf is empty", &line);
 }
 
-/// In a jail the path of a socket is another one.
+/// In a jail the path of a socket differs.
 #[test]
 fn a_postfix_in_a_jail() {
     let site = Site::unix("");
@@ -523,7 +523,7 @@ fn with_upstream(role: &str, ledger: &str) -> (Clinic, Server, [Daemon; 2]) {
     (clinic, server, daemons)
 }
 
-/// The same, when all is well.
+/// The same, after checking that all is well.
 fn with_good_upstream() -> (Clinic, Server, [Daemon; 2]) {
     let (clinic, server, daemons) = with_upstream("report", "");
     wait_until("the upstream", || {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A full disk at a server and at a milter of a federation: what was acknowledged is kept, what was not is sent again, and each
-//! report is counted once.
+//! A full disk at a server and at a milter of a federation: acknowledged reports are kept, others are sent again, and each report is
+//! counted once.
 
 use bulkmark_testing::http::ask;
 use bulkmark_testing::letters::{count, letter, send, wait_for};
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 /// Small filters, so that a small disk holds them.
 const CAPACITY: &str = "capacity = 20000";
 
-/// Leaves no byte free.
+/// Fills the disk completely.
 fn fill(directory: &Path) -> PathBuf {
     let filler = directory.join("filler");
     assert!(fs::write(&filler, vec![0x55; 8 << 20]).is_err(), "the disk is not full");
     filler
 }
 
-/// A server whose disk is full refuses reports, and says why; it goes on answering what it is asked. Its milters keep their
-/// reports until it has space again.
+/// A server with a full disk refuses reports, and gives the reason; it still answers questions. Its milters keep their reports until it has
+/// space again.
 #[test]
 fn a_server_with_a_full_disk_refuses_reports_and_answers_the_rest() {
     let mut server = Server::new("");
@@ -48,7 +48,7 @@ fn a_server_with_a_full_disk_refuses_reports_and_answers_the_rest() {
         sent += 1;
         send(&at_a, &letter(sent), 1);
     }
-    // Another machine is not told of files and disks.
+    // Another machine does not learn about files and disks.
     let line = at_a.log.wait_for(0, &format!("{}: 503 Service Unavailable: ", server.url()));
     assert!(line.contains("the server's ledger cannot be read or written now"), "{line}");
     let line = daemon.log.wait_for(0, "reports are refused until the ledger can be written again");
@@ -64,7 +64,7 @@ fn a_server_with_a_full_disk_refuses_reports_and_answers_the_rest() {
     }
     assert!(get(&check(&a)).contains("\"count\":7,"), "{}", get(&check(&a)));
     assert!(get("/healthz").starts_with("HTTP/1.1 503 "));
-    // Who comes now gets what was counted so far.
+    // A newcomer gets the counts so far.
     let _at_late = late.start();
     wait_for(&late, &letter(0), 7);
 
@@ -84,14 +84,14 @@ fn a_server_with_a_full_disk_refuses_reports_and_answers_the_rest() {
     assert!(daemon.terminate().success());
 }
 
-/// The path that asks for the count of the first letter.
+/// The request path for the count of the first letter.
 fn check(site: &bulkmark_testing::Site) -> String {
     let (_, answer) = site.check(&letter(0));
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     format!("/v1/check?signature={}", answer["body"]["signature"].as_str().unwrap())
 }
 
-/// A milter whose disk is full lets mail pass unjudged. What it had counted before is sent all the same in the end, and once.
+/// A milter with a full disk lets mail pass unjudged. Its earlier reports are still sent in the end, and once.
 #[test]
 fn a_milter_with_a_full_disk_keeps_its_reports() {
     let mut server = Server::new("");
@@ -103,7 +103,7 @@ fn a_milter_with_a_full_disk_keeps_its_reports() {
     a.config();
     let state = a.path("state");
     let Some(_mount) = Mount::new(&state, "size=6m") else { return };
-    // Without its server: all that is counted waits on the disk.
+    // Without its server all counted reports wait on the disk.
     let at_a = a.start();
     send(&at_a, &letter(0), 7);
     let filler = fill(&state);
@@ -117,7 +117,7 @@ fn a_milter_with_a_full_disk_keeps_its_reports() {
     assert!(line.contains("No space left on device"), "{line}");
     let answer = client.message(&Mail::raw(&letter(0)));
     assert_eq!((answer.count(), &*answer.reply), (None, "c"), "mail flows");
-    // What is known can be looked at.
+    // Known counts can still be read.
     assert_eq!(count(&a, &letter(0)), 7);
     let (daemon, _at_b) = (server.start(), b.start());
 
@@ -133,7 +133,7 @@ fn a_milter_with_a_full_disk_keeps_its_reports() {
         for n in (1..counted).filter(|&n| n < 5 || n + 5 > counted || n % 10 == 0) {
             wait_for(site, &letter(n), 1);
         }
-        // What was not judged is not counted; so only the last of them is.
+        // Unjudged messages are not counted, so only the last one is.
         wait_for(site, &letter(counted), 1);
     }
     assert!(daemon.terminate().success());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet whose log has a full disk: on one of three nodes nobody notices it; on all of them, or with one server, mail flows,
-//! each machine counts for itself and says why, and when there is space again all is counted, once.
+//! A fleet whose log has a full disk. On one of three nodes it stays unnoticed; on all of them, or with one server, mail flows, each machine
+//! counts locally and logs the reason, and when there is space again all is counted, once.
 //!
-//! The disks are tmpfs of some megabytes, which are full in earnest.
+//! The disks are tmpfs of some megabytes, which really are full.
 
 use bulkmark_testing::Daemon;
 use bulkmark_testing::fleet::{Engine, Fleet};
@@ -14,11 +14,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What is beside the log's own on each of its disks, in megabytes: PostgreSQL begins with some 50.
+/// Space beside the log's own on each of its disks, in megabytes: PostgreSQL starts with some 50.
 const POSTGRES: u32 = 160;
 const NATS: u32 = 64;
 
-/// Leaves no byte free.
+/// Fills the disk completely.
 fn fill(directory: &Path) -> PathBuf {
     let filler = directory.join("filler");
     let mut file = fs::OpenOptions::new().create(true).append(true).open(&filler).unwrap();
@@ -30,7 +30,7 @@ fn fill(directory: &Path) -> PathBuf {
     filler
 }
 
-/// Sends letters, a few new ones each time, until `done`. How many there were.
+/// Sends letters, a few new ones each time, until `done`. Returns their number.
 fn send_until(members: &Members, first: usize, mut done: impl FnMut() -> bool) -> usize {
     let mut sent = 0;
     while !done() {
@@ -51,8 +51,8 @@ fn is_full(cluster: &Cluster, node: usize) -> bool {
     log.to_lowercase().contains("no space left")
 }
 
-/// What is the same with both engines, from a full disk on. `notices` says whether that was noticed, at the log or at a milter, and then
-/// `bulkmark status` of a milter tells one of `told`. `mend` is what an administrator does once there is space.
+/// The common part of both engines, from a full disk on. `notices`: whether the log or a milter noticed it; then `bulkmark status` of a
+/// milter shows one of `told`. `mend` does an administrator's work once there is space.
 fn go_through(
     fleet: &Fleet,
     disks: &[PathBuf],
@@ -66,7 +66,7 @@ fn go_through(
     members.settle();
     let fillers: Vec<_> = disks.iter().map(|disk| fill(disk)).collect();
     let sent = send_until(&members, 100, || notices(members.milter(0)));
-    // Mail flows, and each machine counts for itself.
+    // Mail flows, and each machine counts locally.
     members.send(0, 0, 4);
     assert_eq!(count(&members.sites[0], &letter(0)), 7);
     members.wait_for_status(0, told);
@@ -89,7 +89,7 @@ fn postgres_without_space() {
     log.wait_until_ready();
     let Some(fleet) = Fleet::on_postgres(log) else { return };
     let Engine::Postgres(log) = &fleet.log else { unreachable!() };
-    // PostgreSQL that cannot write its journal ends.
+    // PostgreSQL stops if it cannot write its journal.
     let told = ["the log's disk is full", "refused", "does not answer"];
     let anew = || {
         log.kill_all();
@@ -104,12 +104,12 @@ fn all_nodes_without_space() {
     let Some(fleet) = Fleet::on_nats(|| Cluster::start_on(3, "", Some(NATS))) else { return };
     let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
     let disks: Vec<_> = (0..3).map(|node| cluster.store(node)).collect();
-    // A nats-server without space says so, or turns JetStream off, or its group has no leader for want of a place to write a vote.
+    // A nats-server without space answers so, or turns JetStream off, or its group has no leader because no vote can be written.
     let told = ["the log's disk is full", "its disk was full", "does not answer", "nobody answers"];
     go_through(&fleet, &disks, &told, |_| (0..3).any(|node| is_full(cluster, node)), || cluster.start_anew());
 }
 
-/// Two of three nodes go on, and the third catches up when it has space.
+/// Two of three nodes continue, and the third catches up when it has space.
 #[test]
 fn one_node_without_space() {
     let Some(fleet) = Fleet::on_nats(|| Cluster::start_on(3, "", Some(NATS))) else { return };
@@ -123,7 +123,7 @@ fn one_node_without_space() {
     members.wait_for(0, 7);
     members.settle();
     fs::remove_file(filler).unwrap();
-    // It does not find back by itself; with an empty disk it does.
+    // It does not recover automatically; with an empty disk it does.
     cluster.nodes[1].kill();
     for entry in fs::read_dir(cluster.store(1)).unwrap() {
         fs::remove_dir_all(entry.unwrap().path()).unwrap();

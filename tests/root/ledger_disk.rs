@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon and its state directory: what stops its start, and what happens when the disk is full.
+//! The daemon and its state directory: causes of a failed start, and the effects of a full disk.
 
 use bulkmark_ledger::FILE_NAME;
 use bulkmark_testing::milter::{Mail, session};
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Starts a daemon that must fail, and returns what it says.
+/// Starts a daemon that must fail, and returns its output.
 fn fails(site: &Site) -> String {
     let daemon = site.spawn();
     let log = daemon.log.clone();
@@ -22,7 +22,7 @@ fn fails(site: &Site) -> String {
 
 #[test]
 fn a_state_directory_that_cannot_be_used() {
-    // The harness makes the directory, so it is named one level deeper.
+    // The harness creates the directory, so this names one a level deeper.
     let site = Site::new("");
     let text = fs::read_to_string(site.config()).unwrap();
     let state = site.path("state").display().to_string();
@@ -48,7 +48,7 @@ fn a_state_directory_that_cannot_be_written() {
     let site = Site::new("");
     site.config();
     let state = site.path("state");
-    // Permissions do not hold for root, a read-only file system does.
+    // Permissions do not stop root, but a read-only file system does.
     fs::set_permissions(&state, fs::Permissions::from_mode(0o555)).unwrap();
     let probe = state.join("probe");
     let mount = if fs::write(&probe, "").is_ok() {
@@ -79,7 +79,7 @@ fn one_ledger_for_one_daemon() {
         site.path("state").join(FILE_NAME).display()
     );
     assert!(told.contains(&expected), "{told}");
-    // The first one is none the worse for it.
+    // The first daemon is unaffected.
     assert_eq!(session(&daemon).message(&Mail::text("still here")).count(), Some(1));
 }
 
@@ -142,7 +142,7 @@ fn fill_up(extra: &str) -> Option<String> {
         }
         answered += 1;
     };
-    // And others, too.
+    // Other messages are counted, too.
     for i in answered..answered + 5 {
         assert_eq!(client.message(&mail(i)), refusal);
     }
@@ -182,7 +182,7 @@ fn a_full_disk_leaves_mail_unjudged_and_counts_right() {
     }
 }
 
-/// The reply is the MTA's own, 451 with Postfix and Sendmail.
+/// The MTA chooses the reply, 451 with Postfix and Sendmail.
 #[test]
 fn a_full_disk_defers_mail_where_that_is_wanted() {
     if let Some(answer) = fill_up("on-failure = \"tempfail\"\n[ledger]\ncapacity = 20000\n") {

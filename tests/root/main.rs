@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What only root can show: small disks and frozen ones, owners of files, systemd's units, and `bulkmark doctor`.
+//! Tests that need root: small disks and frozen ones, owners of files, systemd's units, and `bulkmark doctor`.
 
 mod doctor;
 mod federation_disk;

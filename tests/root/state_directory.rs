@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! State directories belong to the daemon's user, who may be taken over. What root does there must not reach beyond it; and
-//! nobody else can read what is in it, whatever the umask is.
+//! State directories belong to the daemon's user, whose account may be compromised. Root's actions there must not reach beyond it; and
+//! nobody else can read its files, whatever the umask is.
 
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::server::Server;
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A user of every Debian who is not root: here the daemon's.
+/// A user on every Debian system who is not root: here the daemon's.
 const NOBODY: u32 = 65534;
 
 fn is_root() -> bool {
@@ -21,7 +21,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// Root's files, to which links are planted; and what became of them.
+/// Root's files, which planted links lead to.
 struct Outside {
     directory: tempfile::TempDir,
 }
@@ -35,7 +35,7 @@ impl Outside {
         Self { directory }
     }
 
-    /// Puts links of these names into the daemon's directory, to a file that is there, to an empty one, and to none.
+    /// Plants links with these names in the daemon's directory, which lead to `to`: an existing file, an empty one, or a missing one.
     fn plant(&self, state: &Path, names: &[&str], to: &str) {
         for name in names {
             let _ = fs::remove_file(state.join(name));
@@ -84,13 +84,13 @@ fn root_follows_no_link_to_the_clients() {
             fs::remove_file(state.join(name)).unwrap_or_default();
         }
     }
-    // Where there is none, it is added, and belongs to the daemon.
+    // A missing file is created, and belongs to the daemon.
     server.client(&["add", "--own", "mx1"]);
     for name in ["clients.json", "clients.lock"] {
         let meta = fs::metadata(state.join(name)).unwrap();
         assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o777), (NOBODY, NOBODY, 0o600), "{name}");
     }
-    // Nor to the directory itself.
+    // Nor does root follow a link to the directory itself.
     let inner = server.site.path("inner");
     fs::create_dir(&inner).unwrap();
     fs::rename(&state, server.site.path("aside")).unwrap();
@@ -120,7 +120,7 @@ fn root_follows_no_link_to_the_ledger() {
     let file = ledger.display().to_string();
     fs::write(site.path("a.eml"), letter(1)).unwrap();
     let message = site.path("a.eml").display().to_string();
-    // One that could be opened, and written, if it were another's.
+    // A link to another, sound ledger, which could be opened and written.
     symlink(&sound[0], &ledger).unwrap();
     let before = fs::read(&sound[0]).unwrap();
     for arguments in [["check", &message], ["explain", &message]] {
@@ -138,7 +138,7 @@ fn root_follows_no_link_to_the_ledger() {
             assert!(!Command::new(program()).args(arguments).output().unwrap().status.success());
             outside.is_untouched(&format!("{arguments:?} -> {to}"));
         }
-        // Into the daemon's directory, beside the links.
+        // Merges into the daemon's directory, beside the links.
         fs::remove_file(&ledger).unwrap();
         let mut merge = Command::new(program());
         let merged =
@@ -150,7 +150,7 @@ fn root_follows_no_link_to_the_ledger() {
     }
 }
 
-/// The units have UMask=0077; whoever starts a daemon without them is as safe.
+/// The units have UMask=0077; a daemon started without them is as safe.
 #[test]
 fn what_is_counted_is_nobody_elses_whatever_the_umask_is() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -171,7 +171,7 @@ fn what_is_counted_is_nobody_elses_whatever_the_umask_is() {
     let expected = expected.map(|(name, mode)| (name.to_owned(), mode));
     assert!(start().terminate().success());
     assert_eq!(modes(&site.path("state")), expected);
-    // One of an older version.
+    // A file from an older version.
     fs::set_permissions(site.path("state/ledger.redb"), Permissions::from_mode(0o644)).unwrap();
     assert!(start().terminate().success());
     let now = modes(&site.path("state"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The units of systemd, and what the daemons tell the service manager.
+//! The units of systemd, and the daemons' notifications to the service manager.
 
 use bulkmark_sync::wire::Reports;
 use bulkmark_testing::http::ask;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The service manager's end: what a daemon told, one message after the other.
+/// The service manager's end: receives a daemon's notifications one after the other.
 struct Manager {
     socket: UnixDatagram,
     path: PathBuf,
@@ -30,19 +30,19 @@ impl Manager {
         Self { socket, path }
     }
 
-    /// Starts a daemon as the manager does: it wants to hear from it every 20 ms.
+    /// Starts a daemon as the manager does, with a watchdog of 20 ms.
     fn start(&self, site: &Site, arguments: &[&str]) -> Daemon {
         self.start_within(site, arguments, Duration::from_millis(20))
     }
 
-    /// The same; it wants to hear from it within this time.
+    /// The same, with a watchdog of `limit`.
     fn start_within(&self, site: &Site, arguments: &[&str], limit: Duration) -> Daemon {
         let mut command = Command::new(program());
         command.args(arguments).env("NOTIFY_SOCKET", &self.path);
         site.spawn_by(command.env("WATCHDOG_USEC", limit.as_micros().to_string()))
     }
 
-    /// Waits until nothing was told for so long, as it is after so many messages at most.
+    /// Waits for a pause of `time` without notifications, which comes after `most` messages at the latest.
     fn is_silent(&self, time: Duration, most: usize) -> bool {
         self.socket.set_read_timeout(Some(time)).unwrap();
         let silent = (0..most).any(|_| self.socket.recv(&mut [0; 256]).is_err());
@@ -60,7 +60,7 @@ impl Manager {
         std::iter::repeat_with(|| self.next()).find(|message| message != "WATCHDOG=1").unwrap()
     }
 
-    /// A whole life. `reach` fails when the daemon does not listen.
+    /// Follows a daemon from start to end. `reach` fails when the daemon does not listen.
     fn follow(&self, daemon: Daemon, reach: impl Fn()) {
         assert_eq!(self.next(), "READY=1");
         reach();
@@ -94,7 +94,7 @@ fn the_server_tells_the_service_manager_what_it_does() {
     manager.follow(daemon, || drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
 }
 
-/// Interfaces alone are ready once they are open, and end and reload as the others do. What would be refused does not reach the daemon.
+/// A daemon with only interfaces is ready once they are open, and stops and reloads as the others do. Invalid settings do not reach it.
 #[test]
 fn interfaces_tell_the_service_manager_what_they_do() {
     let mut site = Site::new("");
@@ -117,7 +117,7 @@ fn interfaces_tell_the_service_manager_what_they_do() {
     daemon.log.wait_for(skip, "read again");
 }
 
-/// A daemon that cannot start never says that it is ready.
+/// A daemon that cannot start never reports that it is ready.
 #[test]
 fn who_does_not_listen_is_not_ready() {
     let server = Server::new("");
@@ -131,8 +131,8 @@ fn who_does_not_listen_is_not_ready() {
     drop(taken);
 }
 
-/// A server whose disk hangs: nothing fails, but the service manager hears no beat any more, as it does from one that is stuck.
-/// Whoever asks is told, and so is the log. When the disk answers again, all of it goes on.
+/// A server whose disk hangs: nothing fails, but the watchdog gets no beat any longer, as from a stuck daemon. Clients get an error, and
+/// the log a line. When the disk answers again, all of it continues.
 #[test]
 fn a_daemon_whose_disk_hangs_is_not_alive() {
     const LIMIT: Duration = Duration::from_millis(500);
@@ -194,15 +194,15 @@ fn units() -> Vec<(String, String)> {
     units
 }
 
-/// Those of daemons; `doctor` runs as root, and is no daemon.
+/// The units of daemons; `doctor` runs as root, and is no daemon.
 fn services() -> impl Iterator<Item = (String, String)> {
     units().into_iter().filter(|(name, _)| name.ends_with(".service") && !name.ends_with("-doctor.service"))
 }
 
-/// Runs systemd-analyze on each of these units, with the program under test in it; exit code 0 and nothing on standard error.
+/// Runs systemd-analyze on each of these units, with the program under test in it; expects exit code 0 and nothing on standard error.
 fn analyze(arguments: &[&str], names: impl Iterator<Item = String>) {
     let directory = tempfile::tempdir().unwrap();
-    // All of them, since a socket wants its service.
+    // All of them, since a socket needs its service.
     for (name, text) in units() {
         fs::write(directory.path().join(&name), text.replace("/usr/bin/bulkmark", program())).unwrap();
     }
@@ -235,7 +235,7 @@ fn units_expose_little() {
     );
 }
 
-/// What is not allowed to one daemon is not allowed to the other.
+/// Both daemons have the same restrictions.
 #[test]
 fn units_are_hardened_alike() {
     let hardened: Vec<_> = services()
@@ -246,7 +246,7 @@ fn units_are_hardened_alike() {
     assert!(hardened.iter().all(|lines| lines == &hardened[0]), "{hardened:?}");
 }
 
-/// Another milter is like the first, but for what must be its own: the configuration, the state, the sockets.
+/// Another milter differs from the first only in its configuration, state and sockets.
 #[test]
 fn an_instance_differs_from_the_first_milter_in_its_files_only() {
     let text = |wanted: &str| services().find(|(name, _)| name == wanted).unwrap().1;
@@ -276,8 +276,8 @@ fn an_instance_differs_from_the_first_milter_in_its_files_only() {
     assert!(keys.contains(&"StateDirectory") && keys.contains(&"ExecStart"), "{keys:?}");
 }
 
-/// Runs the commands of a unit's ExecReload= as systemd does: one after the other, up to the first that fails. Those that check
-/// are told where the configuration is.
+/// Runs the commands of a unit's ExecReload= as systemd does: one after the other, up to the first that fails. Those that check get the
+/// path of the configuration.
 fn reload(unit: &str, daemon: &Daemon, config: &Path) -> bool {
     let (_, text) = units().into_iter().find(|(name, _)| name == unit).unwrap();
     let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ExecReload=")).collect();
@@ -295,7 +295,7 @@ fn reload(unit: &str, daemon: &Daemon, config: &Path) -> bool {
     })
 }
 
-/// `systemctl reload` fails when the configuration is wrong, and the daemon is not even told. Otherwise it reads it.
+/// `systemctl reload` fails if the configuration is wrong, without a signal to the daemon. Otherwise the daemon reads it.
 #[test]
 fn a_reload_checks_first() {
     let mut site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
@@ -323,7 +323,8 @@ fn a_reload_checks_first() {
         (site.extra, server.extra) = (right.clone(), String::new());
         assert!(reload(unit, daemon, &config(&site, &server)), "{unit}");
         wait_for(daemon, [0.0, 1.0]);
-        // Whoever signals without a check is told by log and metrics; so is a server, which uses it only at the next start.
+        // After a signal without a check, log and metrics show the error; so they do for a server, which uses the file only at the next
+        // start.
         site.extra = format!("nonsense = 1\n{right}");
         server.extra = "nonsense = 1\n".to_owned();
         config(&site, &server);
@@ -336,7 +337,7 @@ fn a_reload_checks_first() {
     }
 }
 
-/// A socket has one address: what the documents say, and for the server the one of its own configuration.
+/// A socket has one address: the documented one, which for the server is also in its own configuration.
 #[test]
 fn sockets_are_where_the_documents_say() {
     let address = |unit: &str| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A disk that hangs: it neither takes what is written nor says that it does not.
+//! A disk that hangs: it neither completes writes nor fails them.
 
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::mount::Mount;
@@ -8,15 +8,14 @@ use std::net::UdpSocket;
 
 const DEADLINE: &str = "verdict-deadline = \"5s\"\n";
 
-/// A site whose state is on a file system that can be frozen. None where none can be mounted.
+/// A site whose state is on a file system that can be frozen. `None` if none can be mounted.
 fn site(extra: &str) -> Option<(Site, Mount)> {
     let site = Site::new(&format!("{DEADLINE}{extra}"));
     let mount = Mount::ext4(&site.path("state"), 64)?;
     Some((site, mount))
 }
 
-/// Whoever asks gets an answer at the deadline, and is judged again when the disk goes on. What was reported meanwhile is
-/// counted then.
+/// Every message gets an answer at the deadline, and is judged again when the disk continues. Reports made meanwhile are counted then.
 #[test]
 fn a_disk_that_hangs_holds_up_no_verdict() {
     let Some((site, mount)) = site("") else { return };
@@ -32,7 +31,7 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
     let line = daemon.log.wait_for(0, "reason=timeout");
     assert!(line.contains("detail=\"the ledger's answer took longer than 5 s\""), "{line}");
     drop(frozen);
-    // Those that hung are counted before it, and so are those that are still too late.
+    // Reports that hung are counted before it, and so are those that are still too late.
     let mut sent = 4;
     bulkmark_testing::wait_until("the message is judged again", || {
         sent += 1;
@@ -41,7 +40,7 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
     });
 }
 
-/// Who only asks waits for no disk: a check at the Pyzor interface is answered while the report of a message hangs.
+/// A question waits for no disk: a check at the Pyzor interface is answered while the report of a message hangs.
 #[test]
 fn who_only_asks_is_answered_while_the_disk_hangs() {
     let Some((site, mount)) = site("[interfaces.pyzor]\nlisten = \"127.0.0.1:0\"\n") else { return };
@@ -70,7 +69,7 @@ fn who_only_asks_is_answered_while_the_disk_hangs() {
     drop(frozen);
 }
 
-/// A message that is refused for the moment since the disk hangs comes again, and counts once.
+/// A message that is refused temporarily since the disk hangs comes again, and counts once.
 #[test]
 fn what_is_refused_while_the_disk_hangs_counts_once() {
     let Some((site, mount)) = site("on-failure = \"tempfail\"\n") else { return };
@@ -86,7 +85,7 @@ fn what_is_refused_while_the_disk_hangs_counts_once() {
     let frozen = mount.freeze();
     assert_eq!(client.message(&first).reply, "t");
     drop(frozen);
-    // It comes again until it is taken: it hung as the second, and is the second.
+    // The sender repeats it until it is accepted: it hung as the second, and is the second.
     bulkmark_testing::wait_until("the message is taken", || match client.message(&first).count() {
         Some(2) => Ok(()),
         count => Err(format!("counted {count:?}")),

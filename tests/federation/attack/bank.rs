@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 4: somebody sends what a bank will send, to addresses of his own, so that the bank's letters are refused.
+//! Row 4: an attacker sends a bank's future text to own addresses, so that the bank's letters are refused.
 
 use super::client::{self, Http};
 use super::{Outcome, Scale};
@@ -18,15 +18,15 @@ const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
 /// Letters that the bank sends afterwards.
 const LETTERS: u32 = 25;
 
-/// Those of them that may be refused: the twentieth of its own is bulk by itself, and the first five of a count, a quarter of the
-/// threshold, may be anybody's, since networks are counted from there on.
+/// The number of them that may be refused: the twentieth copy from the bank's network is bulk anyway, and the first five copies, a quarter
+/// of the threshold, may come from anybody, since networks are counted only from there on.
 const OF_ITS_OWN: u32 = LETTERS - 14;
 
-/// How many of them may be refused: what the bank's network sends from the 15th copy on is bulk by itself, since up to a quarter of
-/// the threshold nobody counts from which network it is.
+/// The number of them that may be refused: from the 15th copy on the bank's network makes it bulk alone, since networks are not counted up
+/// to a quarter of the threshold.
 const BY_ITSELF: u32 = LETTERS - 14;
 
-/// Somebody's network, and the bank's.
+/// The attacker's network, and the bank's.
 const STRANGER: Origin<'_> = Origin { ip: "198.51.100.7", name: None, login: None };
 const BANK: Origin<'_> = Origin { ip: "203.0.113.9", name: Some("mail.bank.test"), login: None };
 
@@ -42,7 +42,7 @@ number or for a whole password, neither by letter nor on the telephone. If someb
 under the number on the back of your card. Thank you for your trust in us.
 ";
 
-/// The notice with a salutation, or these of its words only.
+/// The notice with a salutation, or only these of its words.
 fn letter(n: u32, salutation: &str, words: std::ops::Range<usize>) -> Vec<u8> {
     let words: Vec<_> = NOTICE.split_whitespace().collect::<Vec<_>>()[words].to_vec();
     let lines: Vec<_> = words.chunks(12).map(|line| line.join(" ")).collect();
@@ -58,7 +58,7 @@ fn all() -> std::ops::Range<usize> {
     0..NOTICE.split_whitespace().count()
 }
 
-/// How many of the bank's letters are refused.
+/// The number of the bank's letters that are refused.
 fn refused(rig: &Rig, salutation: impl Fn(u32) -> String) -> u32 {
     let mut bank = rig.from(BANK);
     let send = |n: &u32| {
@@ -97,7 +97,7 @@ fn mixed(word: &str, n: usize) -> String {
     word.chars().enumerate().map(|(i, c)| if n >> i & 1 == 1 { c.to_ascii_uppercase() } else { c }).collect()
 }
 
-/// Some of the words, in many messages, before letters that each customer gets with his name.
+/// A part of the words, in many messages, before the bank sends letters with each customer's name.
 pub(crate) fn some_words(_: Scale) -> Outcome {
     let mut came = Vec::new();
     let mut most = 0;
@@ -122,7 +122,7 @@ pub(crate) fn some_words(_: Scale) -> Outcome {
     )
 }
 
-/// One partner of a federation says that a text came from networks that never sent it, which somebody then sends from one.
+/// One partner of a federation reports a text from networks that never sent it; then somebody sends it from one network.
 pub(crate) fn pretended_networks(_: Scale) -> Outcome {
     let server = Server::new("");
     let file = server.site.path("token");
@@ -145,7 +145,7 @@ pub(crate) fn pretended_networks(_: Scale) -> Outcome {
         .map(|bucket| u128::from_be_bytes(source_bucket(&key, body, bucket).to_bytes()))
         .collect();
     assert_eq!(partner.report(&buckets, PRESENT).status, 200);
-    // By this it is known that the milter has them.
+    // A marker shows that the milter has them.
     let marker = letters::letter(1);
     letters::send(&daemon, &marker, 1);
     letters::wait_for(&site, &marker, 1);

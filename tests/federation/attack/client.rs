@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An HTTP client of the attackers' own, after docs/protocol.md.
+//! The attackers' HTTP client, written after docs/protocol.md.
 
 use bulkmark_testing::PATIENCE;
 use bulkmark_testing::server::Server;
@@ -9,10 +9,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Reports in one batch at most.
+/// The most reports in one batch.
 pub(crate) const BATCH: usize = 8192;
 
-/// A connection from this address of loopback. It waits for answers, but not for ever.
+/// Connects from this loopback address. Reads have a time limit.
 pub(crate) fn connect(port: u16, from: &str) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into()).unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn connect(port: u16, from: &str) -> TcpStream {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// What `Bulkmark-Error` says.
+    /// The value of `Bulkmark-Error`.
     pub(crate) error: String,
     pub(crate) body: String,
 }
@@ -58,19 +58,19 @@ impl Http {
         }
     }
 
-    /// The same from another address of loopback.
+    /// The same from another loopback address.
     pub(crate) fn from(port: u16, token: &str, from: &str) -> Self {
         Self { from: from.to_owned(), ..Self::new(port, token) }
     }
 
-    /// Sends a request and waits for its answer, on the connection of the one before if that is still open.
+    /// Sends a request and waits for its answer, on the previous connection if that is still open.
     pub(crate) fn ask(&mut self, request: &str, fields: &str, body: &[u8]) -> Answer {
         let kept = self.stream.take();
         let answer = kept.and_then(|stream| self.ask_on(stream, request, fields, body));
         answer.or_else(|| self.ask_anew(request, fields, body)).expect("the server answers")
     }
 
-    /// The same on a new connection; none where there is no answer.
+    /// The same on a new connection; `None` if there is no answer.
     pub(crate) fn ask_anew(&mut self, request: &str, fields: &str, body: &[u8]) -> Option<Answer> {
         self.ask_on(BufReader::new(connect(self.port, &self.from)), request, fields, body)
     }
@@ -112,7 +112,7 @@ impl Http {
         Some(answer)
     }
 
-    /// Reports these signatures, each so many times, in one batch.
+    /// Reports each of these signatures `times` times, in one batch.
     pub(crate) fn report(&mut self, signatures: &[u128], times: u32) -> Answer {
         assert!(signatures.len() <= BATCH && times < 128);
         self.batch += 1;
@@ -126,7 +126,7 @@ impl Http {
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         loop {
             let answer = self.ask("POST /v1/reports", "", &bytes);
-            // Too fast: the same again, a little later.
+            // Too fast: repeats it a little later.
             if answer.status != 429 || answer.error != "rate" {
                 return answer;
             }
@@ -134,7 +134,7 @@ impl Http {
         }
     }
 
-    /// Reports all of these until one is refused; how many were taken, and the refusal. What a quota leaves is used up.
+    /// Reports all of these until one is refused. Returns the number accepted, and the refusal. Uses up the rest of a quota.
     pub(crate) fn report_all(&mut self, signatures: &[u128], times: u32) -> (usize, Option<Answer>) {
         let (mut taken, mut size) = (0, BATCH);
         while taken < signatures.len() {
@@ -151,7 +151,7 @@ impl Http {
         (taken, None)
     }
 
-    /// How often a signature was counted.
+    /// The count of a signature.
     pub(crate) fn count(&mut self, signature: u128) -> u32 {
         let answer = self.ask(&format!("GET /v1/check?signature={signature:032x}"), "", b"");
         let value: serde_json::Value =
@@ -160,27 +160,27 @@ impl Http {
     }
 }
 
-/// Runs `bulkmark client`; what it printed, or none if it does not know these arguments.
+/// Runs `bulkmark client`. Returns its output, or `None` if it does not know these arguments.
 fn manage(server: &Server, arguments: &[&str]) -> Option<String> {
     let output = server.try_client(arguments);
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// A token of a new client that is somebody else's, with these limits besides those that it has by default.
+/// The token of a new partner, with these limits and otherwise the defaults.
 pub(crate) fn partner(server: &Server, name: &str, limits: &[&str]) -> String {
     let now = [&["add", name, "--partner"], limits].concat();
-    // Before there were partners, a limit had to be named.
+    // Versions without partners required a limit.
     let limit: &[&str] = if limits.contains(&"--max-influence") { &[] } else { &["--max-influence", "5"] };
     let before = [&["add", name], limit, limits].concat();
     manage(server, &now).or_else(|| manage(server, &before)).unwrap()
 }
 
-/// A token of a new client that is a mail server of the same administrator.
+/// The token of a new client that is a mail server of the same administrator.
 pub(crate) fn own(server: &Server, name: &str) -> String {
     manage(server, &["add", name, "--own"]).or_else(|| manage(server, &["add", name])).unwrap()
 }
 
-/// Removes a client, with what it reported where that can be.
+/// Removes a client, with its reports if the version can do that.
 pub(crate) fn remove(server: &Server, name: &str) {
     manage(server, &["remove", name, "--with-counts"]).or_else(|| manage(server, &["remove", name])).unwrap();
 }

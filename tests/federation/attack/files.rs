@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 5, and file modes of row 13: what the daemon's user and other users get of root's files and of the ledger.
+//! Row 5, and file modes of row 13: access of the daemon's user and other users to root's files and to the ledger.
 
 use super::{Outcome, Scale};
 use bulkmark_testing::server::Server;
@@ -9,13 +9,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, sy
 use std::path::Path;
 use std::process::Command;
 
-/// Who the daemon runs as.
+/// The user that the daemon runs as.
 const NOBODY: u32 = 65_534;
 
-/// What root's file says.
+/// The content of root's file.
 const SECRET: &[u8] = b"a file of root's\n";
 
-/// Where a link may be expected to be followed: files that root writes in the daemon's directory.
+/// Files that root writes in the daemon's directory, where it might follow a link.
 const NAMES: [&str; 5] = ["clients.new", "clients.lock", "clients.json", "clients.json.new", "ledger.new"];
 
 pub(crate) fn links(_: Scale) -> Outcome {
@@ -32,7 +32,7 @@ pub(crate) fn links(_: Scale) -> Outcome {
         chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
         symlink(&target, state.join(name)).unwrap();
         lchown(state.join(name), Some(NOBODY), Some(NOBODY)).unwrap();
-        // Whether it is refused or works: root's file must stay what it is.
+        // Whether the command works or is refused, root's file must not change.
         for arguments in [&["add", "mx", "--own"][..], &["add", "mx"], &["rotate", "mx"], &["remove", "mx"]] {
             let mut command = Command::new(program());
             let _ =
@@ -54,7 +54,7 @@ pub(crate) fn links(_: Scale) -> Outcome {
     )
 }
 
-/// Files below a directory that others than owner and group can read.
+/// Finds the files below a directory that users other than owner and group can read.
 fn readable(directory: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let meta = entry.metadata().unwrap();
@@ -66,7 +66,7 @@ fn readable(directory: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// The files of daemons and of `make install` without the unit's umask.
+/// The modes of the files of daemons and of `make install`, without the unit's umask.
 pub(crate) fn modes(_: Scale) -> Outcome {
     let mut found = Vec::new();
     let (site, server) = (Site::new(""), Server::new(""));

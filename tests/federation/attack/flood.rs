@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 10, 23 and 24: clients that report new signatures all the time, aimed ones, or nothing at all.
+//! Rows 10, 23 and 24: clients that constantly report new signatures, aimed ones, or nothing at all.
 
 use super::client::{self, BATCH, Http};
 use super::{Outcome, Scale};
@@ -11,25 +11,26 @@ use bulkmark_types::Signature;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// For how long.
+/// The duration of an attack.
 const TIME: Duration = Duration::from_secs(30);
 
-/// What a partner may cost a server for a million signatures, in bytes: a sixteenth of its capacity, with room for the sums.
+/// The most memory that a partner may cost a server for a million signatures, in bytes: a sixteenth of its capacity, with room for the
+/// sums.
 const MOST_MEMORY: u64 = 32 << 20;
 const MOST_DISK: u64 = 128 << 20;
 
-/// Resident bytes of a process, now or at its highest.
+/// The resident bytes of a process, current or peak.
 pub(crate) fn memory(daemon: &Daemon, line: &str) -> u64 {
     1024 * kilobytes(daemon.pid(), line)
 }
 
-/// Bytes of the files of a directory.
+/// The bytes of the files in a directory.
 fn disk(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().metadata().unwrap().blocks() * 512).sum()
 }
 
-/// In millions.
+/// Formats bytes in millions.
 pub(crate) fn mb(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
@@ -59,7 +60,7 @@ pub(crate) fn distinct(_: Scale) -> Outcome {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
-    // What was taken is on its way to the follower.
+    // Accepted reports are still on their way to the follower.
     std::thread::sleep(Duration::from_secs(3));
     let (after, disk_after) = (resident(), disk(&state));
     let grown = [0, 1].map(|i| after[i].saturating_sub(before[i]));
@@ -76,11 +77,11 @@ pub(crate) fn distinct(_: Scale) -> Outcome {
     )
 }
 
-/// Batches of aimed signatures that are taken before the third sample at the latest, and those for which it waits at most.
+/// The most batches of aimed signatures that may be accepted before the third sample, and the number that is sent.
 const MOST_AIMED: usize = 3;
 const AIMED: usize = 6;
 
-/// Signatures of user reports, whose tag is as it should be, fall on one block in 512.
+/// Signatures of user reports, with a valid tag, that all fall on one block in 512.
 pub(crate) fn aimed_user_reports(_: Scale) -> Outcome {
     let server = Server::new("");
     let token = client::own(&server, "mx");
@@ -105,7 +106,8 @@ pub(crate) fn aimed_user_reports(_: Scale) -> Outcome {
     )
 }
 
-/// Batches without reports, and those that a rate of one a second leaves: one whole batch at once, and some for the time that it takes.
+/// The number of batches without reports, and the number that a rate of one a second admits: one whole batch at once, and some for
+/// the time that sending takes.
 const EMPTY: usize = 20_000;
 const MOST_EMPTY: usize = 10_000;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 7: a member who has the key asks for all values of a short secret in a text that he knows.
+//! Row 7: a member with the key asks for all values of a short secret in a text that he knows.
 
 use super::client::{self, Http};
 use super::{Outcome, Scale};
@@ -8,7 +8,7 @@ use bulkmark_testing::server::Server;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// For how long he asks.
+/// The duration of the attack.
 const TIME: Duration = Duration::from_secs(20);
 
 /// The message with this code.

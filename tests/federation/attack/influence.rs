@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 1 to 3: what clients with a limit can bring to counts that they never saw the mail of.
+//! Rows 1 to 3: the effect of limited clients on counts of mail that they never saw.
 
 use super::cells::{blocks, orders, signature};
 use super::client::{self, Http};
@@ -16,11 +16,11 @@ use std::time::Instant;
 /// The default of `thresholds.body`.
 const THRESHOLD: u32 = 20;
 
-/// What a partner may use of a server's capacity in a window, and the windows that count.
+/// The share of a server's capacity that a partner may use in a window, and the number of windows that count.
 const QUOTA: f64 = 1.0 / 16.0;
 const WINDOWS: f64 = 7.0;
 
-/// A server, the milter of another member that follows it, and the client by which that reports.
+/// A server, the milter of another member that follows it, and the client by which this member reports.
 struct Federation {
     server: Server,
     site: Site,
@@ -44,7 +44,7 @@ impl Federation {
         Self { server, site, running, own, capacity }
     }
 
-    /// A partner with this limit, or with what partners have by default, who may be fast.
+    /// A partner with this limit, or with the default ones, and a high rate.
     fn partner(&self, name: &str, limit: Option<u32>) -> Http {
         let limit = limit.map(|limit| limit.to_string());
         let mut limits = vec!["--rate", "1000000"];
@@ -52,7 +52,7 @@ impl Federation {
         Http::new(self.server.port, &client::partner(&self.server, name, &limits))
     }
 
-    /// Waits until the milter has all that the server counted before this.
+    /// Waits until the milter has everything that the server counted before this.
     fn settle(&mut self, number: u64) {
         let file = self.site.path("marker.eml");
         std::fs::write(&file, letter(&mut Random::new(number << 32))).unwrap();
@@ -69,7 +69,7 @@ impl Federation {
         });
     }
 
-    /// The share of new letters, each of them unlike all others, that the milter finds to be bulk.
+    /// The share of new letters, all different, that the milter takes for bulk.
     fn bulk(&self, letters: u32, seed: u64) -> f64 {
         let (mut session, mut random) = (session(&self.running[1]), Random::new(seed));
         let is_bulk =
@@ -89,7 +89,7 @@ impl Federation {
     }
 }
 
-/// The default, or less.
+/// The default capacity, or a smaller one.
 const fn capacity(scale: Scale) -> u32 {
     match scale {
         Scale::Small => 20_000,
@@ -97,14 +97,14 @@ const fn capacity(scale: Scale) -> u32 {
     }
 }
 
-/// A letter of words that nobody else uses.
+/// A letter of random words.
 fn letter(random: &mut Random) -> Vec<u8> {
     let words: Vec<_> = (0..40).map(|_| format!("{:x}", random.next() >> 24)).collect();
     format!("Subject: a letter\r\n\r\n{}\r\n", words.join(" ")).into_bytes()
 }
 
-/// Signatures that have all cells of blocks between them, block by block; and such that have each cell of these blocks among the
-/// three that count beyond 15, three times. They are drawn, so that they look like any others in a filter of another shape.
+/// Signatures that together cover all cells of these blocks, block by block; and signatures that have each of these cells three times among
+/// the three cells that count beyond 15. They are drawn at random, so that they look normal to a filter of another shape.
 fn covering(blocks: usize, covered: usize) -> (Vec<u128>, Vec<u128>) {
     let mut random = Random::new(7);
     let mut places: Vec<usize> = (0..blocks).collect();
@@ -116,7 +116,7 @@ fn covering(blocks: usize, covered: usize) -> (Vec<u128>, Vec<u128>) {
         let signature = |a, b| signature(blocks, [(places[i], a), (places[next], b)]);
         let (first, second) = (&cells.as_chunks::<4>().0[..16], &drawn[next].as_chunks::<4>().0[16..]);
         all.extend(first.iter().zip(second).map(|(&a, &b)| signature(a, b)));
-        // Of what is first in a signature, every fourth cell does not count beyond 15.
+        // In the first block of a signature, every fourth cell does not count beyond 15.
         let rest: Vec<u8> = first.iter().map(|cells| cells[3]).chain(cells[64..].iter().copied()).collect();
         for _ in 0..3 {
             let rest = shuffled(&mut random, <[u8; 80]>::try_from(&*rest).unwrap());
@@ -145,11 +145,11 @@ fn shuffle<T>(random: &mut Random, all: &mut [T]) {
     }
 }
 
-/// Partners who agree cover as many blocks as they may, all of them the same ones.
+/// Conspiring partners cover the same blocks, as many as their quota allows.
 fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     let mut federation = Federation::new(capacity);
     let blocks = blocks(federation.capacity);
-    // As many as leave the first slice below its capacity, with what is refused and reported again.
+    // As many as leave the first slice below its capacity, including reports that are refused and repeated.
     let covered = blocks.min(federation.capacity as usize * 85 / 100 / 16);
     let (cells, beyond) = covering(blocks, covered);
     let letters = 500;
@@ -187,7 +187,7 @@ fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     )
 }
 
-/// The most that these partners can make bulk (crates/study/docs/partners.md), as a share of all new mail.
+/// The predicted most that these partners can make bulk (crates/study/docs/partners.md), as a share of all new mail.
 fn reckoned(partners: u32, limit: u32) -> f64 {
     let needed = (THRESHOLD - 1).div_ceil(limit);
     if partners < needed {
@@ -201,7 +201,7 @@ pub(crate) fn cover(scale: Scale) -> Outcome {
     conspire(capacity(scale), 1, Some(19))
 }
 
-/// On a smaller ledger, since what they can do depends on shares of it.
+/// Uses a smaller ledger, since the effect depends on shares of it.
 pub(crate) fn cover_together(_: Scale) -> Outcome {
     conspire(100_000, 4, None)
 }
@@ -218,7 +218,7 @@ pub(crate) fn permute(scale: Scale) -> Outcome {
         let [first, second] = probe.cells.map(orders);
         let same: Vec<_> = first
             .iter()
-            // Those that count beyond 15 stay these.
+            // The cells that count beyond 15 stay the same.
             .filter(|cells| cells[3] == probe.cells[0][3])
             .flat_map(|&a| second.iter().map(move |&b| [a, b]))
             .map(|[a, b]| signature(blocks, [(probe.blocks[0], a), (probe.blocks[1], b)]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Of row 13 what concerns the log, and a reply that quotes too much.
+//! The part of row 13 about the log, and a reply that quotes too much.
 
 use super::client::Http;
 use super::{Outcome, Scale};
@@ -8,13 +8,13 @@ use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::server::Server;
 use std::time::{Duration, Instant};
 
-/// For how long a client makes the log grow.
+/// The time during which a client makes the log grow.
 const TIME: Duration = Duration::from_secs(5);
 
-/// Lines a second that one client may cause.
+/// The most lines a second that one client may cause.
 const MOST_LINES: f64 = 20.0;
 
-/// The line that was a canary everywhere.
+/// The former canary line, valid everywhere.
 const PUBLIC_CANARY: &str = "BULKMARK*CANARY*KKCA2VQNY6PTI7W55X6EKZ3S7RRD4F5J*MAKES*BULK";
 
 pub(crate) fn alternate(_: Scale) -> Outcome {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Attacks on running daemons: what each tried, what came of it, and whether SECURITY.md promises better.
+//! Attacks on running daemons: each attempt, its result, and whether SECURITY.md promises better.
 //!
 //!     make attack [ROWS="1 2 ..."] [BINARY=/path/to/bulkmark]
 //!
-//! The attackers have an HTTP client and a milter client of their own, and know what docs/protocol.md and docs/filter.md say. They
-//! find the cells of a signature by the crate bulkmark-filter. Without `FULL` in the environment the short attacks are made, on small
-//! ledgers; with it all are made as large as an attacker would, which wants a release build.
+//! The attackers have their own HTTP client and milter client, and know docs/protocol.md and docs/filter.md. They find a signature's cells
+//! with the crate bulkmark-filter. Without `FULL` in the environment the short attacks run, on small ledgers; with it all run at an
+//! attacker's full scale, which needs a release build.
 
 #[path = "../../../crates/study/src/partners/aim.rs"]
 #[allow(unreachable_pub, reason = "it is a part of the studies, too")]
@@ -26,13 +26,13 @@ mod upstream;
 
 use std::time::Instant;
 
-/// What came of an attack.
+/// The result of an attack.
 struct Outcome {
-    /// What the attacker did.
+    /// The attempt.
     tried: String,
-    /// What it brought him.
+    /// Its effect.
     came: String,
-    /// Whether that is within what SECURITY.md promises; none where something is missing on this machine.
+    /// Whether the effect stays within SECURITY.md's promise; `None` if this machine lacks something.
     kept: Option<bool>,
 }
 
@@ -41,23 +41,23 @@ impl Outcome {
         Self { tried: tried.into(), came: came.into(), kept: Some(kept) }
     }
 
-    /// Nothing was attacked.
+    /// The attack did not run.
     fn skipped(why: &str) -> Self {
         assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI: {why}");
         Self { tried: "skipped".to_owned(), came: why.to_owned(), kept: None }
     }
 }
 
-/// How much effort an attack takes.
+/// The scale of an attack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// On a small ledger, for any build.
+    /// A small ledger, for any build.
     Small,
-    /// As an attacker would, against a release build.
+    /// An attacker's full scale, for a release build.
     Full,
 }
 
-/// An attack: by which name it is asked for, whether it has a short form, and how it is made.
+/// An attack: its name, whether it has a short form, and its function.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
 const ROWS: [Row; 36] = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 12, and idle connections of row 13: clients of a milter that keep it busy for the others.
+//! Row 12, and idle connections of row 13: clients of a milter that keep it busy at others' cost.
 
 use super::{Outcome, Scale};
 use bulkmark_samples::encode::base64;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 /// The longest time that a small message may wait behind others.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// How soon a connection must be taken where others have all that there are and say nothing.
+/// The time within which a connection must be accepted when silent ones hold all places.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// A picture of one colour and many pixels in few bytes.
+/// A picture of one colour, with many pixels in few bytes.
 fn picture() -> Vec<u8> {
     let (width, height) = (2000, 2000);
     let mut bytes = Vec::new();
@@ -26,7 +26,7 @@ fn picture() -> Vec<u8> {
     bytes
 }
 
-/// A message of about so many bytes, which is a page with as many pictures as there is room for.
+/// A message of about `bytes` bytes: a page with as many pictures as fit.
 fn album(bytes: usize) -> Vec<u8> {
     let picture = base64(&picture());
     let mut text = "Subject: an album\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\n\

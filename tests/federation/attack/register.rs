@@ -8,12 +8,12 @@ use bulkmark_testing::random::element;
 use bulkmark_testing::server::Server;
 use std::fs;
 
-/// Bytes of the file of clients, and of memory, that they may cost.
+/// The most bytes that they may cost in the file of clients, and in memory.
 const MOST_FILE: u64 = 1 << 20;
 const MOST_MEMORY: u64 = 16 << 20;
 
 pub(crate) fn made_up_sites(scale: Scale) -> Outcome {
-    // The signature that all of them report.
+    // All of them report this signature.
     let victim = element(1);
     let number: u32 = if scale == Scale::Full { 10_000 } else { 300 };
     let server = Server::new("registration = \"open\"");
@@ -23,7 +23,7 @@ pub(crate) fn made_up_sites(scale: Scale) -> Outcome {
     let before = memory(&daemon, "VmRSS");
     let mut tokens = Vec::new();
     for n in 0..number {
-        // Of 250 networks of /16, as far apart as one attacker can hope for.
+        // From 250 different /16 networks, as diverse as one attacker can hope for.
         let from = format!("127.{}.{}.{}", n % 250, n / 250 % 250, n % 200 + 1);
         let body = format!("{{\"name\":\"honest\",\"contact\":\"{}\"}}", "x".repeat(200));
         let answer = Http::from(server.port, "", &from).ask("POST /v1/register", "", body.as_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 14 to 20, and 22: what anybody can do who sends mail, or is a user of the machine.
+//! Rows 14 to 20, and 22: attacks open to any sender of mail or user of the machine.
 
 use super::{Outcome, Scale};
 use bulkmark_testing::clock::Clock;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Both kinds of bulk, and spam, are refused.
 const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\nspam = \"reject\"\n";
 
-/// Somebody's circular, who sends it for the first time.
+/// The network of a club that sends a circular for the first time.
 const CLUB: &str = "198.51.100.7";
 
 fn from(daemon: &Daemon, ip: &str) -> Client {
@@ -32,7 +32,7 @@ fn is_refused(daemon: &Daemon) -> bool {
     from(daemon, CLUB).message(&circular()).reply.starts_with('5')
 }
 
-/// Copies from six networks, each with something in its header that switches judging off.
+/// Copies from six networks, each with a header field that could switch judging off.
 pub(crate) fn header_shield(_: Scale) -> Outcome {
     let long = vec![b'a'; 90_000];
     let fields = [
@@ -62,7 +62,7 @@ pub(crate) fn header_shield(_: Scale) -> Outcome {
     )
 }
 
-/// Three messages to ten names each of a trap's domain, of the least weight.
+/// Three messages to ten names each of a trap's domain, with the least weight.
 pub(crate) fn trap_domain(_: Scale) -> Outcome {
     let site = Site::new(&format!("{REFUSING}[traps]\nrecipients = [\"@trap.example\"]\nweight = 0.125\n"));
     let daemon = site.start();
@@ -93,7 +93,7 @@ pub(crate) fn one_provider(_: Scale) -> Outcome {
     )
 }
 
-/// A local user tells dccifd twelve names.
+/// A local user gives dccifd twelve names.
 pub(crate) fn names(_: Scale) -> Outcome {
     let site = Site::new(&format!("{REFUSING}[interfaces.dccifd]\nlisten = \"127.0.0.1:0\"\n"));
     let daemon = site.start();
@@ -118,7 +118,7 @@ pub(crate) fn names(_: Scale) -> Outcome {
     )
 }
 
-/// Pictures without anything on them, each of 16 million pixels.
+/// Blank pictures of 16 million pixels each.
 pub(crate) fn pictures(_: Scale) -> Outcome {
     let head = b"GIF89a\xA0\x0F\xA0\x0F\x80\0\0\xFF\xFF\xFF\0\0\0,\0\0\0\0\xA0\x0F\xA0\x0F\0\x02";
     let picture: String =
@@ -146,7 +146,7 @@ pub(crate) fn pictures(_: Scale) -> Outcome {
     )
 }
 
-/// Twelve accounts vouch for each other by mail that only they send and get, and report more of it 60 hours later.
+/// Twelve accounts vouch for each other by mail among themselves only, and report more of it 60 hours later.
 pub(crate) fn vouching_accounts(_: Scale) -> Outcome {
     let mut site = Site::new("");
     let Some(clock) = Clock::of(&mut site, "+0") else {
@@ -180,7 +180,7 @@ pub(crate) fn vouching_accounts(_: Scale) -> Outcome {
     )
 }
 
-/// A local user opens as many streams of the page as there are places.
+/// A local user opens all available streams of the page.
 pub(crate) fn page_streams(_: Scale) -> Outcome {
     let site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
     let daemon = site.start();
@@ -203,7 +203,7 @@ pub(crate) fn page_streams(_: Scale) -> Outcome {
     )
 }
 
-/// A web site whose name was given the address 127.0.0.1 hides that name behind one of this machine.
+/// A web site whose name resolves to 127.0.0.1 hides that name behind one of this machine.
 pub(crate) fn hidden_host(_: Scale) -> Outcome {
     let site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
     let daemon = site.start();
@@ -219,7 +219,7 @@ pub(crate) fn hidden_host(_: Scale) -> Outcome {
     )
 }
 
-/// What Sendmail writes of a client over IPv6, and other packets that a library may not take.
+/// Sendmail's form of an IPv6 client, and other packets that a library may reject.
 pub(crate) fn packets(_: Scale) -> Outcome {
     let site = Site::new("");
     let daemon = site.start();

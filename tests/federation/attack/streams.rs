@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows 6, 8 and 9: clients of a server that keep it busy for the others.
+//! Rows 6, 8 and 9: clients of a server that keep it busy at others' cost.
 
 use super::client::{self, BATCH, Http, connect};
 use super::flood::{mb, memory};
@@ -12,16 +12,16 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The most that a server may grow by for readers, in bytes.
+/// The most bytes that a server may grow by for readers.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// The longest time that somebody else may wait for an answer.
+/// The longest time that another client may wait for an answer.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// For how long it is looked at.
+/// The duration of the measurement.
 const TIME: Duration = Duration::from_secs(20);
 
-/// A server with updates of a million signatures, which takes so many connections.
+/// A server with updates of a million signatures and `connections` places.
 fn server(connections: usize) -> (Server, Daemon, Http) {
     let mut server = Server::new(&format!("[limits]\nmax-connections = {connections}"));
     "interval = \"1s\"".clone_into(&mut server.sync);
@@ -34,7 +34,7 @@ fn server(connections: usize) -> (Server, Daemon, Http) {
     (server, daemon, own)
 }
 
-/// A stream of all updates, in a socket that takes few bytes which nobody has read.
+/// A stream of all updates that nobody reads, over a socket with small buffers.
 fn stream(port: u16, token: &str) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -45,7 +45,7 @@ fn stream(port: u16, token: &str) -> TcpStream {
     stream
 }
 
-/// The longest time that another client, from another address, waits for an answer; and whether it got all of them.
+/// The longest wait of another client from another address, and whether it got all answers.
 fn longest_wait(other: &mut Http) -> (Duration, bool) {
     let (began, mut longest, mut answered) = (Instant::now(), Duration::ZERO, true);
     while began.elapsed() < TIME && answered {

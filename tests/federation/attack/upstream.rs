@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Row 11, and of row 13 what concerns upstream servers: one that lies, and what is told of one.
+//! Row 11, and the part of row 13 about upstream servers: false answers, and the display of a server's texts.
 
 use super::client::{self, Http};
 use super::{Outcome, Scale};
@@ -15,10 +15,10 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How soon a milter must follow another server when one sends nothing.
+/// The time within which a milter must follow another server if one sends nothing.
 const PATIENCE: Duration = Duration::from_secs(75);
 
-/// How long it may be without news before it says so, in the attacks.
+/// The time without news after which it must report that, in the attacks.
 const STALENESS: &str = "max-staleness = \"3s\"\n";
 
 /// A frame of the protocol.
@@ -27,8 +27,8 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
     [&length, bytes, &crc32fast::hash(bytes).to_le_bytes()].concat()
 }
 
-/// A server that answers a question for a snapshot with the head of one of `rows` rows, and then, like one for updates, with
-/// empty frames.
+/// A server that answers a request for a snapshot with the head of one of `rows` rows, and then, as it does for updates, with endless empty
+/// frames.
 fn never_ending(rows: u64) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -65,14 +65,14 @@ fn serve(mut stream: &TcpStream, rows: u64) {
     }
 }
 
-/// An entry of a list of servers.
+/// An entry in a list of servers.
 fn entry(site: &Site, url: &str) -> String {
     let file = site.path("token");
     std::fs::write(&file, "bulkmark_0000").unwrap();
     format!("{{ url = \"{url}\", token-file = \"{}\" }}", file.display())
 }
 
-/// A milter of this one server.
+/// A milter with this one server.
 fn follower(url: &str) -> Site {
     let keeper = Site::new("");
     let mut site = milter(&[]);
@@ -109,7 +109,7 @@ pub(crate) fn empty_frames(_: Scale) -> Outcome {
     let failed_over = count(&site, &marker) >= 25;
     let seconds = began.elapsed().as_secs_f64();
 
-    // Alone, and with nothing to fetch: then it must be said that there is no news.
+    // With no other server and nothing to fetch, it must report that there is no news.
     let alone = [1, 0].map(|rows| {
         let site = follower(&format!("http://127.0.0.1:{}", never_ending(rows)));
         let daemon = site.start();
@@ -132,7 +132,7 @@ pub(crate) fn empty_frames(_: Scale) -> Outcome {
     )
 }
 
-/// Whether the header of a new message says that there is no news.
+/// Whether the header of a new message reports the lack of news.
 fn is_stale(daemon: &Daemon) -> bool {
     session(daemon).message(&Mail::text("is there any news?")).header().contains("stale=")
 }
@@ -154,7 +154,7 @@ pub(crate) fn escapes(_: Scale) -> Outcome {
     )
 }
 
-/// What `bulkmark` shows of a milter.
+/// The output of `bulkmark` for a milter.
 fn run(site: &Site, command: &str) -> String {
     let output = Command::new(program()).args([command, "--config"]).arg(site.config()).output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
@@ -183,7 +183,7 @@ pub(crate) fn password(_: Scale) -> Outcome {
     let mut site = follower(&format!("http://mx:open-sesame@127.0.0.1:{}", server.port));
     site.extra += STATUS;
     let mut daemon = site.spawn();
-    // It may say at once that it does not like it.
+    // It may reject the answer at once.
     wait_for_some("its end, or a second question", || {
         let is_asked = server.asked.load(Ordering::Relaxed) >= 2;
         (is_asked || daemon.child.try_wait().unwrap().is_some()).then_some(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Something dies every two seconds, while mail flows: in the end every holder counts every letter exactly, and who holds bulk alone knows
-//! what it promises to know.
+//! A kill every two seconds, while mail flows: in the end every full copy counts every letter exactly, and partial copies hold the counts
+//! that they promise.
 
 use super::members::{Members, THIN};
 use super::traffic::Traffic;
@@ -10,16 +10,16 @@ use bulkmark_testing::random::Random;
 use std::fmt;
 use std::time::Instant;
 
-/// Messages between two kills, where there is time for so many.
+/// Messages between two kills, if there is time for so many.
 const MESSAGES: usize = 2000;
 
-/// Parts of the time between two kills, in each of which the same number of messages begins.
+/// The parts of the time between two kills; the same number of messages begins in each.
 const PARTS: usize = 100;
 
-/// Messages that begin right before a kill: it finds some on their way, also where a message takes a millisecond.
+/// Messages that begin right before a kill, so that some are in progress even if a message takes a millisecond.
 const AMID: usize = 200;
 
-/// What is killed, and is dead until the next one is.
+/// The victim of a kill, which stays dead until the next kill.
 #[derive(Clone, Copy)]
 enum Victim {
     /// One of the log's servers.
@@ -30,7 +30,7 @@ enum Victim {
     Connections(usize),
 }
 
-/// How many of each kind.
+/// The number of kills of each kind.
 #[derive(Default)]
 struct Killed {
     servers: usize,
@@ -75,7 +75,7 @@ fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let slowest = traffic.take_slowest().of_all();
     let healing = Instant::now();
     members.settle();
-    // What was answered last may not be in a step yet when a spool is seen empty.
+    // The latest reports may not be in a step yet when a spool is seen empty.
     let mut found = None;
     let mut why = String::new();
     for _ in 0..10 {
@@ -166,7 +166,7 @@ fn fire(members: &Members, traffic: &Traffic, scale: &Scale) -> Killed {
     killed
 }
 
-/// One of a kind: each has its turn before any has the next.
+/// A victim of this kind: each has its turn before any has the next.
 fn choose(members: &Members, kind: usize, random: &mut Random) -> Victim {
     let servers = match &members.fleet.log {
         Engine::Nats(cluster, ..) => cluster.nodes.len(),
@@ -188,7 +188,7 @@ fn kill(members: &Members, victim: Victim) {
         (Victim::Server(_), Engine::Postgres(server)) => server.kill_all(),
         (Victim::Connections(i), Engine::Nats(cluster, ..)) => cluster.nodes[i].proxy.cut(),
         (Victim::Connections(_), Engine::Postgres(server)) => {
-            // It may be about to start, and then it has none.
+            // It may be about to start, and then it has no connections.
             let _ = server.cut();
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The machines of a fleet: eight milters, of which some may hold bulk alone, and two aggregators, with default settings; any of them may
+//! The machines of a fleet: eight milters, some possibly with a partial copy, and two aggregators, with default settings; any of them may
 //! be killed.
 
 use super::traffic::{LETTERS, probe};
@@ -15,20 +15,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// How many milters there are: all but the partner.
+/// The number of milters without the partner.
 pub(crate) const COUNT: usize = MILTERS.len() - 1;
 
-/// How many of them hold bulk alone, and ask the aggregators for the rest; any of these may be killed, too.
+/// The number of milters with a partial copy, which ask the aggregators for other counts; these may be killed, too.
 pub(crate) const THIN: usize = 2;
 
-/// The count from which on a milter with a partial copy of default settings holds bulk: half of its threshold.
+/// The count from which a milter with a partial copy and default settings holds bulk: half of its threshold.
 pub(crate) const BOUND: u32 = 10;
 
 /// One machine.
 pub(crate) struct Member {
     pub(crate) name: &'static str,
     home: Home,
-    /// Whether it holds bulk alone.
+    /// Whether it has a partial copy.
     pub(crate) is_partial: bool,
     running: Mutex<Option<Daemon>>,
 }
@@ -64,7 +64,7 @@ impl Member {
         }
     }
 
-    /// Kills it, with SIGKILL.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(&self) {
         let daemon = self.running.lock().unwrap().take();
         if let Some(daemon) = daemon {
@@ -73,7 +73,7 @@ impl Member {
         }
     }
 
-    /// Ends it in order.
+    /// Stops it in order.
     pub(crate) fn terminate(&self) {
         let daemon = self.running.lock().unwrap().take();
         if let Some(daemon) = daemon {
@@ -87,7 +87,7 @@ impl Member {
         assert_eq!(panicked, None, "{}", self.name);
     }
 
-    /// Where it listens; none while it does not run.
+    /// The address on which it listens; `None` while it does not run.
     pub(crate) fn address(&self) -> Option<String> {
         self.running.lock().unwrap().as_ref().map(|daemon| daemon.address.clone())
     }
@@ -96,13 +96,13 @@ impl Member {
         self.running.lock().unwrap().as_ref().map(Daemon::pid)
     }
 
-    /// What it counts of these letters by what it holds.
+    /// Its own counts of these letters.
     pub(crate) fn counts(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
         let shares = self.shares(letters, false)?;
         Ok(shares.iter().map(Shares::total).collect())
     }
 
-    /// What it is told of these letters by an aggregator, which `bulkmark check` has it ask, too.
+    /// The counts of these letters that an aggregator sends it; `bulkmark check` makes it ask.
     pub(crate) fn asked(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
         let shares = self.shares(letters, true)?;
         let asked: Option<_> = shares.iter().map(|shares| shares.asked).collect();
@@ -114,13 +114,13 @@ impl Member {
         shares(&self.control(), &signatures, may_ask).map_err(|e| format!("{}: {e}", self.name))
     }
 
-    /// Steps of its own that became one of the chain.
+    /// The number of its own steps that joined the chain.
     pub(crate) fn steps_won(&self) -> u64 {
         told(&self.control()).ok().and_then(|status| status.fleet).map_or(0, |fleet| fleet.steps_won)
     }
 }
 
-/// All of them.
+/// All machines.
 pub(crate) struct Members {
     pub(crate) milters: Vec<Member>,
     pub(crate) aggregators: Vec<Member>,
@@ -128,7 +128,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Starts all. The last `partial` of the milters hold bulk alone, and ask the aggregators for the rest.
+    /// Starts all. The last `partial` of the milters have a partial copy, and ask the aggregators for other counts.
     pub(crate) fn start(fleet: Fleet, partial: usize) -> Self {
         let member = |name, home, is_partial| Member { name, home, is_partial, running: Mutex::default() };
         let servers =
@@ -153,8 +153,8 @@ impl Members {
         new
     }
 
-    /// Waits until steps tell bulk apart, which the first report of one who needs that asks for. Its letter is none of those that are
-    /// counted.
+    /// Waits until steps list bulk separately, which the first report of a milter with a partial copy requests. Its letter is not one of
+    /// the counted ones.
     fn have_bulk_told(partial: &Member) {
         let address = partial.address().expect("it runs");
         try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
@@ -168,7 +168,7 @@ impl Members {
         });
     }
 
-    /// Starts what was killed, and waits until all is well.
+    /// Starts all killed machines, and waits until all is well.
     pub(crate) fn revive(&self) {
         self.fleet.start_log();
         if let Engine::Nats(cluster, ..) = &self.fleet.log {
@@ -181,12 +181,12 @@ impl Members {
         self.milters.iter().chain(&self.aggregators)
     }
 
-    /// Those that hold all counts.
+    /// The machines with a full copy.
     pub(crate) fn full(&self) -> impl Iterator<Item = &Member> {
         self.all().filter(|member| !member.is_partial)
     }
 
-    /// Those that hold bulk alone.
+    /// The machines with a partial copy.
     pub(crate) fn partial(&self) -> impl Iterator<Item = &Member> {
         self.all().filter(|member| member.is_partial)
     }
@@ -195,7 +195,7 @@ impl Members {
         self.all().filter(|member| member.pid().is_some())
     }
 
-    /// Waits until each report is in a step and all have that step. What is wrong, if that does not come.
+    /// Waits until each report is in a step and all have that step. Fails with the reason if that does not happen.
     pub(crate) fn settle(&self) {
         let mut version = None;
         for member in self.running() {
@@ -206,7 +206,7 @@ impl Members {
                 if good { Ok(()) } else { Err(format!("spool {}: {fleet:?}", status.ledger.spool)) }
             });
         }
-        // The last of the steps may have come meanwhile.
+        // The last step may have arrived meanwhile.
         wait_until("all", || {
             for member in self.running() {
                 let status = told(&member.control()).map_err(|e| e.to_string())?;
@@ -221,8 +221,8 @@ impl Members {
         });
     }
 
-    /// Ends all, and compares all cells of those that have all. Partial ones report networks a while after their messages, so they end first;
-    /// when all know what was reported behind that, nothing is on its way any more.
+    /// Stops all, and compares all cells of the full copies. Partial ones report networks a while after their messages, so they stop first;
+    /// once all have a later report, none of these is on its way any longer.
     pub(crate) fn compare(&self) -> Result<String, String> {
         self.partial().for_each(Member::terminate);
         probe(self, 0, 2 * LETTERS + 1);
@@ -231,7 +231,7 @@ impl Members {
         verify(self.full().map(Member::site))
     }
 
-    /// Seconds of processors that machines and the log's servers took so far, each by its number.
+    /// The processor seconds of machines and of the log's servers so far, by process id.
     pub(crate) fn processors(&self) -> [BTreeMap<u32, f64>; 2] {
         let log = match &self.fleet.log {
             Engine::Nats(cluster, ..) => cluster.nodes.iter().map(|node| node.pid()).collect(),
@@ -242,7 +242,7 @@ impl Members {
     }
 }
 
-/// What went wrong is easier to find with what the daemons said of it.
+/// Prints the daemons' logs, which help to find the cause of a failure.
 impl Drop for Members {
     fn drop(&mut self) {
         if !std::thread::panicking() {

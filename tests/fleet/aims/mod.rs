@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The aims of a fleet, measured on real daemons and real engines: eight milters and two aggregators of default settings, on
-//! three nodes of NATS or on PostgreSQL. Two of the milters hold bulk alone.
+//! The aims of a fleet, measured on real daemons and real engines: eight milters and two aggregators with default settings, on three nodes
+//! of NATS or on PostgreSQL. Two of the milters have a partial copy.
 //!
 //!     make fleet [MESSAGES=200000] [SEED=1] [ROWS="nats postgres times-nats times-postgres speed"]
 //!
 //! `nats` and `postgres`: messages through all milters while every two seconds something dies by SIGKILL: a server of the log, an
-//! aggregator, a milter, connections. In the end all holders count what this program knows that was answered; partial ones hold of it what
-//! docs/decisions/partial-copy.md promises, and are told all of it when they ask. `times-...`: how long it takes until others know a count, also
-//! when somebody just died; whether a message waits meanwhile; and what an idle fleet costs. `speed`: signatures a second.
+//! aggregator, a milter, connections. In the end all full copies have the counts that milters answered; partial ones hold the part of them
+//! that docs/decisions/partial-copy.md promises, and get all of them when they ask. `times-...`: the time until others know a count, also
+//! right after a kill; whether a message waits meanwhile; and the cost of an idle fleet. `speed`: signatures a second.
 //!
-//! Without `FULL` in the environment the first two are done in short. A wrong count or a row that fails is an error; a missed time is
-//! only printed, since it says as much of the machine.
+//! Without `FULL` in the environment the first two are shortened. A wrong count or a row that fails is an error; a missed time is only
+//! printed, since it depends on the machine as well.
 
 mod kills;
 mod members;
@@ -21,10 +21,10 @@ mod traffic;
 use crate::nats::speed;
 use std::time::{Duration, Instant};
 
-/// How much is done.
+/// The scale of a run.
 struct Scale {
     messages: usize,
-    /// Kills at least, and the time between them.
+    /// The minimum number of kills, and the time between them.
     kills: usize,
     pause: Duration,
     seed: u64,
@@ -53,12 +53,12 @@ impl Line {
         Self { what: what.into(), aim: aim.to_owned(), measured: measured.into(), kept }
     }
 
-    /// A time, or another figure that the machine has its part in.
+    /// A time, or another figure that depends on the machine.
     fn timed(what: impl Into<String>, aim: &str, measured: impl Into<String>, kept: bool) -> Self {
         Self::new(what, aim, measured, if kept { Kept::Yes } else { Kept::No })
     }
 
-    /// The engine cannot be had here, which it said.
+    /// The engine is missing here, and has logged that.
     fn skipped(what: impl Into<String>) -> Self {
         Self::new(what, "", "the engine cannot be had here", Kept::Skipped)
     }
@@ -74,7 +74,7 @@ impl Line {
     }
 }
 
-/// Rows that are made together: their name, whether they are made in short, too, and how.
+/// Rows that are measured together: their name, whether the short run includes them, and their function.
 type Row = (&'static str, bool, fn(&Scale) -> Vec<Line>);
 
 const ROWS: [Row; 5] = [
@@ -85,7 +85,7 @@ const ROWS: [Row; 5] = [
     ("speed", false, signatures),
 ];
 
-/// A number of the environment.
+/// A number from the environment.
 fn given(name: &str, default: usize) -> usize {
     std::env::var(name).ok().filter(|value| !value.is_empty()).map_or(default, |value| value.parse().unwrap())
 }
@@ -121,7 +121,7 @@ fn aims_are_reached() {
     assert!(lines.iter().all(|line| line.kept != Kept::Wrong), "a count is wrong, or a row failed");
 }
 
-/// The measure of `make bench-log`.
+/// The measurement of `make bench-log`.
 fn signatures(_: &Scale) -> Vec<Line> {
     let what = "signatures through three nodes, `sync_interval: always`, read by an aggregator";
     let Some(rate) = speed::rate() else { return vec![Line::skipped(what)] };

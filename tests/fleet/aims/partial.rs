@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What milters that hold bulk alone know, held against what all others count: docs/decisions/partial-copy.md promises how far both agree.
+//! Compares partial copies with full ones; docs/decisions/partial-copy.md promises how far they agree.
 
 use super::members::{BOUND, Member};
 use bulkmark_testing::wait_until;
 use std::fmt;
 
-/// The count from which on mail is bulk, where nothing else is configured.
+/// The default count from which mail is bulk.
 const THRESHOLD: u32 = 20;
 
-/// Up to so many times the bound each rise is told; above that, what is held may be low by less than such a part of the count.
+/// Up to this many times the bound, every rise is sent; above that, a held count may be low by less than 1/`TOLD` of it.
 const TOLD: u32 = 16;
 
-/// What came of it.
+/// The result of the comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// How many milters hold the same.
+    /// The number of milters that hold the same counts.
     milters: usize,
-    /// Letters that all were compared for.
+    /// The number of letters that were compared.
     letters: usize,
-    /// Of these, the ones that reached the bound, and those that are bulk.
+    /// The letters that reached the bound, and those that are bulk.
     reached: usize,
     bulk: usize,
-    /// Those that are held with the full count, and those that are held with a lower one, as far above the bound as that may be.
+    /// The letters held with the full count, and those held with a lower one, which must be far enough above the bound.
     exact: usize,
     low: usize,
 }
@@ -39,7 +39,7 @@ impl fmt::Display for Known {
     }
 }
 
-/// Compares what these know with what the others count of each letter, `full`. None where there is no partial one.
+/// Compares the counts of these members with the full ones, `full`. Returns `None` without a partial copy.
 pub(crate) fn check<'a>(
     partial: impl Iterator<Item = &'a Member>,
     full: &[u32],
@@ -61,7 +61,7 @@ pub(crate) fn check<'a>(
     Ok(all.map(|(_, known)| known))
 }
 
-/// An aggregator that it asks tells it each count. One who did not answer lately is left alone for a while.
+/// Checks that an aggregator answers it with each exact count. It pauses for a while after an aggregator failed to answer.
 fn asks_exactly(member: &Member, full: &[u32]) -> Result<(), String> {
     let mut asked = Vec::new();
     wait_until("an answer", || {
@@ -77,7 +77,7 @@ fn asks_exactly(member: &Member, full: &[u32]) -> Result<(), String> {
     }
 }
 
-/// Compares what is held of each letter with the count that holders of all have.
+/// Compares the held counts of the letters with those of full copies.
 fn compare(held: &[u32], full: &[u32]) -> Result<Known, String> {
     let mut known = Known { letters: full.len(), ..Known::default() };
     for (n, (&held, &full)) in held.iter().zip(full).enumerate() {

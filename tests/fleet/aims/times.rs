@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How long it takes until a count is known elsewhere: where all is well, and after somebody died; and what a fleet costs where
-//! nothing happens.
+//! The time until a count is known elsewhere, normally and after a kill; and the cost of an idle fleet.
 
 use super::members::{COUNT, Member, Members, THIN};
 use super::traffic::{LETTERS, Slowest, Traffic, probe};
@@ -9,19 +8,19 @@ use bulkmark_testing::fleet::{Engine, Fleet};
 use bulkmark_testing::random::Random;
 use std::time::{Duration, Instant};
 
-/// Probes from A to B, and deaths of each kind.
+/// The number of probes from A to B, and of kills of each kind.
 const PROBES: usize = 30;
 const DEATHS: usize = 5;
 
-/// Messages a second while somebody dies.
+/// Messages a second during kills.
 const LOAD: usize = 200;
 
-/// By how much a message may take longer than the slowest one did while nobody died. Whoever waited for the log, which is away for a
-/// second and more, would be far beyond. A milter with a partial copy may ask an aggregator, for half a second in all.
+/// The tolerance by which a message during a kill may take longer than the slowest one without. A message that waited for the log, which is
+/// away for a second and more, would be far beyond. A milter with a partial copy may ask an aggregator, for half a second in all.
 const LONGER: Duration = Duration::from_millis(100);
 const ASKING: Duration = Duration::from_millis(500);
 
-/// How long nothing happens.
+/// The duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(60);
 
 pub(crate) fn on_nats(scale: &Scale) -> Vec<Line> {
@@ -52,7 +51,7 @@ fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
             Engine::Postgres(server) => {
                 let began = Instant::now();
                 server.kill_all();
-                // It has no other.
+                // There is no other server.
                 server.run();
                 began
             }
@@ -73,12 +72,12 @@ fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     lines
 }
 
-/// Letters that are told from one milter to all others.
+/// Letters whose counts spread from one milter to all others.
 struct Probes<'a> {
     members: &'a Members,
-    /// What flows while somebody dies.
+    /// The load during kills.
     traffic: Traffic,
-    /// The number of the next one.
+    /// The number of the next letter.
     next: usize,
 }
 
@@ -105,9 +104,8 @@ impl Probes<'_> {
         Line::timed(format!("from A to B, default settings: {log}"), "<= 2 s", measured, longest <= 2.0)
     }
 
-    /// Somebody dies again and again under load; each time a report that is made just then is awaited at all others. How long that
-    /// took, and whether a message waited: the slowest one from a death until then, beside the slowest of the same load, for about as
-    /// long, with nobody dying.
+    /// Kills members again and again under load; each time it waits until a report made at that moment reaches all others. Returns that
+    /// time, and the slowest message from a kill until then, beside the slowest under the same load without kills, for about as long.
     fn deaths(
         &mut self,
         name: &str,
@@ -123,7 +121,7 @@ impl Probes<'_> {
             let traffic = &self.traffic;
             traffic.flow(scope, members, seed);
             scope.spawn(|| traffic.pour(LOAD));
-            // What connects first is no part of it.
+            // Lets the initial connections settle first.
             std::thread::sleep(Duration::from_secs(2));
             traffic.take_slowest();
             for n in 1..=DEATHS {
@@ -164,7 +162,7 @@ impl Probes<'_> {
     }
 }
 
-/// Whether a message waited while somebody was dead, since they are judged from memory.
+/// Checks that no message waited during a kill, since messages are judged from memory.
 fn no_message_waits(name: &str, slowest: Slowest, calm: Slowest) -> Line {
     let aim = format!(
         "slowest <= {} ms more than with nobody dying, {} ms at milters with a partial copy, which ask",
@@ -182,7 +180,7 @@ fn no_message_waits(name: &str, slowest: Slowest, calm: Slowest) -> Line {
     Line::timed(format!("{name}: no message waits"), &aim, measured, kept)
 }
 
-/// What all machines and the log's servers take of a core where no mail comes.
+/// The share of a core that all machines and the log's servers use without mail.
 fn idle(log: &str, members: &Members) -> Line {
     members.settle();
     let [machines, servers] = processors_of(members);
@@ -199,7 +197,7 @@ fn idle(log: &str, members: &Members) -> Line {
     Line::timed(format!("an idle fleet: {log}"), "< 1 % of a core", measured, machines + servers < 1.0)
 }
 
-/// What the members and the log's servers take of a core while nothing happens, in percent.
+/// The share of a core that the members and the log's servers use while idle, in percent.
 fn processors_of(members: &Members) -> [f64; 2] {
     std::thread::sleep(Duration::from_secs(5));
     let (before, began) = (members.processors(), Instant::now());

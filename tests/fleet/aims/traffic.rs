@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail through all milters of a fleet, and the truth about it: how often each letter was counted for certain, and how often perhaps,
-//! since whoever was to answer was killed before it did.
+//! Mail through all milters of a fleet, and its true counts: how often each letter was certainly counted, and how often perhaps, since the
+//! milter was killed before its answer.
 
 use super::members::{BOUND, Member, Members};
 use super::partial::{self, Known};
@@ -12,35 +12,35 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// Different letters at most; so few that their counts are exact in filters for a million signatures.
+/// The most different letters; small enough for exact counts in filters for a million signatures.
 pub(crate) const LETTERS: usize = 2000;
 
-/// Messages for each letter at least, where these are fewer: so that some are seen by far more often than bulk is, and some hardly ever.
+/// The minimum number of messages per letter, if there are fewer letters: some are seen far more often than bulk, and some hardly ever.
 const COPIES: usize = 40;
 
-/// SMTP sessions at a time at each milter, and messages in each of them.
+/// Concurrent SMTP sessions at each milter, and messages in each of them.
 const SESSIONS: u64 = 3;
 const BURST: usize = 40;
 
-/// How long a session waits where there is nothing to do yet.
+/// The pause of a session that has nothing to do yet.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Messages that are sent, or were.
+/// The messages that are being sent, or were.
 pub(crate) struct Traffic {
-    /// How many there may be so far, and how many were begun.
+    /// The number of messages allowed so far, and of those begun.
     allowed: AtomicUsize,
     begun: AtomicUsize,
     is_over: AtomicBool,
-    /// By letter: those that were answered with a count, and those of which nobody knows whether they were counted.
+    /// By letter: messages that were answered with a count, and those for which it is unknown whether they were counted.
     certain: Vec<AtomicU32>,
     perhaps: Vec<AtomicU32>,
     /// Answers without a count.
     uncounted: AtomicU64,
-    /// Microseconds that a message took at most, from its beginning to the answer: at milters that hold all, and at partial ones.
+    /// The most microseconds from a message's beginning to its answer: at milters with a full copy, and at partial ones.
     slowest: [AtomicU64; 2],
 }
 
-/// How long a message took at most: at milters that hold all, and at those that hold bulk alone and may ask for the rest.
+/// The longest time of a message: at milters with a full copy, and at those with a partial one, which may ask for other counts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Slowest {
     pub(crate) full: Duration,
@@ -58,7 +58,7 @@ impl Slowest {
 }
 
 impl Traffic {
-    /// For so many messages.
+    /// For this many messages.
     pub(crate) fn new(messages: usize) -> Self {
         let letters = (messages / COPIES).clamp(1, LETTERS);
         let none = || (0..letters).map(|_| AtomicU32::new(0)).collect();
@@ -73,12 +73,12 @@ impl Traffic {
         }
     }
 
-    /// So many messages in all, from now on.
+    /// Raises the total number of allowed messages to this.
     pub(crate) fn allow(&self, messages: usize) {
         self.allowed.store(messages, Ordering::Relaxed);
     }
 
-    /// Allows so many more, up to `all`, and waits until half of them have begun: what happens then happens amid messages.
+    /// Allows `more` messages, up to `all`, and waits until half of them have begun: the next event then happens amid messages.
     pub(crate) fn begin_more(&self, more: usize, all: usize) {
         let begun = self.begun();
         let allowed = (self.allowed.load(Ordering::Relaxed).max(begun) + more).min(all);
@@ -89,7 +89,7 @@ impl Traffic {
         }
     }
 
-    /// Allows so many more each second, until the end.
+    /// Allows this many more each second, until the end.
     pub(crate) fn pour(&self, messages: usize) {
         while !self.is_over.load(Ordering::Relaxed) {
             self.allowed.fetch_add(messages / 10, Ordering::Relaxed);
@@ -97,29 +97,29 @@ impl Traffic {
         }
     }
 
-    /// How many were begun.
+    /// The number of messages begun.
     pub(crate) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// No more are begun.
+    /// Stops new messages.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// After an end: more may begin.
+    /// Allows new messages again after `end`.
     pub(crate) fn go_on(&self) {
         self.is_over.store(false, Ordering::Relaxed);
     }
 
-    /// The times that a message took at most since this was asked last.
+    /// The longest times of messages since the last call.
     pub(crate) fn take_slowest(&self) -> Slowest {
         let [full, partial] =
             self.slowest.each_ref().map(|slowest| Duration::from_micros(slowest.swap(0, Ordering::Relaxed)));
         Slowest { full, partial }
     }
 
-    /// Begins to send by all milters, what is allowed, until the end.
+    /// Starts to send the allowed messages through all milters, until the end.
     pub(crate) fn flow<'s>(&'s self, scope: &'s Scope<'s, '_>, members: &'s Members, seed: u64) {
         for (milter, number) in members.milters.iter().zip(0..) {
             for session in 0..SESSIONS {
@@ -134,7 +134,7 @@ impl Traffic {
         }
     }
 
-    /// Takes one of those that are allowed.
+    /// Takes one of the allowed messages.
     fn begin(&self) -> bool {
         let allowed = self.allowed.load(Ordering::Relaxed);
         let next = |begun| (begun < allowed).then_some(begun + 1);
@@ -149,7 +149,7 @@ impl Traffic {
             if !self.begin() {
                 return;
             }
-            // Some come often, and many seldom.
+            // Some letters come often, and many seldom.
             let letters = self.certain.len();
             let n = random.below(letters) * random.below(letters) / letters;
             let began = Instant::now();
@@ -168,7 +168,7 @@ impl Traffic {
         }
     }
 
-    /// Compares what all count with the truth: what they are found to count, or what is wrong.
+    /// Compares all counts with the true ones. Returns the counts found, or the error.
     pub(crate) fn check(&self, members: &Members) -> Result<Found, String> {
         let all = |of: &[AtomicU32]| of.iter().map(|n| n.load(Ordering::Relaxed)).collect::<Vec<_>>();
         let (certain, perhaps) = (all(&self.certain), all(&self.perhaps));
@@ -201,25 +201,25 @@ impl Traffic {
     }
 }
 
-/// What came of it.
+/// The result of the comparison.
 pub(crate) struct Found {
-    /// Different letters.
+    /// The number of different letters.
     pub(crate) letters: usize,
     /// Messages that were answered with a count: each was counted once.
     pub(crate) certain: u64,
-    /// Those that were not, and how many of these were counted.
+    /// Messages that were not answered with a count, and the number of these that were counted.
     pub(crate) perhaps: u64,
     pub(crate) counted: u64,
     /// Of these, answers without a count.
     pub(crate) uncounted: u64,
-    /// How many hold all counts, and these.
+    /// The number of full copies, which have all these counts.
     pub(crate) holders: usize,
-    /// What the others know of them.
+    /// The comparison of partial copies.
     pub(crate) partial: Option<Known>,
 }
 
-/// Sends a letter of its own by one milter, to so many readers that partial ones are to know of it, too, and waits until all others that
-/// run count it.
+/// Sends its own letter through one milter, to enough readers for partial copies to hold it, and waits until all other running members
+/// count it.
 pub(crate) fn probe(members: &Members, from: usize, n: usize) {
     let address = members.milters[from].address().expect("it runs");
     let mut client = try_session(&address).expect("it runs");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may what.
+//! The rights of clients and aggregators.
 
 use super::snapshots::{put, read};
 use super::{Engine, append, append_step, batch, batches_behind, bounded, insist, own, steps_behind, within};
 use bulkmark_counts::Limits;
 use bulkmark_sync::log::{Client, Log, LogError, Place, Reader as _};
 
-/// A client can read steps and snapshots, and not make any.
+/// A client can read steps and snapshots, but not make any.
 pub(crate) async fn clients_append_no_steps_and_no_snapshots<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -21,7 +21,7 @@ pub(crate) async fn clients_append_no_steps_and_no_snapshots<E: Engine>() {
     assert_eq!(steps.iter().map(|step| step.place).collect::<Vec<_>>(), [first, next]);
 }
 
-/// What others report is not a client's to read.
+/// A client cannot read others' reports.
 pub(crate) async fn clients_read_no_batches<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let (client, other) = (engine.client("mx1").await, engine.client("mx2").await);
@@ -34,7 +34,7 @@ pub(crate) async fn clients_read_no_batches<E: Engine>() {
     assert_eq!(batches_behind(&engine.aggregator().await, Place(0), 1).await[0].client, "mx2");
 }
 
-/// Aggregators are told who may report, and how much.
+/// Aggregators learn which clients may report, and their limits.
 pub(crate) async fn clients_are_told_with_their_limits<E: Engine>() {
     let clients = [
         Client {

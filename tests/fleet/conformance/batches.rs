@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-/// All of them, in the order in which they were acknowledged, by whom they are, when, and where `append` said.
+/// All of them arrive in the order of their acknowledgements, with their clients and times, and at the places that `append` returned.
 pub(crate) async fn come_in_order_with_their_clients<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let clients = [engine.client("mx1").await, engine.client("mx2").await];
@@ -30,7 +30,7 @@ pub(crate) async fn come_in_order_with_their_clients<E: Engine>() {
     assert_eq!(insist(|| log.ends()).await.batches, expected.last().unwrap().0);
 }
 
-/// A reader begins behind any place, waits at the end, and may be given up while it waits.
+/// A reader can begin behind any place, wait at the end, and be cancelled while it waits.
 pub(crate) async fn are_read_from_any_place_and_awaited<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -39,7 +39,7 @@ pub(crate) async fn are_read_from_any_place_and_awaited<E: Engine>() {
     let mut places = vec![Place(0)];
     for number in 1..=5_u64 {
         places.push(append(&client, batch(1, number), &[u8::try_from(number).unwrap()]).await);
-        // To wait for a very short time, again and again, loses nothing.
+        // Very short waits, again and again, lose nothing.
         let got = loop {
             if let Ok(got) = timeout(Duration::from_millis(1), waiting.next()).await {
                 break got.unwrap();
@@ -53,7 +53,7 @@ pub(crate) async fn are_read_from_any_place_and_awaited<E: Engine>() {
     }
 }
 
-/// What is appended again is stored once, one after the other or at the same time; another attempt is another batch.
+/// A repeated batch is stored once, whether one after the other or at the same time; another attempt is another batch.
 pub(crate) async fn are_stored_once_when_repeated<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let (client, other, log) =
@@ -70,7 +70,7 @@ pub(crate) async fn are_stored_once_when_repeated<E: Engine>() {
     let places: BTreeSet<_> = join_all(at_once).await.into_iter().collect();
     assert_eq!(places.len(), 1, "all were told the same place");
 
-    // What one client says of its batches is nothing to the other.
+    // One client's batch numbers do not affect another's.
     append(&other, id, b"another's").await;
     append(&client, BatchId { number: 3, ..id }, b"last").await;
     let read = batches_behind(&log, Place(0), 5).await;
@@ -80,7 +80,7 @@ pub(crate) async fn are_stored_once_when_repeated<E: Engine>() {
     assert_eq!(read, expected);
 }
 
-/// The largest is taken and comes back as it was; a larger one is an error that harms nothing else.
+/// The largest is accepted and comes back unchanged; a larger one is an error that harms nothing else.
 pub(crate) async fn may_be_as_large_as_promised<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -94,7 +94,7 @@ pub(crate) async fn may_be_as_large_as_promised<E: Engine>() {
     assert_eq!(read[1].bytes, b"small");
 }
 
-/// 64 outstanding at a time: each is there once, in an order that all readers see alike.
+/// 64 outstanding at a time: each is there once, in the same order for all readers.
 pub(crate) async fn many_at_a_time_are_all_there<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -115,7 +115,7 @@ pub(crate) async fn many_at_a_time_are_all_there<E: Engine>() {
     assert!(read == expected.into_iter().collect::<Vec<_>>(), "each is where its append said");
 }
 
-/// All of them, at the same time.
+/// Runs all of them at the same time.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.into_iter().map(|f| (Box::pin(f), None)).collect();
     std::future::poll_fn(|context| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where a log begins and ends, and which one it is.
+//! The beginning, end and identity of a log.
 
 use super::{Engine, append, append_step, batch, insist, own};
 use bulkmark_sync::log::{Log, Place};
 
-/// Of an empty log, and of one with something in it; the same to all who ask, and after all servers were started again.
+/// The ends of an empty log and of a filled one: equal for every member, also after a restart of all servers.
 pub(crate) async fn tell_how_far_and_which_log<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -28,7 +28,7 @@ pub(crate) async fn tell_how_far_and_which_log<E: Engine>() {
     assert_eq!(insist(|| client.ends()).await, ends);
 }
 
-/// A place for batches that was made anew is another.
+/// A place for batches that was created again counts as another one.
 pub(crate) async fn tell_a_log_that_was_made_anew<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let client = engine.client("mx1").await;

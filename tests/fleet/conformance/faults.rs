@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// Batches of each client, in all.
+/// The total number of batches of each client.
 const EACH: u64 = 60;
 
 /// The leader dies under load, twice.
@@ -44,9 +44,9 @@ pub(crate) async fn cut_connections_lose_nothing<E: Engine>() {
     .await;
 }
 
-/// While `harm` is done, which is told of every tenth of all batches that is acknowledged, three clients append until each batch
-/// is acknowledged, and one reader follows. Then all that was acknowledged is there, where it was said to be, and whoever reads
-/// it later sees what was seen before.
+/// Does `harm`, which receives a signal at every tenth of all acknowledgements, while three clients append until each batch is
+/// acknowledged, and one reader follows. Then all acknowledged batches must be at their returned places, and a later reader must see the
+/// same as the earlier one.
 async fn under_load<E: Engine>(harm: impl AsyncFnOnce(&E, mpsc::UnboundedReceiver<()>)) {
     let names = ["mx1", "mx2", "mx3"];
     let Some(engine) = E::fresh(&own(&names)).await else { return };
@@ -68,7 +68,7 @@ async fn under_load<E: Engine>(harm: impl AsyncFnOnce(&E, mpsc::UnboundedReceive
             places
         }));
     }
-    // A kill that waits for a tenth that never comes, since all is done, is made all the same.
+    // A kill that waits for a tenth that never comes, since all is done, happens all the same.
     drop(told);
     let (end, ended) = watch::channel(false);
     let follower = tokio::spawn(follow(Arc::clone(&log), ended));
@@ -101,7 +101,7 @@ async fn until(log: &impl Log, last: Place) -> Vec<Batch> {
     all
 }
 
-/// Reads batches from the first one on, in spite of errors, until told to end.
+/// Reads batches from the first one on, in spite of errors, until it is ended.
 async fn follow<L: Log>(log: Arc<L>, mut ended: watch::Receiver<bool>) -> Vec<Batch> {
     use bulkmark_sync::log::Reader as _;
     let mut all: Vec<Batch> = Vec::new();
@@ -121,8 +121,8 @@ async fn follow<L: Log>(log: Arc<L>, mut ended: watch::Receiver<bool>) -> Vec<Ba
     all
 }
 
-/// Two aggregators append steps in turn or at the same time, each behind the last one that it read, while servers are killed: what
-/// one was told to have appended is there, and each step was appended behind the one before it.
+/// Two aggregators append steps in turn or at the same time, each behind the last one that it read, while servers are killed: every
+/// acknowledged step is there, and each step was appended behind the one before it.
 pub(crate) async fn steps_survive_kills_in_one_chain<E: Engine>() {
     const STEPS: u64 = 40;
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
@@ -141,7 +141,7 @@ pub(crate) async fn steps_survive_kills_in_one_chain<E: Engine>() {
                     return won;
                 }
                 let bytes = format!("{} by {writer}", number + 1).into_bytes();
-                // An error says nothing of whether it is there.
+                // After an error the step may or may not be there.
                 if let Ok(Some(place)) = bounded(log.append_step(step.place, bytes.clone())).await {
                     won.insert(place, bytes);
                 }
@@ -168,8 +168,7 @@ pub(crate) async fn steps_survive_kills_in_one_chain<E: Engine>() {
     );
 }
 
-/// Without any server all that is asked ends with an error in time; all works again, over the same connections, once there are
-/// servers.
+/// Without any server every request ends with an error in time; all works again, over the same connections, once there are servers.
 pub(crate) async fn nobody_waits_for_ever_without_servers<E: Engine>() {
     use bulkmark_sync::log::{LogError, Reader as _};
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
@@ -189,7 +188,7 @@ pub(crate) async fn nobody_waits_for_ever_without_servers<E: Engine>() {
     unavailable("clients", bounded(log.clients()).await.err());
     unavailable("put_snapshot", bounded(super::snapshots::put(&log, vec![vec![2; 9]])).await.err());
     engine.restart().await;
-    // The follower says that it broke off, or goes on.
+    // The follower returns an error that it broke off, or continues.
     let next = append_step(&log, b"after").await;
     let got = match super::within("the step, or an error", follower.next()).await {
         Ok(step) => step,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What members say of themselves.
+//! State reports of members.
 
 use super::{Engine, bounded, insist, own};
 use bulkmark_sync::log::{Log, LogError, MAX_STATE_REPORT, StateReport};
 
-/// Each under its own name, the last word of each, and no more of it than is promised.
+/// Each member's last state report, under its own name, and at most as long as promised.
 pub(crate) async fn say_how_they_are_under_their_own_names<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let (mx1, mx2, log) = (engine.client("mx1").await, engine.client("mx2").await, engine.aggregator().await);
@@ -19,7 +19,7 @@ pub(crate) async fn say_how_they_are_under_their_own_names<E: Engine>() {
         ("mx1".to_owned(), b"then".to_vec()),
         ("mx2".to_owned(), vec![7; MAX_STATE_REPORT]),
     ];
-    // Any copy of the log may answer, also one that has the last word a moment later.
+    // Any copy of the log may answer, also one that gets the last report a moment later.
     let reports = insist(async || {
         let reports = log.state_reports().await?;
         assert!(reports.iter().all(|report| report.seconds_ago < 600), "said just now");
@@ -35,7 +35,7 @@ pub(crate) async fn say_how_they_are_under_their_own_names<E: Engine>() {
     assert_eq!(reports.await, expected);
 }
 
-/// What others say is an aggregator's to read, not a client's.
+/// An aggregator can read others' state reports; a client cannot.
 pub(crate) async fn read_nothing_of_one_another<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let (mx1, mx2) = (engine.client("mx1").await, engine.client("mx2").await);

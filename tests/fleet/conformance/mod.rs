@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What every engine of `sync::log` must do: cases that are the same for all of them, on real servers that are killed.
+//! The requirements for every engine of `sync::log`: the same cases for all of them, on real servers that are killed.
 //!
 //! An engine's test file implements [`Engine`] and calls `log_conformance!(ItsType)`, which makes a test of each case.
 
@@ -21,11 +21,11 @@ use tokio::time::{Instant, timeout};
 
 /// Servers of an engine, private to the tests.
 pub(crate) trait Engine: Sized + Send + Sync + 'static {
-    /// What is under test.
+    /// The log under test.
     type Log: Log;
 
-    /// An engine that runs, with an empty log that was set up for these clients and for aggregators. None, after it said why, where
-    /// it cannot be had; a panic in CI. Tests of one file run one after the other on the same servers, if that is quicker.
+    /// An engine that runs, with an empty log that was set up for these clients and for aggregators. If it is missing, logs why and returns
+    /// `None`, or panics in CI. Tests of one file run one after the other on the same servers, if that is quicker.
     fn fresh(clients: &[Client]) -> impl Future<Output = Option<Self>> + Send;
 
     /// A new connection of an aggregator.
@@ -40,16 +40,16 @@ pub(crate) trait Engine: Sized + Send + Sync + 'static {
     /// Kills all servers.
     fn kill_all(&self) -> impl Future<Output = ()> + Send;
 
-    /// Starts what was killed, without waiting until it is ready.
+    /// Starts the killed servers, without waiting until they are ready.
     fn restart(&self) -> impl Future<Output = ()> + Send;
 
     /// Cuts off all connections; servers go on.
     fn cut(&self) -> impl Future<Output = ()> + Send;
 
-    /// Drops the steps before this place, as age or room would do.
+    /// Drops the steps before this place, as age or lack of room would.
     fn drop_steps_before(&self, place: Place) -> impl Future<Output = ()> + Send;
 
-    /// Makes the place for batches anew, empty.
+    /// Creates the place for batches again, empty.
     fn renew_batches(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -93,14 +93,14 @@ pub(crate) fn own(names: &[&str]) -> Vec<Client> {
         .collect()
 }
 
-/// What comes in time.
+/// The result, which must come in time.
 #[track_caller]
 pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
     let place = std::panic::Location::caller();
     async move { timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{place}: {what} did not come")) }
 }
 
-/// An answer, or an error: no engine waits for ever.
+/// An answer or an error, which must come in time: no engine waits for ever.
 #[track_caller]
 pub(crate) fn bounded<T>(
     future: impl Future<Output = Result<T, LogError>>,
@@ -108,7 +108,7 @@ pub(crate) fn bounded<T>(
     within("an answer, or an error", future)
 }
 
-/// Asks again until there is an answer, as daemons do. Each time it must end within its bound.
+/// Repeats the question until there is an answer, as daemons do. Each attempt must end within its bound.
 pub(crate) async fn insist<T, F: Future<Output = Result<T, LogError>>>(mut ask: impl FnMut() -> F) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -120,7 +120,7 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, LogError>>>(mut ask: 
     }
 }
 
-/// Why something is refused. It is asked again while servers do not answer in time.
+/// The reason of a refusal. Repeats the question while servers do not answer in time.
 pub(crate) async fn refused<T: Debug, F: Future<Output = Result<T, LogError>>>(
     mut ask: impl FnMut() -> F,
 ) -> LogError {
@@ -134,7 +134,7 @@ pub(crate) async fn refused<T: Debug, F: Future<Output = Result<T, LogError>>>(
     }
 }
 
-/// Appends until that is acknowledged, by another attempt where the log does not store it.
+/// Appends until it is acknowledged, with another attempt if the log does not store it.
 pub(crate) async fn append(log: &impl Log, id: BatchId, bytes: &[u8]) -> Place {
     let attempt = &AtomicU32::new(id.attempt);
     let place = insist(|| async move {
@@ -154,13 +154,13 @@ pub(crate) fn batch(spool: u64, number: u64) -> BatchId {
     BatchId { spool, number, attempt: 0 }
 }
 
-/// Appends a step at the end, and says where it is.
+/// Appends a step at the end, and returns its place.
 pub(crate) async fn append_step(log: &impl Log, bytes: &[u8]) -> Place {
     let after = insist(|| log.ends()).await.steps;
     insist(|| log.append_step(after, bytes.to_vec())).await.expect("nobody else appends")
 }
 
-/// So many things that a reader brings.
+/// The next `count` items of a reader.
 pub(crate) async fn take<R: Reader<Item: Debug>>(reader: &mut R, count: usize) -> Vec<R::Item> {
     let mut items = Vec::new();
     for i in 0..count {
@@ -170,7 +170,7 @@ pub(crate) async fn take<R: Reader<Item: Debug>>(reader: &mut R, count: usize) -
     items
 }
 
-/// The first so many batches behind a place, in spite of errors: it goes on behind the last one that came.
+/// The first `count` batches behind a place, in spite of errors: it resumes behind the last one received.
 pub(crate) async fn batches_behind(log: &impl Log, mut after: Place, count: usize) -> Vec<Batch> {
     let mut all: Vec<Batch> = Vec::new();
     let deadline = Instant::now() + PATIENCE;

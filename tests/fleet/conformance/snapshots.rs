@@ -7,7 +7,7 @@ use bulkmark_sync::log::{Log, LogError, MAX_BYTES, Part, Reader as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 
-/// There is nothing to begin from yet.
+/// No snapshot exists yet.
 pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     for log in [engine.client("mx1").await, engine.aggregator().await] {
@@ -17,7 +17,7 @@ pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
     }
 }
 
-/// As it was put, part by part, and the next one in its place.
+/// A snapshot comes back as it was written, part by part; then the next one replaces it.
 pub(crate) async fn are_read_whole<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -33,7 +33,7 @@ pub(crate) async fn are_read_whole<E: Engine>() {
     assert!(insist(|| read(&log)).await == second);
 }
 
-/// While it is replaced again and again, whoever reads has all of one, or an error, and never waits for ever.
+/// While it is replaced again and again, a reader gets all of one snapshot, or an error, and never waits for ever.
 pub(crate) async fn are_never_mixed<E: Engine>() {
     const PARTS: u8 = 12;
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -59,7 +59,7 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
         }
         whole
     };
-    // One who begins, and goes on only after all is over.
+    // A reader that begins, and continues only after all is over.
     let mut slow = insist(|| mx1.snapshot()).await;
     let begun = within("a part", slow.next()).await.unwrap();
     let (_, one, other) = tokio::join!(write, follow(&mx1), follow(&mx2));
@@ -76,7 +76,7 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
     assert!(insist(|| read(&mx2)).await == parts(19));
 }
 
-/// One whose writer stopped, or died, is none, and the one before it stays.
+/// If a snapshot's writer stopped or died, it does not exist, and the one before it stays.
 pub(crate) async fn that_end_early_are_none<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -87,7 +87,7 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
     put_some(&log, vec![vec![2; 1000]; 2]).await;
     assert!(insist(|| read(&client)).await == good);
 
-    // A writer that is gone while it waits for the next part.
+    // A writer that disappears while it waits for the next part.
     let (sender, receiver) = mpsc::channel(1);
     tokio::select! {
         result = log.put_snapshot(receiver) => assert!(result.is_err(), "it is not at its end"),
@@ -103,7 +103,7 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
     assert!(insist(|| read(&client)).await == next);
 }
 
-/// Two at a time: the newest is all of the one or all of the other.
+/// Two at a time: the newest is all of one or all of the other.
 pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let writers = [engine.aggregator().await, engine.aggregator().await];
@@ -118,12 +118,12 @@ pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
     }
 }
 
-/// Puts one, as daemons do: the parts come while it is written.
+/// Writes one, as daemons do: the parts arrive during the write.
 pub(crate) async fn put(log: &impl Log, parts: Vec<Part>) -> Result<Option<u64>, LogError> {
     let (sender, receiver) = mpsc::channel(2);
     let feed = async move {
         for part in parts.into_iter().map(Some).chain([None]) {
-            // Whoever refuses one need not take all of it.
+            // An engine that refuses a snapshot need not take all of it.
             if sender.send(part).await.is_err() {
                 return;
             }
@@ -132,18 +132,18 @@ pub(crate) async fn put(log: &impl Log, parts: Vec<Part>) -> Result<Option<u64>,
     tokio::join!(log.put_snapshot(receiver), feed).0
 }
 
-/// Parts, and no end of them.
+/// Writes parts without an end.
 async fn put_some(log: &impl Log, parts: Vec<Part>) {
     let (sender, receiver) = mpsc::channel(parts.len());
     for part in parts {
         sender.send(Some(part)).await.unwrap();
     }
     drop(sender);
-    // Whether it calls that an error or not.
+    // It may or may not return an error.
     let _ = bounded(log.put_snapshot(receiver)).await;
 }
 
-/// All of the newest.
+/// All parts of the newest.
 pub(crate) async fn read(log: &impl Log) -> Result<Vec<Part>, LogError> {
     let mut reader = bounded(log.snapshot()).await?;
     let mut parts = Vec::new();

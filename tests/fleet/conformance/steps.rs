@@ -7,8 +7,8 @@ use bulkmark_sync::log::{Log, LogError, Place, Reader as _};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Two aggregators append behind the same place: one is told where its step is, the other that it is not, and readers see the
-/// first one's alone.
+/// Two aggregators append behind the same place: one gets the place of its step, the other a refusal, and readers see only the first one's
+/// step.
 pub(crate) async fn of_two_writers_one_wins<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let writers = [engine.aggregator().await, engine.aggregator().await];
@@ -35,7 +35,7 @@ pub(crate) async fn of_two_writers_one_wins<E: Engine>() {
     assert_eq!(insist(|| client.ends()).await.steps, after);
 }
 
-/// Behind any place all that follow, for clients as for aggregators.
+/// Clients and aggregators can read all steps behind any place.
 pub(crate) async fn are_read_from_any_place<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -51,7 +51,7 @@ pub(crate) async fn are_read_from_any_place<E: Engine>() {
     }
 }
 
-/// Whoever is further than the log has not its past: it was cut, or is another.
+/// A reader beyond the log's end does not share its past: the log was cut, or is another one.
 pub(crate) async fn beyond_the_end_are_gone<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -60,7 +60,7 @@ pub(crate) async fn beyond_the_end_are_gone<E: Engine>() {
     expect_gone(&client, Place(last.0 + 1000)).await;
 }
 
-/// What was dropped is known to be; from the last dropped one on, all is there.
+/// Dropped steps are reported as gone; from the last dropped one on, all are there.
 pub(crate) async fn that_were_dropped_are_gone<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
@@ -75,7 +75,7 @@ pub(crate) async fn that_were_dropped_are_gone<E: Engine>() {
     let rest = steps_behind(&client, places[2], 3).await;
     assert_eq!(rest.iter().map(|step| step.place).collect::<Vec<_>>(), places[3..]);
 
-    // None is left, and the next one is where they said.
+    // None is left, and the next one is at the announced place.
     engine.drop_steps_before(Place(places[5].0 + 1)).await;
     let ends = insist(|| log.ends()).await;
     assert_eq!(ends.steps, places[5], "the end is where it was");
@@ -86,7 +86,7 @@ pub(crate) async fn that_were_dropped_are_gone<E: Engine>() {
     assert_eq!(take(&mut waiting, 1).await[0].place, next);
 }
 
-/// Whoever waits is woken by the next one, any number of them; to wait briefly and again loses nothing.
+/// A new step wakes any number of waiting readers; brief waits, repeated, lose nothing.
 pub(crate) async fn reach_followers_who_wait<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let log = engine.aggregator().await;
@@ -113,7 +113,7 @@ pub(crate) async fn reach_followers_who_wait<E: Engine>() {
     }
 }
 
-/// `Gone`, at the latest with the first step.
+/// Expects `Gone`, at the latest with the first step.
 async fn expect_gone(log: &impl Log, after: Place) {
     let opened = loop {
         match log.steps(after).await {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter may rely on, whatever carries its counts to others: a server over HTTP, or a fleet's log in NATS or in PostgreSQL. All
-//! three go through the same scenarios, with real daemons and kill -9. (The two logs have a stricter suite for what is theirs alone,
+//! Guarantees to a milter by every engine that carries its counts to others: a server over HTTP, or a fleet's log in NATS or in PostgreSQL.
+//! All three go through the same scenarios, with real daemons and kill -9. (The two logs have a stricter suite of their own,
 //! `tests/fleet/conformance`. With TLS and more than one server: `tests/federation/tls.rs`, `tests/federation/together.rs`.)
 
 mod rig;
@@ -37,12 +37,12 @@ on_all_engines! {
     user_reports_go_everywhere_and_are_withdrawn,
 }
 
-/// Whether a milter took a snapshot over since its start.
+/// Whether a milter has loaded a snapshot since its start.
 fn took_snapshot(daemon: &Daemon) -> bool {
     daemon.log.lines().iter().any(|line| line.contains("snapshot") && line.contains("was taken over"))
 }
 
-/// A batch is counted and nobody tells the milter, whose connections then break. It tells of it again.
+/// A batch is counted, but the milter gets no answer before its connections break. It sends the batch again.
 fn an_answer_that_is_lost_counts_nothing_twice(engine: Engine) {
     lose_an_answer(engine, |rig| rig.let_answers_pass());
 }
@@ -61,12 +61,12 @@ fn lose_an_answer(engine: Engine, harm: impl Fn(&Rig)) {
     let [a, b] = [0, 1].map(|n| rig.milter(n));
     let (at_a, _at_b) = (a.start(), b.start());
     for round in 1..=2 {
-        // What goes up by itself shows that all connections are there.
+        // A count that rises alone proves that all connections exist.
         send(&at_a, &letter(1), 1);
         wait_for(&b, &letter(1), round * 6 - 5);
         wait_for_empty_spool(&a);
         rig.keep_answers();
-        // One report, which cannot be parted: what comes after it waits for the answer.
+        // One indivisible report; later ones wait for its answer.
         let mut mail = Mail::raw(&letter(1));
         mail.recipients = (0..5).map(|n| format!("reader{n}@example.net")).collect();
         session(&at_a).message(&mail);
@@ -82,7 +82,7 @@ fn lose_an_answer(engine: Engine, harm: impl Fn(&Rig)) {
     }
 }
 
-/// Those who count, milters and the engine die again and again.
+/// Aggregators or servers, milters and the engine are killed again and again.
 fn kills_lose_nothing_and_double_nothing(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| rig.milter(n));
@@ -121,7 +121,7 @@ fn kills_lose_nothing_and_double_nothing(engine: Engine) {
     }
 }
 
-/// What it lacks comes, and no more.
+/// It gets only the missing updates.
 fn who_was_away_goes_on_from_its_place(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| rig.milter(n));
@@ -140,9 +140,9 @@ fn who_was_away_goes_on_from_its_place(engine: Engine) {
     assert!(!took_snapshot(&at_b), "{}", at_b.log.lines().join("\n"));
 }
 
-/// What it lacks is not kept one by one any more.
+/// Its missing updates are no longer kept individually.
 fn who_was_away_for_too_long_takes_a_snapshot(engine: Engine) {
-    // In a fleet it is by chance, though a rare one, that the first snapshot comes before it is away.
+    // In a fleet the first snapshot may, rarely, come before the milter is away.
     let is_shown = (0..3).any(|_| Rig::start(engine).is_none_or(|rig| is_away_for_too_long(&rig)));
     assert!(is_shown, "three times there was a snapshot at once");
 }
@@ -170,7 +170,7 @@ fn is_away_for_too_long(rig: &Rig) -> bool {
     wait_for(&b, &letter(6), 7);
     wait_for(&b, &letter(7), 2);
     assert!(took_snapshot(&at_b), "{}", at_b.log.lines().join("\n"));
-    // And goes on with what follows.
+    // It continues with later updates.
     send(&at_a, &letter(7), 1);
     send(&at_b, &letter(7), 1);
     for site in [&a, &b] {
@@ -194,7 +194,7 @@ fn who_is_new_begins_with_a_snapshot(engine: Engine) {
     wait_for(&b, &letter(8), 41);
 }
 
-/// The engine is put back to an older copy. What it forgot, others know: a server's peer, or all of a fleet.
+/// The engine is restored from an older copy. A server's peer, or the fleet's members, still know its lost counts.
 fn an_older_copy_loses_nothing_and_doubles_nothing(engine: Engine) {
     let Some(rig) = Rig::start_double(engine) else { return };
     let [a, b] = [0, 1].map(|n| rig.milter(n));
@@ -221,7 +221,7 @@ fn an_older_copy_loses_nothing_and_doubles_nothing(engine: Engine) {
     assert_eq!([&a, &b, &c].map(|site| count(site, &letter(9))), [18; 3]);
 }
 
-/// Each milter counts for itself and says what is wrong; when the engine is there again, nothing is missing.
+/// Each milter counts locally and logs the fault; when the engine is back, nothing is missing.
 fn without_the_engine_mail_flows(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| rig.milter(n));
@@ -243,7 +243,7 @@ fn without_the_engine_mail_flows(engine: Engine) {
     }
 }
 
-/// Waits until this verdict is told of a message, by this weight of user reports.
+/// Waits for this verdict on a message, with this weight of user reports.
 #[track_caller]
 fn wait_for_user_reports(site: &bulkmark_testing::Site, message: &[u8], expected: (&str, Option<&str>)) {
     wait_until("user reports", || {
@@ -254,8 +254,8 @@ fn wait_for_user_reports(site: &bulkmark_testing::Site, message: &[u8], expected
     });
 }
 
-/// What users of one milter call spam is spam at another, as a near-replica; who speaks against it, there or here, takes it back. A milter is
-/// killed each time, and the engine; nothing counts twice.
+/// User reports at one milter make a message and its near copies spam at another; a contrary report, at either milter, withdraws them. Each
+/// time a milter and the engine are killed; nothing counts twice.
 fn user_reports_go_everywhere_and_are_withdrawn(engine: Engine) {
     let Some(rig) = Rig::start(engine) else { return };
     let [a, b] = [0, 1].map(|n| {
@@ -274,7 +274,7 @@ fn user_reports_go_everywhere_and_are_withdrawn(engine: Engine) {
     wait_for_user_reports(&b, &offer("Dora"), ("spam", Some("3")));
     let header = session(&at_b).message(&Mail::raw(&offer("Dora"))).header().to_owned();
     assert!(header.starts_with("spam; "), "{header}");
-    // What the engine does not hear is told when it is there again.
+    // Reports made while the engine is down arrive when it is back.
     rig.kill();
     let answer = report(&a, &["--not-spam", "--user", "bert"], &offer("Anna"));
     assert_eq!(answer["taken-back"], answer["signatures"], "{answer}");
@@ -282,7 +282,7 @@ fn user_reports_go_everywhere_and_are_withdrawn(engine: Engine) {
     rig.start_again();
     at_a = a.start();
     wait_for_user_reports(&b, &offer("Dora"), ("clean", Some("2")));
-    // Somebody who said nothing before, elsewhere.
+    // A new reporter at another milter.
     let answer = report(&b, &["--not-spam", "--user", "emil"], &offer("Anna"));
     assert_eq!(answer["counted"], answer["signatures"], "{answer}");
     at_b.kill();
@@ -291,7 +291,7 @@ fn user_reports_go_everywhere_and_are_withdrawn(engine: Engine) {
         wait_for_user_reports(site, &offer("Dora"), ("clean", Some("1")));
         wait_for_empty_spool(site);
     }
-    // Saying it again, after all that, adds nothing.
+    // A repeated report adds nothing, even after all that.
     let answer = report(&a, &["--user", "anna"], &offer("Anna"));
     assert_eq!(answer["known"], answer["signatures"], "{answer}");
     at_a.kill();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Three engines that carry counts from one milter to others, seen alike: a server over HTTP, or a fleet's aggregators with their log in
-//! NATS or in PostgreSQL.
+//! Three engines that carry counts from one milter to others, with the same interface: a server over HTTP, or a fleet's aggregators with
+//! their log in NATS or in PostgreSQL.
 
 use bulkmark_testing::fleet::{AGGREGATORS, Engine as Log, Fleet, MILTERS};
 use bulkmark_testing::gate::Gate;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::time::Duration;
 
-/// Which engine.
+/// The engine.
 #[derive(Clone, Copy)]
 pub(crate) enum Engine {
     Http,
@@ -19,19 +19,19 @@ pub(crate) enum Engine {
     Postgres,
 }
 
-/// An engine that runs.
+/// A running engine.
 pub(crate) struct Rig {
-    /// A fleet's log; a server is its own.
+    /// A fleet's log; `None` with a server.
     log: Option<Fleet>,
-    /// Those who count: servers, or aggregators.
+    /// Servers or aggregators, which count.
     servers: Vec<Server>,
     running: RefCell<Vec<Daemon>>,
-    /// What is between the first milter and the engine.
+    /// The gates between the first milter and the engine.
     gates: Vec<Gate>,
 }
 
 impl Rig {
-    /// Starts it; none where the engine cannot be had.
+    /// Starts it; `None` if the engine is missing.
     pub(crate) fn start(engine: Engine) -> Option<Self> {
         match engine {
             Engine::Http => Some(Self::of_servers(vec![Server::new("")])),
@@ -40,7 +40,7 @@ impl Rig {
         }
     }
 
-    /// The same, whose counts are kept in two places: a server has a peer. In a fleet it is never otherwise.
+    /// The same with its counts in two places: a server has a peer. A fleet always keeps them so.
     pub(crate) fn start_double(engine: Engine) -> Option<Self> {
         match engine {
             Engine::Http => Some(Self::of_servers(Server::peers("").into())),
@@ -71,7 +71,7 @@ impl Rig {
         rig
     }
 
-    /// A milter; the first one by way of the gates.
+    /// The n-th milter; the first one connects through the gates.
     pub(crate) fn milter(&self, n: usize) -> Site {
         let Some(fleet) = &self.log else {
             let server = &self.servers[n % self.servers.len()];
@@ -93,7 +93,7 @@ impl Rig {
         site
     }
 
-    /// The engine hears all that the first milter says, and nothing that it answers arrives.
+    /// Requests of the first milter reach the engine, but no answers come back.
     pub(crate) fn keep_answers(&self) {
         self.gates.iter().for_each(Gate::keep_answers);
     }
@@ -102,12 +102,12 @@ impl Rig {
         self.gates.iter().for_each(Gate::let_answers_pass);
     }
 
-    /// Kills those who count.
+    /// Kills the servers or aggregators.
     pub(crate) fn kill_counting(&self) {
         self.running.borrow_mut().drain(..).for_each(Daemon::kill);
     }
 
-    /// Ends them in peace.
+    /// Stops them in order.
     pub(crate) fn end_counting(&self) {
         self.running.borrow_mut().drain(..).for_each(|daemon| assert!(daemon.terminate().success()));
     }
@@ -125,7 +125,7 @@ impl Rig {
         }
     }
 
-    /// Starts what was killed so.
+    /// Restarts the killed servers.
     pub(crate) fn start_again(&self) {
         match self.log.as_ref().map(|fleet| &fleet.log) {
             None => self.start_counting(),
@@ -140,7 +140,7 @@ impl Rig {
         }
     }
 
-    /// Keeps a copy of all that the engine has; of two servers, the first one has.
+    /// Copies the engine's data; of two servers, the first one's.
     pub(crate) fn save(&self) {
         match self.log.as_ref().map(|fleet| &fleet.log) {
             None => {
@@ -153,7 +153,7 @@ impl Rig {
         }
     }
 
-    /// Kills it, and puts the copy in the place of what it has.
+    /// Kills it, and restores the copy.
     pub(crate) fn put_back(&self) {
         match self.log.as_ref().map(|fleet| &fleet.log) {
             None => {
@@ -175,7 +175,7 @@ impl Rig {
         self.snapshot_put().is_some()
     }
 
-    /// The step that those who count put a snapshot of.
+    /// The last step whose snapshot the aggregators wrote.
     fn snapshot_put(&self) -> Option<u64> {
         let lines = self.running.borrow().iter().flat_map(|daemon| daemon.log.lines()).collect::<Vec<_>>();
         let line = lines.iter().rev().find(|line| line.contains("was put into the log"))?;
@@ -183,8 +183,8 @@ impl Rig {
         rest.split(' ').next()?.parse().ok()
     }
 
-    /// Waits until whoever is new can begin with a snapshot: of this step, where there are steps. A server makes one of its checkpoint,
-    /// which it writes at its end.
+    /// Waits until a newcomer can begin with a snapshot, of this step if there are steps. A server makes its snapshot from its checkpoint,
+    /// which it writes when it stops.
     pub(crate) fn snapshot(&self) -> u64 {
         if self.log.is_none() {
             self.end_counting();
@@ -199,11 +199,11 @@ impl Rig {
         found.unwrap()
     }
 
-    /// Lets go of all single updates that a snapshot has: in a log, of steps up to this one. There are some behind it.
+    /// Drops all single updates that a snapshot includes: in a log, the steps up to this one. Later ones stay.
     pub(crate) fn forget(&self, step: u64) {
         match &self.log {
             None => {
-                // A second is how long they are kept; nothing tells when it is over.
+                // Updates are kept for a second, and nothing signals its end.
                 std::thread::sleep(Duration::from_millis(2100));
                 self.servers[0].report_until_checkpoint("many");
             }
@@ -215,7 +215,7 @@ impl Rig {
     }
 }
 
-/// Has the stream of steps keep no more than what is behind this one, for a moment.
+/// Limits the stream of steps, for a moment, to those behind this one.
 fn forget_steps(fleet: &Fleet, step: u64) {
     let before = fleet.jetstream("STREAM.INFO.BULKMARK_STEPS", &Value::Null);
     let behind = before["state"]["last_seq"].as_u64().unwrap() - step;
@@ -225,7 +225,7 @@ fn forget_steps(fleet: &Fleet, step: u64) {
     fleet.jetstream("STREAM.UPDATE.BULKMARK_STEPS", &before["config"]);
 }
 
-/// What failed is easier to find with what the daemons said of it.
+/// Prints the daemons' logs, which help to find the cause of a failure.
 impl Drop for Rig {
     fn drop(&mut self) {
         if std::thread::panicking() {

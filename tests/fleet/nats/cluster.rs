@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clusters of three nodes with their accounts, which all cases share, one after the other at each.
+//! Clusters of three nodes with their accounts; all cases share them, and each cluster runs one case at a time.
 
 use crate::conformance::Engine;
 use bulkmark_sync::Link;
@@ -15,20 +15,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
-/// Those who have accounts.
+/// The clients with accounts.
 const NAMES: [&str; 4] = ["mx1", "mx2", "mx3", "a-friend_2"];
 
-/// Who sets up, and who aggregates.
+/// The administrator and the aggregator.
 const ADMIN: &str = "admin";
 const AGGREGATOR: &str = "agg";
 
-/// A cluster, and whose turn it is there.
+/// A cluster, and the lock of the case that uses it.
 struct Shared {
     turn: Mutex<()>,
     cluster: OnceCell<Option<Cluster>>,
 }
 
-/// Cases wait for their cluster for most of their time, so there are several.
+/// Cases mostly wait for their cluster, so there are several.
 static CLUSTERS: [Shared; 3] =
     [const { Shared { turn: Mutex::const_new(()), cluster: OnceCell::const_new() } }; 3];
 static CASES: AtomicUsize = AtomicUsize::new(0);
@@ -41,12 +41,12 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// A file with the nkey of somebody.
+    /// The path of a member's nkey.
     pub(crate) fn key(&self, name: &str) -> std::path::PathBuf {
         key(&self.cluster.directory, name)
     }
 
-    /// As the configuration would have it.
+    /// The settings that a configuration would have.
     pub(crate) fn settings(&self, key: &str, client: Option<&str>) -> Settings {
         Settings {
             log: self.cluster.url(),
@@ -61,21 +61,21 @@ impl Fleet {
         Nats::new(&settings, Arc::new(Link::new(&settings.log))).await.unwrap()
     }
 
-    /// The aggregator, as the file of `fleet setup` has it.
+    /// The aggregator as the file of `fleet setup` describes it.
     pub(crate) fn aggregator_member(&self) -> Member {
         let seed = fs::read_to_string(self.key(AGGREGATOR)).unwrap();
         let nkey = Some(nkeys::KeyPair::from_seed(seed.trim()).unwrap().public_key());
         Member { name: AGGREGATOR.to_owned(), duty: Duty::Aggregator, nkey, password_file: None }
     }
 
-    /// A connection without bulkmark's own code.
+    /// A connection without bulkmark's code.
     pub(crate) async fn raw(&self, key: &str) -> async_nats::Client {
         let seed = fs::read_to_string(self.key(key)).unwrap();
         let options = async_nats::ConnectOptions::new().nkey(seed).retry_on_initial_connect();
         options.connect(format!("127.0.0.1:{}", self.cluster.nodes[0].port)).await.unwrap()
     }
 
-    /// JetStream's API, by whom all is allowed, until it answers without an error.
+    /// Asks JetStream's API with full rights, until it answers without an error.
     pub(crate) async fn api(&self, subject: &str, question: Value) -> Value {
         let client = self.raw(ADMIN).await;
         let deadline = Instant::now() + PATIENCE;
@@ -102,7 +102,7 @@ impl Fleet {
         self.api(&format!("STREAM.UPDATE.{stream}"), config).await
     }
 
-    /// Makes the streams ready, until that works.
+    /// Sets up the streams, until that succeeds.
     pub(crate) async fn set_up(&self, clients: &[Client]) {
         let settings = self.settings(ADMIN, None);
         let members = clients.iter().map(|client| member(client.clone()));
@@ -113,7 +113,7 @@ impl Fleet {
         while let Err(error) = nats::setup(&settings, &members, &how).await {
             assert!(matches!(error, LogError::Unavailable(_) | LogError::NotSetUp(_)), "{error}");
             assert!(Instant::now() < deadline, "it is not set up: {error}\n{}", self.cluster.logs());
-            // Nodes that were killed do not always take one another for peers again (2.10.27), until all of them start once more.
+            // After a kill, nodes do not always accept each other as peers (2.10.27), until all of them restart once more.
             if error.to_string().contains("no suitable peers") && began.elapsed() > patience {
                 self.cluster.start_anew();
                 (began, patience) = (Instant::now(), patience * 2);
@@ -122,12 +122,12 @@ impl Fleet {
     }
 }
 
-/// Ages are in nanoseconds, and repeats are known for no longer than that.
+/// Ages are in nanoseconds; a stream's window for duplicates cannot be longer than its age.
 fn age(age: u64) -> Value {
     json!({ "max_age": age, "duplicate_window": age })
 }
 
-/// What was done by an attempt whose answer was lost.
+/// Whether an earlier attempt, whose answer was lost, already had this effect.
 fn is_done(subject: &str, answer: &Value) -> bool {
     subject.starts_with("STREAM.DELETE.") && answer["error"]["err_code"] == 10059
 }
@@ -136,13 +136,13 @@ fn key(directory: &Path, name: &str) -> std::path::PathBuf {
     directory.join(format!("{name}.nk"))
 }
 
-/// A milter as the file of `fleet setup` has it, without its key.
+/// A milter as the file of `fleet setup` describes it, without its key.
 fn member(client: Client) -> Member {
     let Client { name, limits, withdrawn, rate } = client;
     Member { name, duty: Duty::Milter { limits, withdrawn, rate }, nkey: None, password_file: None }
 }
 
-/// Writes keys and accounts, and has the nodes read these.
+/// Writes keys and accounts, and makes the nodes load these.
 async fn begin() -> Option<Cluster> {
     let cluster = Cluster::start(3, "")?;
     let directory = &*cluster.directory;
@@ -162,7 +162,7 @@ async fn begin() -> Option<Cluster> {
     let settings =
         Settings { log: cluster.url(), nkey_file: Some(key(directory, ADMIN)), ..Settings::default() };
     let how = SetUp { dry_run: false, accounts: Some(cluster.accounts()), replicas: 3 };
-    // Nobody is let in before the servers have read the accounts.
+    // Servers accept no client before they have read the accounts.
     cluster.wait_until_well();
     let error = nats::setup(&settings, &members, &how).await.unwrap_err().to_string();
     assert!(error.contains("accounts written to") && error.contains("reload"), "{error}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! TLS and passwords, on one node alone.
+//! TLS and passwords, on a single node.
 
 use crate::conformance::{insist, run};
 use bulkmark_sync::Link;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// An authority, whose certificate is in the file.
+/// An authority, whose certificate is written to the file.
 fn authority(file: &Path) -> Issuer<'static, KeyPair> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -37,7 +37,7 @@ async fn connect(settings: &Settings) -> Nats {
     Nats::new(settings, Arc::new(Link::new(&settings.log))).await.unwrap()
 }
 
-/// The log is reached with the right authority and password; what is wrong with a certificate is told.
+/// The log is reached with the right authority and password; a faulty certificate is named in the error.
 #[test]
 fn a_wrong_certificate_is_told() {
     run(async || {
@@ -81,14 +81,14 @@ fn a_wrong_certificate_is_told() {
         let error = told(&settings).await;
         assert!(error.to_lowercase().contains("expired"), "{error}");
 
-        // Passwords are not for everybody, if the file is made by setting up.
+        // `fleet setup` makes the file readable by its owner only, since it contains passwords.
         let new = SetUp { accounts: Some(at("new.conf")), ..how };
         let _ = nats::setup(&other, &members, &new).await;
         assert_eq!(fs::metadata(at("new.conf")).unwrap().permissions().mode() & 0o777, 0o640);
     });
 }
 
-/// Why there is no connection, once that is known.
+/// The reason why there is no connection, once it is known.
 async fn told(settings: &Settings) -> String {
     let log = connect(settings).await;
     let deadline = Instant::now() + PATIENCE;

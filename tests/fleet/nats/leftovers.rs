@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Parts of snapshots that writers left who died: the next writer removes them when nobody can be writing them any more, and leaves alone
-//! what may be.
+//! Snapshot parts left by writers that died: the next writer removes them once nobody can be writing them any longer, and leaves current
+//! ones alone.
 
 use super::cluster::Fleet;
 use crate::conformance::snapshots::{put, read};
@@ -16,20 +16,20 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Whose snapshots there are parts of in the log.
+/// The number of snapshots that have parts in the log.
 async fn snapshots(fleet: &Fleet) -> usize {
     let question = json!({ "subjects_filter": "bulkmark.snapshot.part.*.0" });
     let info = fleet.api("STREAM.INFO.BULKMARK_SNAPSHOT", question).await;
     info["state"]["subjects"].as_object().map_or(0, serde_json::Map::len)
 }
 
-/// Begins to put a snapshot, and dies.
+/// Begins to write a snapshot, and dies.
 async fn leave(log: &impl Log) -> Result<(), LogError> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::select! {
         result = log.put_snapshot(receiver) => result.map(|_| panic!("it is not at its end")),
         () = async {
-            // Four are on their way at a time, so the first ones are there.
+            // Four are in flight at a time, so the first ones have arrived.
             for _ in 0..8 {
                 sender.send(Some(vec![3; 300_000])).await.unwrap();
             }
@@ -37,7 +37,7 @@ async fn leave(log: &impl Log) -> Result<(), LogError> {
     }
 }
 
-/// In front of a node: the log's clock, as it tells it, is a year further.
+/// A proxy in front of a node that moves the reported clock of the log by a year.
 fn a_year_later(target: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -52,7 +52,7 @@ fn a_year_later(target: u16) -> u16 {
     port
 }
 
-/// Hands on what comes, with the next year in each `"ts":"2026-...`. What may be the beginning of one waits for the rest.
+/// Forwards all bytes, with the next year in each `"ts":"2026-...`. A possible beginning of such a field waits for the rest.
 fn tell_later(mut from: &TcpStream, mut to: &TcpStream) {
     const FIELD: &[u8] = b"\"ts\":\"";
     let mut bytes = Vec::new();
@@ -66,7 +66,7 @@ fn tell_later(mut from: &TcpStream, mut to: &TcpStream) {
                 && let Some(year) = std::str::from_utf8(digits).ok().and_then(|year| year.parse::<u32>().ok())
                 && year < 2100
             {
-                // It is not told twice: the field is another one now.
+                // This field no longer matches, so it is not changed twice.
                 digits.copy_from_slice((year + 1).to_string().as_bytes());
             }
         }
@@ -78,7 +78,7 @@ fn tell_later(mut from: &TcpStream, mut to: &TcpStream) {
     }
 }
 
-/// How many of the last bytes may be the beginning of such a field with its year.
+/// The number of final bytes that may be the beginning of such a field with its year.
 fn beginning(bytes: &[u8], field: &[u8]) -> usize {
     let longest = (field.len() + 3).min(bytes.len());
     let is_one = |&n: &usize| {
@@ -92,7 +92,7 @@ fn beginning(bytes: &[u8], field: &[u8]) -> usize {
 fn parts_that_dead_writers_left_are_removed_when_they_are_old() {
     run(async || {
         let deadline = Instant::now() + PATIENCE;
-        // What is not put in time leaves parts, too. So all is done again then, with an empty log.
+        // A write that times out leaves parts, too; then all is repeated with an empty log.
         while let Err(error) = leave_and_remove().await {
             assert!(matches!(error, LogError::Unavailable(_)) && Instant::now() < deadline, "{error}");
         }
@@ -108,7 +108,7 @@ async fn leave_and_remove() -> Result<(), LogError> {
         leave(&log).await?;
     }
     assert_eq!(snapshots(&fleet).await, 4, "the newest, and three that were left");
-    // Another writer may be at work on them: they stay.
+    // Another writer may still be writing them: they stay.
     put(&log, good.clone()).await?;
     assert_eq!(snapshots(&fleet).await, 5);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a nats-server says of a message that it has heard and not stored: that is no acknowledgement. A server of one's own cannot be
-//! made to say so when a test wants it, so here a stand-in does, which speaks as much of the protocol as one question takes.
+//! A nats-server's answer for a message that it has received but not stored is no acknowledgement. A real server cannot be made to answer
+//! so on demand, so a stand-in does, which implements just enough of the protocol for one request.
 
 use crate::conformance::{batch, run};
 use bulkmark_sync::Link;
@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// 2.10.27 says the one of a repeat that is not committed yet, and 2.15.1 the other.
+/// Answers to a repeat that is not committed yet: the first from 2.10.27, the second from 2.15.1.
 const HEARD: &str = r#"{"stream":"BULKMARK_BATCHES","seq":0,"duplicate":true}"#;
 const IN_PROCESS: &str =
     r#"{"error":{"code":409,"err_code":10158,"description":"duplicate message id is in process"}}"#;
@@ -21,12 +21,12 @@ const STORED: &str = r#"{"stream":"BULKMARK_BATCHES","seq":7}"#;
 /// A stand-in for a nats-server.
 struct Standin {
     port: u16,
-    /// The ids and contents of all messages that it was told.
+    /// The ids and contents of all messages received.
     told: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Standin {
-    /// One that answers this, one after the other, and the last of it for ever.
+    /// Starts one that gives these answers one after the other, and repeats the last one.
     fn start(answers: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -35,7 +35,7 @@ impl Standin {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let told = Arc::clone(&all);
-                // Whoever speaks to it may go away at any time.
+                // A client may disconnect at any time.
                 std::thread::spawn(move || speak(&stream, answers, &told));
             }
         });
@@ -48,7 +48,7 @@ impl Standin {
         Nats::new(&settings, Arc::new(Link::new(&log))).await.unwrap()
     }
 
-    /// How many messages it was told, all of them the same.
+    /// The number of messages received, which must all be the same.
     fn times(&self) -> usize {
         let told = self.told.lock().unwrap();
         assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
@@ -57,7 +57,7 @@ impl Standin {
     }
 }
 
-/// Speaks with one client.
+/// Serves one client.
 fn speak(
     stream: &TcpStream,
     answers: &[&str],
@@ -92,8 +92,8 @@ fn speak(
     }
 }
 
-/// Appends a batch where this is answered: what comes of it, and how often it was told. An append ends after four seconds, in which a busy
-/// machine may ask less than `least` times; then it is tried again.
+/// Appends a batch to a stand-in with these answers. Returns the result, and the number of messages received. An append ends after four
+/// seconds, in which a busy machine may ask less than `least` times; then it is repeated.
 async fn append(answers: &'static [&'static str], least: usize) -> (Result<Place, LogError>, usize) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -107,8 +107,8 @@ async fn append(answers: &'static [&'static str], least: usize) -> (Result<Place
     }
 }
 
-/// A server that has heard of a batch and not stored it is asked again, under the same id, until it says where the batch is. Where it
-/// never does, that is an error, and the batch is to be appended under another id.
+/// If a server has received a batch and not stored it, it is asked again, under the same id, until it names the batch's place. If it never
+/// does, that is an error, and the batch must be appended under another id.
 #[test]
 fn a_repeat_that_is_not_stored_is_no_acknowledgement() {
     run(async || {

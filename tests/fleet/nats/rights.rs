@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a client's account cannot do, by whatever means.
+//! The limits of a client's account, by any means.
 
 use super::cluster::Fleet;
 use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(1);
 
-/// By no subject, answer's address, header or JetStream question can one client write as another, or write steps and snapshots.
+/// No subject, reply address, header or JetStream request lets one client write as another, or write steps and snapshots.
 #[test]
 fn a_client_cannot_write_as_another() {
     run(async || {
@@ -22,7 +22,7 @@ fn a_client_cannot_write_as_another() {
             ["bulkmark.reports.mx2", "bulkmark.steps", "bulkmark.snapshot.newest", "bulkmark.clients"];
         for target in targets {
             raw.publish(target, "forged".into()).await.unwrap();
-            // The answer to what it may do would be stored in its place.
+            // The answer to a permitted request would be stored in that place.
             for interface in
                 ["bulkmark.reports.mx1", "bulkmark.info.BULKMARK_STEPS", "$JS.API.DIRECT.GET.BULKMARK_STEPS"]
             {
@@ -33,7 +33,7 @@ fn a_client_cannot_write_as_another() {
         assert!(forged.append(batch(9, 9), b"forged".to_vec()).await.is_err());
         raw.flush().await.unwrap();
 
-        // What it may: three times under its own name, each with an answer that went nowhere.
+        // Permitted: three times under its own name, each with an answer that went nowhere.
         let last = append(&mx2, batch(1, 2), b"the last").await;
         let count = usize::try_from(last.0 - before.0 + 1).unwrap();
         let all = batches_behind(&log, Place(before.0 - 1), count).await;
@@ -51,7 +51,7 @@ fn a_client_cannot_write_as_another() {
     });
 }
 
-/// Nobody says how another member is, by no subject and no answer's address: neither a client nor an aggregator.
+/// No subject and no reply address lets a client or an aggregator write another member's state report.
 #[test]
 fn nobody_speaks_for_another() {
     run(async || {
@@ -66,7 +66,7 @@ fn nobody_speaks_for_another() {
                 raw.publish_with_reply(interface, target, "injected".into()).await.unwrap();
             }
         }
-        // Behind all of these, on the same connection.
+        // After all of these, on the same connection.
         raw.request("bulkmark.members.mx1", "mx1's own".into()).await.unwrap();
         for name in ["mx2", "agg"] {
             let forged = fleet.connect("mx1", Some(name)).await;
@@ -81,7 +81,7 @@ fn nobody_speaks_for_another() {
     });
 }
 
-/// Whether nobody answered, or with an error: JetStream answers in each account for that account alone.
+/// Whether there was no answer, or an error: JetStream answers separately in each account.
 fn is_refused<E, T>(answer: &Result<Result<Message, E>, T>) -> bool {
     match answer {
         Ok(Ok(message)) => {
@@ -92,7 +92,7 @@ fn is_refused<E, T>(answer: &Result<Result<Message, E>, T>) -> bool {
     }
 }
 
-/// A client, and an aggregator, cannot remove, change or read what is not theirs.
+/// A client or an aggregator cannot remove, change or read entries that are not its own.
 #[test]
 fn nobody_but_the_administrator_changes_streams() {
     run(async || {
@@ -120,14 +120,14 @@ fn nobody_but_the_administrator_changes_streams() {
                 assert!(is_refused(&tokio::time::timeout(SOON, get).await), "{key} reads reports");
             }
         }
-        // An aggregator is no client.
+        // An aggregator cannot act as a client.
         let forged = fleet.connect("agg", Some("mx1")).await;
         let error = forged.append(batch(9, 9), b"forged".to_vec()).await.unwrap_err();
         assert!(error.to_string().contains("Permissions Violation"), "{error}");
         let ends = insist(|| log.ends()).await;
         assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
 
-        // Not even the administrator purges what was reported.
+        // Not even the administrator can purge reports.
         let raw = fleet.raw("admin").await;
         let answer = raw.request("$JS.API.STREAM.PURGE.BULKMARK_BATCHES", "".into()).await.unwrap();
         let answer: Value = serde_json::from_slice(&answer.payload).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `fleet setup`: again at any time, and only told with `--dry-run`.
+//! `fleet setup`: repeatable at any time, and read-only with `--dry-run`.
 
 use super::cluster::Fleet;
 use crate::conformance::{Engine, append, batch, insist, own, refused, run};
@@ -9,7 +9,7 @@ use bulkmark_testing::PATIENCE;
 use serde_json::json;
 use std::time::Instant;
 
-/// What is as it should be is left alone; what is not is told, and made so, once.
+/// Correct settings are left alone; others are listed and corrected, once.
 #[test]
 fn it_is_done_once_and_undone_changes_again() {
     run(async || {
@@ -44,7 +44,7 @@ fn it_is_done_once_and_undone_changes_again() {
     });
 }
 
-/// The first time, nobody has an account yet: what would be done is told all the same, and no password with it.
+/// Before the first setup nobody has an account: `--dry-run` still lists the changes, without passwords.
 #[test]
 fn a_dry_run_on_a_new_log_tells_what_would_be_done() {
     run(async || {
@@ -71,7 +71,7 @@ fn a_dry_run_on_a_new_log_tells_what_would_be_done() {
     });
 }
 
-/// A log that the version before set up has no place for what members say. All else works, and `fleet setup` makes the place.
+/// A log from the previous version has no place for state reports. All else works, and `fleet setup` creates the place.
 #[test]
 fn members_speak_when_an_older_log_is_set_up_again() {
     run(async || {
@@ -89,13 +89,13 @@ fn members_speak_when_an_older_log_is_set_up_again() {
     });
 }
 
-/// Where nodes have too little room left, it is said what they need; and with that it is done.
+/// If nodes lack room, the error names the room needed; with that, setup succeeds.
 #[test]
 fn room_that_is_missing_is_named() {
     run(async || {
         let clients = own(&["mx1"]);
         let Some(fleet) = Fleet::fresh(&clients).await else { return };
-        // Of 20 GB.
+        // 20 GB in total.
         fleet.api("STREAM.DELETE.BULKMARK_SNAPSHOT", json!(null)).await;
         let other =
             json!({ "name": "OTHER", "subjects": ["other"], "num_replicas": 3, "max_bytes": 16_u64 << 30 });
@@ -110,7 +110,7 @@ fn room_that_is_missing_is_named() {
             match nats::setup(&settings, &members, &how).await {
                 Err(error) if error.to_string().contains("BULKMARK_SNAPSHOT") => break error.to_string(),
                 Err(_) => {}
-                // The leader had not heard yet what the nodes have left.
+                // The leader did not know the nodes' free space yet.
                 Ok(_) => _ = fleet.api("STREAM.DELETE.BULKMARK_SNAPSHOT", json!(null)).await,
             }
         };
@@ -122,7 +122,7 @@ fn room_that_is_missing_is_named() {
     });
 }
 
-/// Who has no account is told so, and a stream that is missing or of another version too.
+/// A member without an account gets an error that names the reason; so does one whose stream is missing or of another version.
 #[test]
 fn what_is_missing_is_named() {
     run(async || {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How fast it is; not run with the other tests: `make bench-log`.
+//! The log's speed; not run with the other tests: `make bench-log`.
 
 use super::cluster::Fleet;
 use crate::conformance::batches::join_all;
@@ -8,20 +8,20 @@ use bulkmark_sync::log::{Log, Place};
 use bulkmark_testing::process::{kilobytes, processor};
 use std::time::{Duration, Instant};
 
-/// Signatures of a full batch, and its bytes.
+/// The number of signatures in a full batch, and its bytes.
 const SIGNATURES: u64 = 8192;
 const BYTES: usize = 140_000;
 
-/// Batches that each of two clients appends, and how many of them are outstanding.
+/// The number of batches that each of two clients appends, and of those outstanding.
 const ROUNDS: u64 = 40;
 const OUTSTANDING: u64 = 8;
 
-/// Clients who only follow, for how long, and how often a step comes meanwhile.
+/// The number of clients that only follow, the duration, and the interval of steps meanwhile.
 const FOLLOWERS: usize = 50;
 const IDLE: Duration = Duration::from_secs(20);
 
-/// Full batches of two clients through three nodes with `sync_interval: always`, while an aggregator reads them; then what a
-/// follower costs where nothing happens.
+/// Full batches of two clients through three nodes with `sync_interval: always`, while an aggregator reads them; then the cost of an idle
+/// follower.
 #[test]
 #[ignore = "it measures"]
 fn speed() {
@@ -36,7 +36,7 @@ fn speed() {
     });
 }
 
-/// Signatures a second of the first of these; none where there is no nats-server.
+/// Signatures a second in the first measurement; `None` without nats-server.
 pub(crate) fn rate() -> Option<f64> {
     let mut rate = None;
     run(async || {

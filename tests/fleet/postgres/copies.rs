@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Copies of the data: a backup that is put back, a standby that takes over; and what of the data may go.
+//! Copies of the data: a restored backup, a standby that takes over; and the data that may be deleted.
 
 use super::{Rig, open, server};
 use crate::conformance::snapshots::{put, read};
 use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, steps_behind};
 use bulkmark_sync::log::{Log, LogError, Place, Settings};
 
-/// What was appended behind the copy is gone, and that can be seen: the ends are before what is known, and a batch that is
-/// appended again is stored again.
+/// Batches appended after the copy are gone, and a member can detect that: the log's ends are before its known places, and a repeated batch
+/// is stored again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_is_put_back_is_seen_to_be_older() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -36,8 +36,8 @@ async fn a_backup_that_is_put_back_is_seen_to_be_older() {
     assert_eq!(batches_behind(&log, Place(0), 2).await[1].bytes, b"lost");
 }
 
-/// The server dies for good, and its standby takes over. What the standby did not have is appended again, as by those who keep it
-/// until a step covers it.
+/// The server dies for good, and its standby takes over. Members keep their batches until a step covers them, and append again those that
+/// the standby lacked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_takes_over() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -62,8 +62,8 @@ async fn a_standby_takes_over() {
     assert_eq!(append_step(&aggregator, b"t").await, Place(2));
 }
 
-/// Steps go when they are before the snapshot before last, and those behind them are as much to read as the snapshot. From the
-/// newest snapshot, and from the one before, all that follows is there.
+/// Steps are deleted if they are before the snapshot before last, and reading the steps behind them is as much work as reading the
+/// snapshot. From the newest snapshot, and from the one before, all later steps are there.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_snapshot_has_goes_and_what_a_reader_needs_stays() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -75,7 +75,7 @@ async fn what_a_snapshot_has_goes_and_what_a_reader_needs_stays() {
             append(&client, batch(1, round * 100 + i), &[1; 100]).await;
             append_step(&log, &[2; 100]).await;
         }
-        // Times are whole seconds: as if all this had been a second ago.
+        // Times are whole seconds: moves all this one second into the past.
         rig.sql("update bulkmark.batches set at = at - 1");
         // As large as five steps.
         insist(|| put(&log, vec![vec![u8::try_from(round).unwrap(); 250]; 2])).await;
@@ -95,14 +95,14 @@ async fn what_a_snapshot_has_goes_and_what_a_reader_needs_stays() {
     assert_eq!(insist(|| read(&client)).await, vec![vec![4; 250]; 2]);
     assert_eq!(rig.sql("select count(*), count(distinct id) from bulkmark.parts"), "4|2", "of two snapshots");
 
-    // A large one: to read steps is less work than to read it, so they stay.
+    // A large one: reading the steps is less work than reading it, so they stay.
     insist(|| put(&log, vec![vec![9; 100_000]])).await;
     insist(|| put(&log, vec![vec![9; 100_000]])).await;
     settle(&rig);
     assert_eq!(insist(|| log.ends()).await.first_step, Place(31));
 }
 
-/// Young batches stay, also when snapshots have them: a log that is made anew, or put back, is counted from them.
+/// Young batches stay even if snapshots include them: a log that is created again, or restored, is counted from them.
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_stay_for_a_day() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -118,7 +118,7 @@ async fn batches_stay_for_a_day() {
     assert_eq!(rig.sql("select string_agg(place::text, ' ' order by place) from bulkmark.batches"), "2 3");
 }
 
-/// Parts of a writer that died are deleted, and those of one that writes are not.
+/// Parts of a writer that died are deleted, those of an active writer are not.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_dead_writer_left_goes() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -135,12 +135,12 @@ async fn what_a_dead_writer_left_goes() {
     assert!(error.contains("has 1 of its 2 parts"), "{error}");
 }
 
-/// Deletes what may go, as a writer of snapshots does behind each.
+/// Deletes expired data, as a writer of snapshots does after each.
 #[track_caller]
 fn settle(rig: &Rig) {
-    // A minute later: until then a snapshot may be one that aggregators replace.
+    // Moves time by a minute: until then aggregators may be replacing a snapshot.
     rig.sql("update bulkmark.snapshots set at = at - 61");
-    // It finds nothing, too, where the writer deletes the same just now.
+    // It also finds nothing if the writer is deleting the same rows.
     let mut nothing = 0;
     while nothing < 3 {
         let deleted = rig.sql_as("agg", "select bulkmark.prune(3)").unwrap();

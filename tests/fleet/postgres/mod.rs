@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's log in a real PostgreSQL: what every log must do, and what is PostgreSQL's own.
+//! A fleet's log in a real PostgreSQL: the requirements for every log, and those for PostgreSQL alone.
 
 mod copies;
 mod roles;
@@ -101,7 +101,7 @@ impl crate::conformance::Engine for Rig {
         self.log(name)
     }
 
-    /// The only server begins again by itself.
+    /// The only server restarts automatically.
     async fn kill_leader(&self) {
         self.server.kill_one();
     }
@@ -115,7 +115,7 @@ impl crate::conformance::Engine for Rig {
     }
 
     async fn cut(&self) {
-        // It may be that it begins again just now, and then all are cut off.
+        // It may be restarting at this moment, and then all connections are cut anyway.
         let _ = self.server.cut();
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What each role may, by SQL of its own: whoever has a milter's password can write more than the milter does.
+//! The rights of each role when it runs its own SQL: anybody with a milter's password can write more than the milter does.
 
 use super::{HOW, Rig, milter};
 use crate::conformance::{Engine, append, append_step, batch, insist, own};
@@ -9,7 +9,7 @@ use bulkmark_sync::log::{Client, Duty, Log, LogError};
 use std::num::NonZeroU32;
 use std::time::Instant;
 
-/// Each of these is denied.
+/// Checks that each of these is denied.
 #[track_caller]
 fn denied(rig: &Rig, role: &str, statements: &[&str]) {
     for sql in statements {
@@ -68,7 +68,7 @@ async fn a_milter_appends_its_own_batches_and_nothing_else() {
     );
 }
 
-/// Functions run as the owner, so what they call must not be what a role made.
+/// Functions run as the owner, so they must not call anything that a role made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_cannot_slip_its_own_functions_in() {
     let limited = Client {
@@ -113,8 +113,8 @@ async fn an_aggregator_reports_nothing_and_changes_no_past() {
     );
 }
 
-/// A client with a rate brings what that allows, and a whole batch at any time; what is beyond is not kept, and may be brought later.
-/// Others are not held back.
+/// A client with a rate may append up to that rate, and a whole batch at any time; excess batches are not stored, and may be sent later.
+/// Others are not delayed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partner_cannot_fill_the_log() {
     let Some(mut rig) = Rig::fresh(&own(&["mx1", "isp"])).await else { return };
@@ -146,7 +146,7 @@ async fn a_partner_cannot_fill_the_log() {
         }
     }
     assert!(refused > 10, "{refused}");
-    // What it writes by SQL of its own is held back, too: of many batches the first ones are taken.
+    // Its own SQL is limited, too: of many batches the first ones are taken.
     let flood = "select array_length(bulkmark.append(array_agg(9), array_agg(n), array_agg(0), \
                  array_agg(convert_to(repeat('x', 900000), 'UTF8'))), 1) from generate_series(1, 50) n";
     for _ in 0..3 {
@@ -158,7 +158,7 @@ async fn a_partner_cannot_fill_the_log() {
         .unwrap();
     let since = 18_000 * (began.elapsed().as_secs() + 1);
     assert!(kept <= most + since && kept > most / 2, "{kept}");
-    // What is there is told where it is, for nothing.
+    // For a batch that is already there it gets the place, without cost.
     let place = isp.append(batch(1, 0), body.clone()).await.unwrap();
     assert_eq!(isp.append(batch(1, 0), body.clone()).await.unwrap(), place);
     for number in 0..20 {
@@ -170,7 +170,7 @@ async fn a_partner_cannot_fill_the_log() {
     denied(&rig, "isp", &["update bulkmark.meters set bytes = 0", "update bulkmark.clients set rate = null"]);
 }
 
-/// Many batches of a partner that had no connection for long come to the log together, as fast as its rate allows.
+/// Many batches of a partner that was disconnected for long arrive in the log together, as fast as its rate allows.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_batches_those_are_taken_that_fit() {
     let Some(mut rig) = Rig::fresh(&own(&["isp"])).await else { return };
@@ -189,7 +189,7 @@ async fn of_many_batches_those_are_taken_that_fit() {
     assert_eq!(rig.sql("select count(*) from bulkmark.batches"), "3");
 }
 
-/// Whoever is taken from the list is out at once, though connected.
+/// A member that is removed from the list loses access at once, though connected.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_member_any_more_is_denied() {
     let Some(mut rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -203,7 +203,7 @@ async fn who_is_no_member_any_more_is_denied() {
     assert!(matches!(error, LogError::Denied(_)), "{error}");
     append(&stays, batch(1, 1), b"c").await;
     assert_eq!(rig.sql("select count(*) from pg_roles where rolname = 'mx1'"), "0", "setup made it");
-    // And in again.
+    // It gets access again.
     rig.members.push(milter(&rig.server, "mx1"));
     rig.set_up().await;
     append(&gone, batch(1, 2), b"b").await;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How servers are reached: passwords, TLS, several hosts, and those that hang.
+//! Connections to servers: passwords, TLS, several hosts, and servers that hang.
 
 use super::{Rig, open, server};
 use crate::conformance::{
@@ -24,7 +24,7 @@ async fn a_wrong_password_is_denied_and_a_new_one_is_read() {
     assert!(matches!(&error, LogError::Denied(what) if what.contains("password-file")), "{error}");
 }
 
-/// By TLS alone, with the channel binding of SCRAM: a server refuses one that does not fit its certificate.
+/// TLS only, with the channel binding of SCRAM: a server refuses one that does not fit its certificate.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_encrypted_to_the_right_server_only() {
     let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -38,7 +38,7 @@ async fn connections_are_encrypted_to_the_right_server_only() {
         rig.server.give(&path);
     }
     rig.server.configure("postgresql.conf", "ssl = on\nssl_ca_file = 'root.crt'");
-    // As docs/fleet-postgres.md has them.
+    // The lines of docs/fleet-postgres.md.
     let lines = "hostssl bulkmark mx2 127.0.0.0/8 cert
         hostssl  bulkmark  fleet,+bulkmark_reporter,+bulkmark_aggregator  127.0.0.0/8  scram-sha-256
         host     bulkmark  all  all  reject";
@@ -59,7 +59,7 @@ async fn connections_are_encrypted_to_the_right_server_only() {
     let encrypted = "select count(*) from pg_stat_ssl join pg_stat_activity using (pid) where usename = 'mx1' and not ssl";
     assert_eq!(rig.sql(encrypted), "0");
 
-    // By a certificate in the place of a password.
+    // With a certificate instead of a password.
     let [certificate, key] = authority.issue("mx2");
     let shown = Settings {
         user: Some("mx2".to_owned()),
@@ -84,7 +84,7 @@ async fn connections_are_encrypted_to_the_right_server_only() {
     assert!(error.to_string().contains("certificate not valid for name"), "{error}");
 }
 
-/// One who is dead, one who takes no writes, and one who does: in any order.
+/// A dead host, a read-only one and a writable one, in any order.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_servers_the_one_that_takes_writes_is_found() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -103,7 +103,7 @@ async fn of_several_servers_the_one_that_takes_writes_is_found() {
     assert!(told.contains(&dead.to_string()) && told.contains("does not allow writes"), "{told}");
 }
 
-/// A machine that hangs is worse than one that is dead: nothing says so.
+/// A server that hangs is worse than a dead one: it gives no error.
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_hang_are_errors_in_time() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -124,7 +124,7 @@ async fn servers_that_hang_are_errors_in_time() {
     crate::conformance::append(&known, batch(1, 2), b"b").await;
 }
 
-/// Another's transaction that stays open is not waited for without end either.
+/// A member does not wait endlessly for another's open transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_kept_waiting_by_another_is_told_in_time() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -144,7 +144,7 @@ async fn whoever_is_kept_waiting_by_another_is_told_in_time() {
     assert_eq!(batches_behind(&rig.log("agg"), Place(0), 2).await.len(), 2);
 }
 
-/// NOTIFY may be lost, or not be there at all, as with databases that only speak PostgreSQL's protocol.
+/// NOTIFY may be lost, or be missing, as in databases that only implement PostgreSQL's protocol.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_told_of_is_found_all_the_same() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };

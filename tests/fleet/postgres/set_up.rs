@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `setup`: what it makes, and that it may be called again.
+//! `setup`: its results, and that it can be repeated.
 
 use super::{HOW, Rig, bare, member, milter, server};
 use crate::conformance::{append, batch, insist};
@@ -33,7 +33,7 @@ async fn a_dry_run_tells_all_and_does_nothing() {
     let error = rig.log("mx1").ends().await.unwrap_err();
     assert!(matches!(error, LogError::Denied(_)), "there is no such role: {error}");
 
-    // What it told, as it is, makes the same: only passwords are left out.
+    // Its dry-run output, executed as SQL, makes the same; only passwords are left out.
     for sql in told {
         rig.sql_as(server::OWNER, &sql).unwrap();
     }
@@ -63,7 +63,7 @@ async fn what_is_as_it_should_be_is_left_so() {
     let log = rig.log("mx1");
     assert_eq!(insist(|| log.clients()).await[0].limits, Some(Limits { influence: 9, quota: 10 }));
 
-    // A milter that becomes an aggregator is no client any more.
+    // A milter that becomes an aggregator is no longer a client.
     rig.members[0].duty = Duty::Aggregator;
     let told = setup(&rig.owner(), &rig.members, &HOW).await.unwrap();
     assert_eq!(
@@ -87,7 +87,7 @@ async fn it_stopped_halfway_and_goes_on() {
     append(&rig.log("mx1"), batch(1, 1), b"a").await;
 }
 
-/// Roles are those of the whole server: another's is not taken.
+/// Roles belong to the whole server: setup does not take over a foreign role.
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_of_others_are_left_alone() {
     let Some(mut rig) = fleet() else { return };
@@ -98,7 +98,7 @@ async fn roles_of_others_are_left_alone() {
     rig.sql("grant bulkmark_reporter to shop");
     rig.set_up().await;
     append(&rig.log("shop"), batch(1, 1), b"a").await;
-    // It is let go, and stays what it was.
+    // It is released, and stays unchanged.
     rig.members.pop();
     rig.set_up().await;
     assert_eq!(rig.sql("select count(*) from pg_roles where rolname = 'shop' and rolcanlogin"), "1");
@@ -107,7 +107,7 @@ async fn roles_of_others_are_left_alone() {
     assert!(matches!(error, LogError::Denied(_)), "{error}");
 }
 
-/// A log that the version before set up has no place for what members say. All else works, and `fleet setup` makes the place.
+/// A log from the previous version has no place for state reports. All else works, and `fleet setup` creates the place.
 #[tokio::test(flavor = "multi_thread")]
 async fn members_speak_when_an_older_log_is_set_up_again() {
     let Some(rig) = fleet() else { return };
@@ -133,7 +133,7 @@ async fn members_speak_when_an_older_log_is_set_up_again() {
     assert_eq!(setup(&rig.owner(), &rig.members, &HOW).await.unwrap(), [""; 0]);
 }
 
-/// A log that the version before set up knows no rates. All else works, and `fleet setup` teaches it.
+/// A log from the previous version has no rates. All else works, and `fleet setup` adds them.
 #[tokio::test(flavor = "multi_thread")]
 async fn partners_are_held_back_when_an_older_log_is_set_up_again() {
     let Some(mut rig) = fleet() else { return };

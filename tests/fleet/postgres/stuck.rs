@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Members who hold a transaction open, by SQL of their own: others go on, and it is said whose it was.
+//! Members that hold a transaction open with their own SQL: others continue, and the log names the member.
 
 use super::{HOW, Rig};
 use crate::conformance::{Engine, append, append_step, batch, insist, own};
@@ -39,14 +39,14 @@ async fn what_is_held_open_is_ended_and_told() {
     assert!(ended.len() == 1 && ended[0].starts_with("mx2, whose transaction is open for"), "{ended:?}");
     append(&rig.log("mx1"), batch(1, 1), b"a").await;
     assert_eq!(rig.sql("select count(*) from bulkmark.batches where client = 'mx2'"), "0");
-    // Others are none of its business.
+    // Foreign connections are left alone.
     let _other = rig.server.hold("postgres", "begin; select 1;");
     assert_eq!(agg.end_stuck().await.unwrap(), [""; 0]);
     let error = rig.sql_as("mx1", "select bulkmark.end_stuck()").unwrap_err();
     assert!(error.contains("permission denied"), "{error}");
 }
 
-/// Who waits in vain is told where to look.
+/// The error after a vain wait names the place to look.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_in_vain_is_told_where_to_look() {
     let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -56,7 +56,7 @@ async fn who_waits_in_vain_is_told_where_to_look() {
     assert!(error.advice().is_some_and(|advice| advice.contains("doctor --server")), "{error}");
 }
 
-/// Whoever is shut out while it holds something open holds nobody up either, nor `fleet setup`.
+/// A member that loses access with a transaction open delays nobody, nor `fleet setup`.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_shut_out_is_cut_off() {
     let Some(mut rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -67,7 +67,7 @@ async fn who_is_shut_out_is_cut_off() {
     rig.log("mx1").append(batch(1, 1), b"a".to_vec()).await.unwrap();
 }
 
-/// An upgrade changes the schema while a member holds what it needs.
+/// An upgrade changes the schema while a member locks a part of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_does_not_wait_for_a_member() {
     let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -84,7 +84,7 @@ async fn an_upgrade_does_not_wait_for_a_member() {
     assert_eq!(insist(|| agg.end_stuck()).await, [""; 0]);
 }
 
-/// Of one aggregator the log takes so many steps a second; of the others as many as before.
+/// The log limits one aggregator's steps a second, without limiting the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_aggregator_cannot_flood_the_steps() {
     let Some(mut rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -97,7 +97,7 @@ async fn an_aggregator_cannot_flood_the_steps() {
     assert_eq!(rig.sql("select count(*) from bulkmark.steps"), "1", "all of the flood was one transaction");
 }
 
-/// A snapshot claims no more than there is, has parts, and all of them; and what it makes deletable is deleted a minute later.
+/// A snapshot cannot claim more steps than exist, or lack parts; the data that it makes deletable is deleted a minute later.
 #[tokio::test(flavor = "multi_thread")]
 async fn false_snapshots_delete_nothing() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -131,7 +131,7 @@ async fn false_snapshots_delete_nothing() {
     assert!(error.contains("agg has put more than a snapshot each five seconds"), "{error}");
 }
 
-/// What the guide revokes is denied, and all that members do works without.
+/// The rights that the guide revokes are denied, and members work without them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fills_the_disk_is_revoked_by_the_guide() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
@@ -159,7 +159,7 @@ async fn what_fills_the_disk_is_revoked_by_the_guide() {
     append_step(&rig.log("agg"), b"step").await;
 }
 
-/// One that listens and reads nothing keeps what all others tell one another, up to a bound.
+/// A member that listens without reading makes the server keep all notifications, up to a bound.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_listens_and_does_not_read_is_cut_off() {
     let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
@@ -182,7 +182,7 @@ async fn who_listens_and_does_not_read_is_cut_off() {
     }
 }
 
-/// A partner holds a whole fleet up, as far as it can.
+/// A partner delays a whole fleet as far as it can.
 #[test]
 fn a_fleet_goes_on_and_names_who_held_it_up() {
     let Some(fleet) = Fleet::postgres() else { return };
