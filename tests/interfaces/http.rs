@@ -128,7 +128,7 @@ fn no_line_in_the_log_is_long() {
     for name in ["hostname", "helo", "from", "rcpt", "user", "queue-id"] {
         let before = daemon.log.lines().len();
         judge(&site, &format!("?ip=192.0.2.7&{name}=b{long}"), &letter(1));
-        let line = daemon.log.wait_for(before, " door=http");
+        let line = daemon.log.wait_for(before, " interface=http");
         assert!(line.len() < 5000, "{name}: {} bytes", line.len());
     }
 }
