@@ -160,7 +160,7 @@ impl Member {
     /// When the ledger fails.
     pub(super) async fn sizes(&self) -> Result<[u64; 3], SampleError> {
         let memory: usize = self.ledger.status(None).await?.slices.iter().map(|slice| slice.memory).sum();
-        // Without a receipt, it is written to disk a little later.
+        // Data that nobody waits for reaches the disk a little later.
         while self.ledger.fleet_snapshot()?.is_none() {
             self.ledger.checkpoint().await?;
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -19,7 +19,7 @@ pub const HASH_NUMBERS: [usize; 3] = [4, 6, 8];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Experiment(u8);
 
-/// The number of no experiment.
+/// A number without an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an experiment, 1 to 8")]
 pub struct ParseExperimentError;

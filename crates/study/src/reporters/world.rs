@@ -32,7 +32,7 @@ const HAM_HOURS: u32 = 3;
 /// The hours within which people read their mail.
 const READ_HOURS: u32 = 8;
 
-/// The interval in which accounts of one owner send their own mailings to themselves again.
+/// How many times accounts of one owner send each own mailing to themselves again.
 const OWN_COPIES: u32 = 10;
 
 /// A site, its people, and the length of the simulation.
@@ -267,7 +267,7 @@ impl Run<'_> {
         }
     }
 
-    /// Accounts of one owner get their own mailing, report it as spam, and receive as many copies again.
+    /// Accounts of one owner get their own mailing, report it as spam, and receive it [`OWN_COPIES`] times more.
     fn begin_own(&mut self, accounts: u32, day: u64) {
         let (mailing, time) = (self.mailings.len(), day + self.within(24));
         self.mailings.push(Mailing::own(accounts));

@@ -98,7 +98,7 @@ impl Mail {
         self.bases.len()
     }
 
-    /// Measures ham that is taken for copies at the same time.
+    /// The ham that is taken for copies at the same time.
     #[must_use]
     pub fn false_bulk(&self) -> False {
         let (mut joined, mut at) = (0, 0);
