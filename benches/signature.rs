@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Microseconds a message for `mail` + `signature`: all signatures, `body` alone, what `near` adds to it, and SHA-256 over the
-//! same bytes.
+//! Microseconds a message for `mail` + `signature`: all signatures, `body` alone, the additional time for `near`, and SHA-256
+//! over the same bytes.
 //!
 //!     cargo bench --bench signature
 //!     BASELINE=other/target/release/deps/signature-0123456789abcdef cargo bench --bench signature

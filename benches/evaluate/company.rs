@@ -20,7 +20,7 @@ const BEFORE: [&str; 4] = ["", "to25", "alone", "beneath"];
 struct Mail {
     before: BTreeMap<String, Vec<Message>>,
     messages: Vec<Message>,
-    /// Of each of the messages.
+    /// For each of the messages.
     about: Vec<About>,
 }
 
@@ -213,7 +213,7 @@ impl Mail {
 }
 
 impl Run<'_> {
-    /// Of the messages of a row that nobody sent to many, those at the threshold.
+    /// The messages of a row at the threshold, without mailings.
     fn innocent(&self, (_, belongs): &Row, counts: &[u32]) -> Share {
         let judged =
             |about: &About| about.group.is_empty() && about.recipients < AT as usize && belongs(about);
@@ -221,7 +221,7 @@ impl Run<'_> {
         Share::counted(&of_row.map(|(_, &count)| count).collect::<Vec<_>>(), AT)
     }
 
-    /// Of the copies of all mailings.
+    /// For the copies of all mailings.
     fn mailings(&self, share: OfMailing, counts: &[u32]) -> Share {
         let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (about, &count) in self.mail.about.iter().zip(counts) {

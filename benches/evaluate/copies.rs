@@ -12,7 +12,7 @@ use crate::runs::{Bench, Job};
 use crate::stream::{self, Message};
 use std::path::{Path, PathBuf};
 
-/// Of each advertisement and disguise.
+/// For each advertisement and disguise.
 const COPIES: usize = 20;
 
 pub(crate) fn evasions(bench: &Bench) -> Result<(), String> {

@@ -120,7 +120,7 @@ impl Draft {
         reworded(self.w.language, self.w.language.disclaimer, 33, &[7003, self.kind])
     }
 
-    /// The line above a quote of somebody.
+    /// The line above a quote of a person.
     pub(crate) fn wrote(&mut self, author: &Person) -> String {
         self.w.language.wrote.replace("{d}", &self.w.date()).replace("{n}", &author.name())
     }

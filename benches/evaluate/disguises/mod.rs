@@ -19,7 +19,7 @@ use advert::{Advert, adverts};
 use copy::{Copy, Disguise};
 use std::path::Path;
 
-/// Of each text and disguise.
+/// For each text and disguise.
 const COPIES: usize = 40;
 
 /// The senders of the copies.

@@ -18,7 +18,7 @@ use crate::runs::{Bench, Job};
 use crate::stream::Message;
 use kind::{Class, Kind};
 
-/// Of each kind.
+/// For each kind.
 const MESSAGES: usize = 60;
 
 /// All kinds, in the order of the table.

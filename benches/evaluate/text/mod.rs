@@ -228,7 +228,7 @@ impl Writer {
         clause
     }
 
-    /// Of 4 to 35 words.
+    /// A sentence of 4 to 35 words.
     pub(crate) fn sentence(&mut self) -> String {
         let language = self.language;
         if self.percent(15) {

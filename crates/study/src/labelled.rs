@@ -156,7 +156,7 @@ fn mutations(directory: &Path, work: &Path, files: &str) -> std::io::Result<Opti
     Ok(python.wait()?.success().then_some(names))
 }
 
-/// A table with tabs between its columns, whose first line names them.
+/// A table with tabs between its columns and their names in the first line.
 #[derive(Debug)]
 pub struct Table {
     path: PathBuf,

@@ -125,7 +125,7 @@ fn trust_keeps_liars_from_deciding() {
     assert_eq!(trust, liars.run(runs, true));
 }
 
-/// Twelve accounts that vouch for each other by their own mail gain nothing in 20 days, and honest people do, as soon as traps report, too.
+/// Twelve accounts that vouch for each other by their own mail gain nothing in 20 days, but honest people do as soon as traps report, too.
 #[test]
 fn accounts_in_one_hand_gain_nothing_on_a_young_site() {
     for trapped in [0, 30] {

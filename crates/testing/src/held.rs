@@ -27,7 +27,7 @@ pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
     }
 }
 
-/// Returns what a milter holds of others' counts for a letter's body.
+/// Returns a milter's copy of others' counts for a letter's body.
 pub fn held(site: &Site, letter: &[u8]) -> u64 {
     let told = told(site, "explain", letter);
     let others = told["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{told}"));

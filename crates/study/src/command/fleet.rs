@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const SPOOL: f64 = 1e6;
 const SPOOL_SECONDS: f64 = 86_400.0;
 
-/// Messages a day of which one mail server is thought to take care.
+/// The assumed messages a day of one mail server.
 const OF_A_MILTER: f64 = 5e6;
 
 /// What carries counts.

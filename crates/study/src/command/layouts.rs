@@ -57,7 +57,7 @@ pub(super) struct Args {
 // The manual explains them: lines of help that begin with a dash are for options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    // Layouts at equal memory, elements added as often as Pareto(1) says.
+    // Layouts at equal memory, elements added by Pareto(1).
     Pareto,
     // The same with Zipf's law.
     Zipf,
@@ -65,7 +65,7 @@ enum Part {
     Corpus,
     // Four layouts by the number of cells for each element.
     Cells,
-    // What an addition and a question cost.
+    // The cost of an addition and a question.
     Speed,
 }
 

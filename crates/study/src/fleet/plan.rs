@@ -31,7 +31,7 @@ const SNAPSHOT_AFTER: [f64; 2] = [(64 << 20) as f64, (512 << 20) as f64];
 /// The transport of counts from one machine to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Nothing: each milter counts for itself.
+    /// Nothing: each milter counts separately.
     Embedded,
     /// A signature server.
     Https,
@@ -153,7 +153,7 @@ pub struct Plan {
     pub aggregators: f64,
     /// Nodes of the log.
     pub nodes: f64,
-    /// What carries the counts.
+    /// The transport of the counts.
     pub engine: Engine,
     /// Windows in memory: those of the retention, and one that is about to expire.
     pub windows: f64,

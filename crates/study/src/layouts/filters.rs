@@ -121,7 +121,7 @@ impl<const BITS: usize> Filter for Split<BITS> {
             .filter(|&(_, value)| value >= threshold.saturating_sub(max));
         let mut entries = entries.map(|(at, _)| at.block).peekable();
         let per_group = self.layout.cells();
-        // Of the cells of each block of an element, those with further counts.
+        // The cells with further counts, in each block of an element.
         let split: Vec<usize> = (0..self.layout.blocks())
             .map(|group| self.split.saturating_sub(group * per_group).min(per_group))
             .collect();

@@ -74,7 +74,7 @@ impl<const BITS: usize> Tables<BITS> {
         table.places[i] = offset | value.clamp(1, MOST);
     }
 
-    /// Bytes on the heap, free places included, without what the allocator adds.
+    /// Bytes on the heap, free places included, without the allocator's overhead.
     pub(super) fn memory(&self) -> usize {
         let places: usize = self.tables.iter().map(|table| table.places.capacity() * size_of::<u32>()).sum();
         places + self.tables.capacity() * size_of::<Table>()

@@ -158,7 +158,7 @@ fn in_parts(blocks: usize, work: Work) -> Result<(Cost, Cost), ParameterError> {
     Ok((shared, Cost { add, count }))
 }
 
-/// An element both of whose blocks are this one, with these lowest bits.
+/// An element with both blocks equal to this one, and these lowest bits.
 fn in_block(block: usize, blocks: usize, lowest: usize) -> u128 {
     // The least number whose fraction of 2^64 is in the block, and a little more.
     let word = ((block as u128) << 64).div_ceil(blocks as u128);

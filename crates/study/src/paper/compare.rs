@@ -5,7 +5,7 @@ use super::experiment::KEYS;
 use super::published::{Published, published};
 use super::run::Outcome;
 
-/// Standard errors by which two means may differ. With 156 means, one of 4 is to be expected once in 100 studies.
+/// Standard errors by which two means may differ. With 156 means, one of 4 can be expected once in 100 studies.
 const TOLERANCE: f64 = 4.0;
 
 /// The paper drew the numbers of insertions of experiments 4, 5 and 8 once for all rounds, so its means of these carry the chance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Several partners of one server who conspire.
+//! Several conspiring partners of one server.
 
 use super::aim::blocks;
 use super::cover::{Spending, Way};

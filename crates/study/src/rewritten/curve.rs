@@ -22,7 +22,7 @@ const AT: u32 = 20;
 /// The length in words of the rewritten texts: shorter ones are hardly advertisements, and longer ones are rare.
 const WORDS: std::ops::RangeInclusive<usize> = 80..=400;
 
-/// Words of a sentence that stands for ham.
+/// Words of a sentence used as ham.
 const SENTENCE: std::ops::RangeInclusive<usize> = 5..=40;
 
 /// Replaced words, in percent.
@@ -53,14 +53,14 @@ pub struct False {
 pub struct Curve {
     /// The way.
     pub way: Way,
-    /// By increasing numbers of replaced words.
+    /// The results by increasing numbers of replaced words.
     pub points: Vec<Point>,
 }
 
 /// The results for copies; percent.
 #[derive(Debug, Clone, Copy)]
 pub struct Point {
-    /// Words that are replaced.
+    /// The replaced words.
     pub replaced: u32,
     /// The share of copies after the first with a count of two or more.
     pub joined: f64,
