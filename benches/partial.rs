@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What does a milter need that holds bulk alone, against one that holds all?
+//! The needs of a milter with a partial copy, compared with a full one.
 //!
 //!     cargo bench --bench partial
 //!     cargo bench --bench partial -- 20 10        # a twentieth of the traffic for the memory, a tenth for the bytes: the default
 //!
-//! Real ledgers on disk: a server, and a holder of each kind that takes what it tells. The traffic is Pareto(1), that is, one signature
+//! Real ledgers on disk: a server, and a holder of each kind that applies its updates. The traffic is Pareto(1), that is, one signature
 //! in x is seen x times or more, of 20 million different signatures a day, for seven days; here a part of it. First the memory for
-//! seven windows; then the bytes of five minutes amid a day, by the second.
+//! seven windows; then the bytes of five minutes in the middle of a day, by the second.
 
 use bulkmark_counts::{
     BulkAssembly, BulkMark, Durability, Federation, LocalCopy, Note, Reporter, Role, Settings, Update,
@@ -28,16 +28,16 @@ const DAY: u64 = 86_400;
 /// The largest mailing.
 const MOST: f64 = 1e6;
 
-/// From which count on bulk is told: half of the usual threshold.
+/// The count from which bulk is sent: half of the usual threshold.
 const BOUND: u32 = 10;
 
 /// Reports in a batch.
 const BATCH: usize = 8192;
 
-/// Bytes of a window with nothing in it.
+/// Bytes of an empty window.
 const EMPTY: u64 = 1024 * 32;
 
-/// Bytes of a frame beside its content.
+/// Bytes of a frame without its content.
 const FRAME: usize = 8;
 
 fn main() {
@@ -58,9 +58,9 @@ struct Three {
     full: Ledger,
     partial: Ledger,
     batch: u64,
-    /// How far the holders are: they are told nothing twice.
+    /// The holders' positions: they receive nothing twice.
     known: (Vector, BulkMark),
-    /// Bytes that each kind of holder was told.
+    /// Bytes sent to each kind of holder.
     told: [usize; 2],
     _directories: [TempDir; 3],
 }
@@ -111,7 +111,7 @@ impl Three {
         self.server.take_batch(reporter, self.batch, reports, None, at).await.unwrap().unwrap();
     }
 
-    /// Both holders take what there is.
+    /// Both holders receive all updates.
     async fn follow(&mut self) {
         loop {
             let ours = self.server.vector();
@@ -144,7 +144,7 @@ impl Three {
 
     /// The same until nothing more is under way.
     async fn follow_to_the_end(&mut self) {
-        // What waits for the next update is told with the next request.
+        // Data that waits for the next update comes with the next request.
         tokio::time::sleep(Duration::from_millis(1500)).await;
         self.server.status(None).await.unwrap();
         tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -152,7 +152,7 @@ impl Three {
     }
 }
 
-/// Each signature once with all its reports: what is held does not depend on the order.
+/// Counts each signature once with all its reports: the order does not matter for the memory.
 async fn memory(signatures: u64, part: u64) {
     let (mut three, mut random) = (Three::new(signatures).await, Random::new(1));
     let (today, mut reports) = (now(), 0u64);
@@ -185,7 +185,7 @@ async fn memory(signatures: u64, part: u64) {
         mb(partial.memory),
         full as f64 / partial.memory as f64
     );
-    // What a window takes with nothing in it does not grow with the traffic.
+    // The size of an empty window does not grow with the traffic.
     let fixed = (DAYS * EMPTY) as f64 / 1e6;
     let whole = |bulk: f64| part as f64 * (bulk - fixed) + fixed;
     let (full, partial) = (part as f64 * mb(full), whole(mb(partial.memory)));
@@ -193,7 +193,7 @@ async fn memory(signatures: u64, part: u64) {
         "  of 20 million a day, {part} times as much: all {full:.0} MB, bulk {partial:.0} MB: 1/{:.1}",
         full / partial
     );
-    // With the window that is about to leave.
+    // Including the window that is about to expire.
     println!(
         "  and with an eighth window: all {:.0} MB, bulk {:.0} MB",
         full * 8.0 / 7.0,
@@ -201,12 +201,12 @@ async fn memory(signatures: u64, part: u64) {
     );
 }
 
-/// Five minutes amid a day, by the second: each report is of a mailing of x copies as often as there are such mailings times x, and
-/// half of its copies came before.
+/// Five minutes in the middle of a day, by the second. A report belongs to a mailing of x copies with a probability in proportion
+/// to the number of such mailings times x; half of its copies came before.
 async fn bytes(signatures: u64) {
     let (mut three, mut random) = (Three::new(signatures).await, Random::new(2));
     let a_second = (signatures as f64 * (1.0 + MOST.ln()) / DAY as f64).round() as usize;
-    // Signatures of the morning, of which nothing more is seen, so that the filters are as full as they are then.
+    // Signatures of the morning that do not return, so that the filters are as full as at that time.
     for from in (0..signatures / 2).step_by(BATCH) {
         let batch = (from..from + BATCH as u64).map(|number| (signature(1 << 40 | number), 1)).collect();
         three.report(batch, now()).await;

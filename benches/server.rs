@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What does a signature server do in a second, and what does it need?
+//! The throughput of a signature server, and its needs.
 //!
 //!     cargo bench --bench server
 //!     cargo bench --bench server -- generations
 //!
-//! The server has one core, the client the other. Batches of 8,192 new signatures, each acknowledged when it is on disk;
-//! then single questions over connections that stay; then 20 million signatures, a snapshot of them, memory, and the time
-//! to start again; then a milter that follows. At last the bytes on the wire at 1,000 reports a second.
+//! The server has one core, the client the other. Batches of 8,192 new signatures, each acknowledged when it is on disk; then
+//! single questions over persistent connections; then 20 million signatures, a snapshot of them, memory, and the time of a
+//! restart; then a milter that follows. Finally the bytes on the wire at 1,000 reports a second.
 //!
 //! `generations` takes seven minutes: as many signatures in seven windows of a minute, and the memory for them.
 
@@ -28,14 +28,14 @@ const SIGNATURES: u64 = 20_000_000;
 /// Windows of the second form.
 const GENERATIONS: u64 = 7;
 
-/// Signatures that the ledgers are made for.
+/// The signatures that the ledgers are sized for.
 const CAPACITY: u32 = 20_000_000;
 
-/// Connections that report, and that ask, at a time.
+/// The number of connections that report, and that ask.
 const REPORTERS: usize = 4;
 const ASKERS: usize = 64;
 
-/// How long something is done that has no end of its own.
+/// The duration of an open-ended measurement.
 const WHILE: Duration = Duration::from_secs(10);
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     );
     server.ledger = format!("capacity = {CAPACITY}");
     if generations {
-        // Batches that are under way make a window somewhat fuller.
+        // Batches that are under way make a window slightly fuller.
         let capacity = u32::try_from(SIGNATURES / GENERATIONS + 50_000).unwrap();
         settings.capacity = capacity.try_into().unwrap();
         settings.window = Duration::from_secs(60);
@@ -106,17 +106,17 @@ struct Bench<'a> {
     token: String,
     /// The number of the next new signature.
     next: u64,
-    /// As the ledger's settings make them.
+    /// The parameters of the ledger's settings.
     parameters: Parameters,
 }
 
-/// A connection that stays.
+/// A persistent connection.
 struct Connection {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
     spool: u64,
     batch: u64,
-    /// Bytes that went and came.
+    /// Bytes sent and received.
     sent: usize,
     received: usize,
 }
@@ -129,7 +129,7 @@ impl Connection {
         self.stream.write_all(&request).unwrap();
     }
 
-    /// Reads an answer, which must be one of success.
+    /// Reads an answer, which must be a success.
     fn answer(&mut self) -> Vec<u8> {
         let (mut length, mut first) = (0, String::new());
         loop {
@@ -177,7 +177,7 @@ impl Bench<'_> {
         );
     }
 
-    /// Sends full batches on all connections at a time, as long as `go_on` says so. Returns how many were acknowledged.
+    /// Sends full batches on all connections while `go_on` is true. Returns the number of acknowledged ones.
     fn send_batches(&mut self, spool: usize, mut go_on: impl FnMut(&Self) -> bool) -> u64 {
         let before = self.next;
         let mut connections: Vec<_> = (0..REPORTERS).map(|i| self.connect(spool + i)).collect();
@@ -216,7 +216,7 @@ impl Bench<'_> {
         println!("{ASKERS} connections: {:.1} thousand checks a second", rate / 1e3);
     }
 
-    /// A part of the signatures in each of as many windows, while a milter follows.
+    /// Sends a part of the signatures in each of so many windows, while a milter follows.
     fn generations(&mut self, daemon: &Daemon) {
         let mut site = milter(&[self.server.entry("mx", "report")]);
         site.extra += &format!("[ledger]\n{}\n", self.server.ledger);
@@ -240,7 +240,7 @@ impl Bench<'_> {
         println!("{:.1} million signatures after {seconds:.0} s more", self.next as f64 / 1e6);
     }
 
-    /// Reads a whole answer that comes in pieces.
+    /// Reads a whole chunked answer.
     fn read(&self, path: &str) -> usize {
         let mut stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -259,7 +259,7 @@ impl Bench<'_> {
         println!("snapshot: {} MB in {:.2} s", bytes / 1_000_000, began.elapsed().as_secs_f64());
     }
 
-    /// A thousand reports a second, in batches of half a second as milters send them; this milter follows.
+    /// Sends a thousand reports a second, in batches of half a second as milters do; this milter follows.
     fn bytes(&mut self, site: &Site) {
         let received = || status(site)["links"][0]["bytes-in"].as_u64().unwrap();
         let mut connection = self.connect(99);
@@ -278,7 +278,7 @@ impl Bench<'_> {
     }
 }
 
-/// A milter that takes all that the server has.
+/// Makes a milter and waits until it has all of the server's counts.
 fn follow(server: &Server, mut site: Site) -> (Site, Daemon) {
     site.extra += &format!("[ledger]\n{}\n", server.ledger);
     let began = Instant::now();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Microseconds a message for `mail` + `signature`: all signatures, `body` alone, what `near` adds to it, and SHA-256 over the
-//! same bytes.
+//! Microseconds a message for `mail` + `signature`: all signatures, `body` alone, the additional time for `near`, and SHA-256
+//! over the same bytes.
 //!
 //!     cargo bench --bench signature
 //!     BASELINE=other/target/release/deps/signature-0123456789abcdef cargo bench --bench signature
 //!
 //! `BASELINE` names this benchmark as another version of the program built it (`cargo bench --bench signature --no-run`). Both
-//! are processes that wait for orders: in each round each of them gets the same message to do, in turn, so what the machine
-//! does beside this hits both. Printed are medians: of times, and of the ratios of the rounds.
+//! are processes that wait for orders: in each round both process the same message in turn, so other load on the machine affects
+//! both. It prints medians: of times, and of the ratios of the rounds.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::{Settings, body, signatures};
@@ -53,7 +53,7 @@ fn main() {
 /// Microseconds of one message: all signatures, `body`, SHA-256.
 type Times = [f64; 3];
 
-/// One number of some times.
+/// One statistic of some times.
 type Read = fn(&Times) -> f64;
 
 fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
@@ -62,7 +62,7 @@ fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
     let mut rounds: Vec<Vec<Times>> = vec![Vec::new(); workers.len()];
     for round in 0..ROUNDS {
         for i in 0..workers.len() {
-            // Who begins has the colder caches.
+            // The first one has colder caches.
             let at = (i + round) % workers.len();
             rounds[at].push(["all", "body", "sha"].map(|what| workers[at].time(what, repeats)));
         }
@@ -115,7 +115,7 @@ impl Worker {
         self.orders.write_all(raw).expect("it runs");
     }
 
-    /// Microseconds that it takes to do this for the message, on average over so many times.
+    /// The microseconds for this work on the message, averaged over so many times.
     fn time(&mut self, what: &str, repeats: usize) -> f64 {
         writeln!(self.orders, "{what} {repeats}").expect("it runs");
         let mut answer = String::new();
@@ -124,7 +124,7 @@ impl Worker {
     }
 }
 
-/// Obeys orders: `message BYTES` with these bytes behind it, and `all TIMES`, `body TIMES` or `sha TIMES`, each answered with
+/// Executes orders: `message BYTES` followed by these bytes, and `all TIMES`, `body TIMES` or `sha TIMES`, each answered with
 /// nanoseconds.
 fn work(orders: &mut impl BufRead, answers: &mut impl Write) {
     let (key, settings) = (FederationKey::public(), Settings::default());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What does a milter need where everything that it remembers of people is full?
+//! The needs of a milter with the maximum of user reports.
 //!
 //!     cargo bench --bench user_reports
 //!
-//! A real ledger on disk: 2,000 users call as many different messages spam as there is room for, of nine signatures each, and traps as many as
-//! they have room for. Then the memory, the time of what `bulkmark report list` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
-//! many as are kept.
+//! A real ledger on disk: 2,000 users report as many different messages as spam as there is room for, of nine signatures each, and traps as many as
+//! they have room for. Then the memory, the time of the question behind `bulkmark report list`, the delay that it causes for mail, and the time of a
+//! checkpoint. And the maximum number of pairs of correspondents.
 
 use bulkmark_counts::{Nominated, OverviewFilter, Report, Role, Rows, Settings, Submission, Weighing};
 use bulkmark_ledger::correspondents::{MAX_PAIRS, PairHashes, Pairs};
@@ -20,11 +20,11 @@ const PARTS: u64 = 9;
 
 const USERS: u64 = 2000;
 
-/// Users' words, as the ledger keeps them at most, and traps'.
+/// The most user reports that the ledger keeps, and the most reports of traps.
 const OF_USERS: u64 = Rows::MOST_OF_USERS as u64;
 const OF_TRAPS: u64 = 1 << 17;
 
-/// So many speak at a time.
+/// The number of users who report at a time.
 const AT_ONCE: u64 = 1024;
 
 fn main() {
@@ -32,12 +32,12 @@ fn main() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    // First: what is free afterwards would be taken again unseen.
+    // This comes first: memory that is freed later would be reused unnoticed.
     pairs();
     runtime.block_on(words());
 }
 
-/// Bytes of memory that this process has.
+/// The memory of this process in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -80,7 +80,7 @@ async fn words() {
     let (directory, key, now) = (tempfile::tempdir().unwrap(), FederationKey::public(), now());
     let settings = Settings::default();
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
-    // The windows are there before.
+    // The windows exist before.
     ledger.submit(saying(&key, 0, now)).await.unwrap();
     let before = resident();
     let (messages, mut last) = ((OF_USERS + OF_TRAPS).div_ceil(PARTS), 0);
@@ -120,7 +120,7 @@ async fn words() {
     ledger.close().await.unwrap();
 }
 
-/// What the slowest letter took to be counted, in microseconds.
+/// The longest time to count a letter, in microseconds.
 static SLOWEST: AtomicU64 = AtomicU64::new(0);
 
 /// Counts letters, one after the other.

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From which network a message came: the client that a mail server at the border would have seen. docs/evaluation.md has the rule.
+//! The network that a message came from: the client that a mail server at the border would have seen. docs/evaluation.md has the
+//! rule.
 
 use bulkmark_mail::Received;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Who the MTA says that the client is.
+/// The client that the MTA reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum From {
-    /// As the message tells.
+    /// The client in the message's header.
     #[default]
     Message,
-    /// A network of this number, which no message tells of.
+    /// The network with this number, for a message without a client.
     Network(u32),
     /// This address.
     Address(IpAddr),
 }
 
-/// All mailings go out by one provider.
+/// A provider that sends all mailings.
 pub(crate) const PROVIDER: From = From::Network(1);
-/// Somebody with one server.
+/// A sender with one server.
 pub(crate) const STRANGER: From = From::Network(2);
 
 impl From {
-    /// The address, of a message with these bytes.
+    /// The client's address for a message with these bytes.
     pub(crate) fn address(self, raw: &[u8]) -> IpAddr {
         match self {
             Self::Network(number) => invented(number),
@@ -34,7 +35,7 @@ impl From {
     }
 }
 
-/// An address of the network of this number, in the part of the address space that nobody has.
+/// An address in the network with this number, in an unassigned part of the address space.
 fn invented(number: u32) -> IpAddr {
     Ipv4Addr::from(0xF000_0001 | (number & 0x000F_FFFF) << 8).into()
 }
@@ -51,12 +52,12 @@ pub(crate) fn fields<'a>(raw: &'a [u8], name: &'static str) -> impl Iterator<Ite
     lines.into_iter().filter_map(value)
 }
 
-/// The first client with a public address that handed the message to somebody else's server.
+/// The first client with a public address that handed the message to another organisation's server.
 fn border(raw: &[u8]) -> Option<IpAddr> {
     let hop = |value: String| {
         let received = Received::of(&value);
         let from = value.split_whitespace().nth(1).unwrap_or_default().to_lowercase();
-        // Who fetches his mail from his provider tells of that provider, and not of a client.
+        // A Received field of a user who fetches mail names the provider, not a client.
         let is_fetched = ["with imap", "with pop3"].iter().any(|by| value.to_lowercase().contains(by));
         let is_inside = !received.by.is_empty() && domain(&from) == domain(&received.by);
         received.client.filter(|&ip| is_public(ip) && !is_fetched && !is_inside)
@@ -70,7 +71,7 @@ pub(crate) fn domain(host: &str) -> &str {
     host.rmatch_indices('.').nth(1).map_or(host, |(dot, _)| &host[dot + 1..])
 }
 
-/// Whether it is an address on the Internet, and of no experiment.
+/// Whether the address is public on the Internet, not reserved.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The mail of invented firms: letters and programs' mail that have blocks in common, and mailings. As it comes, and after their
+//! The mail of synthetic companies: letters and programs' mail that have blocks in common, and mailings; before and after their
 //! blocks became known.
 
 use crate::client::{PROVIDER, STRANGER};
@@ -13,14 +13,14 @@ use crate::stream::Message;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What can come before the mail: `firms.py` says what it is.
+/// Optional mail before the rest: see `firms.py`.
 const BEFORE: [&str; 4] = ["", "to25", "alone", "beneath"];
 
 /// The mail of one seed.
 struct Mail {
     before: BTreeMap<String, Vec<Message>>,
     messages: Vec<Message>,
-    /// Of each of the messages.
+    /// For each of the messages.
     about: Vec<About>,
 }
 
@@ -29,7 +29,7 @@ struct About {
     recipients: usize,
     words: usize,
     blocks: Vec<String>,
-    /// The mailing whose copy it is; empty for what nobody sent to many.
+    /// The mailing of this copy; empty for messages that were sent to one recipient.
     group: String,
 }
 
@@ -43,16 +43,16 @@ impl About {
     }
 }
 
-/// Which of the counts of a run.
+/// A selection of a run's counts.
 type Way = for<'a> fn(&'a Run<'_>) -> &'a [u32];
 
-/// All that are at the threshold, and those of them that are refused.
+/// All messages at the threshold, and the refused ones among them.
 const WAYS: [Way; 2] = [|run| &run.counts, |run| &run.refused];
 
 /// A figure of one mailing.
 type OfMailing = fn(&[u32]) -> Share;
 
-/// Some of the mail that nobody sent to many.
+/// A class of the mail that was not a mailing.
 type Row = (&'static str, fn(&About) -> bool);
 
 const LETTERS: [Row; 5] = [
@@ -75,7 +75,7 @@ const OTHERS: [Row; 9] = [
     ("all of these", |_| true),
 ];
 
-/// One stream of mail that went by, and its counts; and the same where what is only marked counts as below the threshold.
+/// One stream of mail and its counts; and the same where messages that are only marked count as below the threshold.
 struct Run<'a> {
     mail: &'a Mail,
     counts: Vec<u32>,
@@ -137,13 +137,13 @@ fn mailings(runs: &[Run<'_>]) {
             |way: Way| -> Vec<Share> { runs.iter().map(|run| run.mailings(share, way(run))).collect() };
         let percent = |way: Way| -> Vec<f64> { shares(way).iter().map(|share| share.percent()).collect() };
         let columns = WAYS.map(|way| both(&percent(way), Wish::High, 1));
-        // Whether a copy is joined has nothing to do with refusing it.
+        // Whether a copy is joined is independent of its refusal.
         let shown = if name.contains("at 20") { &columns[..] } else { &columns[..1] };
         println!("{name:<44}{:>9}{}", messages(&shares(WAYS[0])), shown.concat());
     }
 }
 
-/// The same mail when its blocks are known.
+/// The same mail after its blocks became known.
 fn known_blocks(runs: &[Vec<Run<'_>>; BEFORE.len()]) {
     for (name, way) in
         ["at 20, %; each block before:", "refused, %; each block before:"].into_iter().zip(WAYS)
@@ -163,7 +163,7 @@ fn known_blocks(runs: &[Vec<Run<'_>>; BEFORE.len()]) {
     }
 }
 
-/// Of how many messages of one seed these shares speak, on the average.
+/// The average number of messages of one seed in these shares.
 fn messages(shares: &[Share]) -> usize {
     shares.iter().map(|share| share.whole).sum::<usize>() / shares.len().max(1)
 }
@@ -183,7 +183,7 @@ impl Mail {
             let number = |column| Ok(field(column)?.parse().unwrap_or(0));
             let recipients = number("recipients")?;
             let message = Message::file(directory.join(field("file")?)).to(recipients);
-            // The mail of a firm comes from the network of its domain, as its From field says.
+            // A company's mail comes from the network of the domain in its From field.
             let message = match field("part")? {
                 "alone" | "beneath" => message.from(STRANGER),
                 _ if !field("group")?.is_empty() => message.from(PROVIDER),
@@ -213,7 +213,7 @@ impl Mail {
 }
 
 impl Run<'_> {
-    /// Of the messages of a row that nobody sent to many, those at the threshold.
+    /// The messages of a row at the threshold, without mailings.
     fn innocent(&self, (_, belongs): &Row, counts: &[u32]) -> Share {
         let judged =
             |about: &About| about.group.is_empty() && about.recipients < AT as usize && belongs(about);
@@ -221,7 +221,7 @@ impl Run<'_> {
         Share::counted(&of_row.map(|(_, &count)| count).collect::<Vec<_>>(), AT)
     }
 
-    /// Of the copies of all mailings.
+    /// For the copies of all mailings.
     fn mailings(&self, share: OfMailing, counts: &[u32]) -> Share {
         let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (about, &count) in self.mail.about.iter().zip(counts) {

@@ -12,7 +12,7 @@ use crate::runs::{Bench, Job};
 use crate::stream::{self, Message};
 use std::path::{Path, PathBuf};
 
-/// Of each advertisement and disguise.
+/// For each advertisement and disguise.
 const COPIES: usize = 20;
 
 pub(crate) fn evasions(bench: &Bench) -> Result<(), String> {
@@ -75,7 +75,7 @@ fn measure(bench: &Bench, what: &str, sentences: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The directories of all bases that can be disguised so.
+/// The directories of all bases that can be disguised this way.
 fn bases_of(kind: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(kind).into_iter().flatten();
     let mut bases: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -83,17 +83,17 @@ fn bases_of(kind: &Path) -> Vec<PathBuf> {
     bases
 }
 
-/// The share of copies that were seen before.
+/// The share of copies that were recognized.
 fn joined(groups: &[Vec<u32>]) -> f64 {
     groups.iter().map(|copies| Share::joined(copies)).sum::<Share>().percent()
 }
 
-/// The share of copies that could be at the threshold, from the twentieth on, and are.
+/// The share of copies at the threshold, of those from the twentieth on.
 fn at_threshold(groups: &[Vec<u32>]) -> f64 {
     groups.iter().map(|copies| Share::at_threshold(copies)).sum::<Share>().percent()
 }
 
-/// The highest count of each base, on the average.
+/// The highest count of each base, averaged.
 fn largest(groups: &[Vec<u32>]) -> f64 {
     let highest = groups.iter().map(|copies| copies.iter().copied().max().unwrap_or(0));
     f64::from(highest.sum::<u32>()) / groups.len() as f64

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The counts of a message, and what is said of many.
+//! The counts of a message, and summaries of many.
 
 /// The count from which on a message is bulk.
 pub(crate) const AT: u32 = 20;
 
-/// As the milter's header tells them, 0 where there is none; and whether more was done than to mark the message.
+/// The counts in the milter's header, 0 if missing; and whether the action was more than to mark the message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) body: u32,
@@ -22,18 +22,18 @@ impl Counts {
         Self { body: field("body"), near: field("near"), acted }
     }
 
-    /// The one on which the verdict stands.
+    /// The count that decides the verdict.
     pub(crate) fn highest(self) -> u32 {
         self.body.max(self.near)
     }
 
-    /// The same, but below the threshold where nothing more was done than to mark the message.
+    /// The same, but below the threshold if the message was only marked.
     pub(crate) fn refused(self) -> u32 {
         if self.acted { self.highest() } else { self.highest().min(AT - 1) }
     }
 }
 
-/// How many of these counted so often.
+/// The number of these with such a count.
 pub(crate) fn number(counts: &[u32], least: u32) -> usize {
     counts.iter().filter(|&&count| count >= least).count()
 }
@@ -46,18 +46,18 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Those that counted so often.
+    /// The messages with such a count.
     pub(crate) fn counted(counts: &[u32], least: u32) -> Self {
         Self { part: number(counts, least), whole: counts.len() }
     }
 
-    /// Of the copies of one mailing those that were seen before, of all but the first.
+    /// The copies of one mailing that were recognized, of all but the first.
     pub(crate) fn joined(copies: &[u32]) -> Self {
         Self::counted(copies.get(1..).unwrap_or(&[]), 2)
     }
 
-    /// Of the copies of one mailing those that could be at the threshold, from the 20th on, and are. More can be where copies
-    /// agree with others, too; those do not make up for what is missed elsewhere.
+    /// The copies of one mailing at the threshold, of those from the 20th on. If copies also agree with other mail, there can be
+    /// more; the surplus does not compensate for copies missed elsewhere.
     pub(crate) fn at_threshold(copies: &[u32]) -> Self {
         let whole = (copies.len() + 1).saturating_sub(AT as usize);
         Self { part: number(copies, AT).min(whole), whole }

@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) enum Part {
     Plain(String),
     Html(String),
-    /// With its own header and an empty line, as it stands.
+    /// With its own header and an empty line, unchanged.
     Raw(String),
     /// The subtype, and the parts.
     Multipart(&'static str, Vec<Self>),
@@ -27,7 +27,7 @@ impl Part {
         Self::Multipart("alternative", vec![Self::Plain(plain), Self::Html(html)])
     }
 
-    /// With its header. A boundary must be in no other part, so it has the depth in it.
+    /// The part with its header. A boundary must not occur in other parts, so it contains the depth.
     pub(crate) fn write(&self, boundary: &str) -> String {
         let text = |kind: &str, text: &str| {
             let encoding = if text.is_ascii() { "7bit" } else { "8bit" };
@@ -51,13 +51,13 @@ impl Part {
     }
 }
 
-/// A message before it has its parts.
+/// A message without its parts.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) w: Writer,
-    /// Which one of its kind it is.
+    /// Its number within its kind.
     pub(crate) number: usize,
-    /// Which kind: blocks of one kind are those of no other.
+    /// The number of its kind: kinds share no blocks.
     pub(crate) kind: u64,
     pub(crate) from: Person,
     /// The domain of its author's address.
@@ -82,7 +82,7 @@ impl Draft {
         format!("{}@{}", self.from.local(), self.domain)
     }
 
-    /// As this writer's mailer breaks lines, or does not.
+    /// Breaks lines if this writer's mailer does.
     pub(crate) fn flowed(&mut self, text: &str) -> String {
         if self.w.percent(50) { wrapped(text, 72) } else { text.to_owned() }
     }
@@ -93,7 +93,7 @@ impl Draft {
         self.signed(&text)
     }
 
-    /// The same from somebody else to this author, as it was before he answered it or passed it on.
+    /// The same from another person to this author, before the answer or forward.
     pub(crate) fn letter_to_author(&mut self, author: &Person, paragraphs: Range<usize>) -> String {
         let (from, to) = (self.from.clone(), self.to.clone());
         (self.from, self.to) = (author.clone(), from.clone());
@@ -115,12 +115,12 @@ impl Draft {
         format!("{greeting}\n\n{text}\n\n{closing}\n{name}\n")
     }
 
-    /// The disclaimer of this kind's firm: as all of its language, but for a third of the words.
+    /// The disclaimer of this kind's company: the usual text of its language, with a third of the words replaced.
     pub(crate) fn disclaimer(&self) -> String {
         reworded(self.w.language, self.w.language.disclaimer, 33, &[7003, self.kind])
     }
 
-    /// The line above a quote of somebody.
+    /// The line above a quote of a person.
     pub(crate) fn wrote(&mut self, author: &Person) -> String {
         self.w.language.wrote.replace("{d}", &self.w.date()).replace("{n}", &author.name())
     }
@@ -152,12 +152,12 @@ impl Draft {
     }
 }
 
-/// For a header field: as it is, or as encoded words.
+/// The text for a header field: unchanged, or as encoded words.
 fn encoded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }
-    // A word has at most 75 letters, and no letter is cut in two: 15 of them are at most 60 bytes.
+    // A word has at most 75 bytes and contains only whole characters: 15 of them have at most 60 bytes.
     let letters: Vec<char> = text.chars().collect();
     let word = |letters: &[char]| {
         let bytes = letters.iter().collect::<String>().into_bytes();
@@ -166,7 +166,7 @@ fn encoded(text: &str) -> String {
     letters.chunks(12).map(word).collect::<Vec<_>>().join("\n ")
 }
 
-/// A message of a generator, and the network that it comes from.
+/// A generated message, and the network of its client.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
     pub(crate) raw: Vec<u8>,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One figure from several keys or seeds: their mean, and the worst of them.
+//! One figure from several keys or seeds: the mean and the worst value.
 
-/// What a high value means.
+/// The meaning of a high value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wish {
-    /// It is good: the lowest value is the worst.
+    /// High is good: the lowest value is the worst.
     High,
-    /// It is bad.
+    /// High is bad.
     Low,
 }
 

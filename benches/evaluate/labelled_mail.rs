@@ -11,14 +11,14 @@ use crate::stream::Message;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Which counts are which: the mail goes by in this order.
+/// The kinds of the counts, in the order of the mail.
 struct Order {
     ham: Range<usize>,
     campaigns: Vec<Range<usize>>,
     alone: Range<usize>,
 }
 
-/// The network of a campaign's copy, by the numbers of both.
+/// The network of a campaign's copy, by the numbers of campaign and copy.
 type NetworkOf = fn(usize, usize) -> From;
 
 /// A figure, from the counts of all messages.
@@ -83,7 +83,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// The campaigns again, as if each came from one network, and as if each copy came from one of its own.
+/// The campaigns again: each from one network, and each copy from its own network.
 fn campaigns_from(bench: &Bench, order: &Order, messages: &[Message]) {
     println!("{:<44}{:>9}{:>9}{:>9}", "campaigns: could be at 20 and are, %", "", "at 20", "refused");
     let one = |campaign: usize, _: usize| From::Network(100 + campaign as u32);
@@ -109,7 +109,7 @@ fn campaigns_from(bench: &Bench, order: &Order, messages: &[Message]) {
     }
 }
 
-/// Of how many messages, or campaigns, a row speaks.
+/// The number of messages, or campaigns, in a row.
 fn messages_of(row: &str, order: &Order) -> usize {
     let sizes = order.campaigns.iter().map(ExactSizeIterator::len);
     match row {
@@ -125,7 +125,7 @@ fn of_campaigns(order: &Order, counts: &[u32], share: fn(&[u32]) -> Share) -> f6
     order.campaigns.iter().map(|campaign| share(&counts[campaign.clone()])).sum::<Share>().percent()
 }
 
-/// Of the campaigns those without a message that was missed.
+/// The share of campaigns without a missed message.
 fn whole(order: &Order, counts: &[u32]) -> f64 {
     let is_whole = |campaign: &&Range<usize>| {
         let share = Share::joined(&counts[(*campaign).clone()]);

@@ -14,7 +14,7 @@ import zlib
 
 LETTERS = 100
 
-# Words that people use most, first those that stand in each sentence.
+# Common words, starting with those of each sentence.
 WORDS = """the to and of a in is it you that for we on with have this be are will not as at but from your i can if our by or
 all they an do so there what about which when one out up would me some time get has more now please see could just than them
 new also then into its work other only over how know last after first any day good need back think send before next two here
@@ -51,7 +51,7 @@ SOCIAL = ["https://www.linkedin.com/company/vanderbrug-freight", "https://www.fa
           "https://x.com/vanderbrugship", "https://www.instagram.com/vanderbrug.freight",
           "https://www.youtube.com/@vanderbrugfreight"]
 
-# For each block the numbers of own words.
+# The numbers of each block's own words.
 ROWS = [("logo", "3-6"), ("logo", "10"), ("logo", "20"), ("logo", "50"), ("links", "4"), ("links", "10"),
         ("signature", "10"), ("signature", "20"), ("signature", "40"),
         ("disclaimer", "15"), ("disclaimer", "40"), ("disclaimer", "100"), ("disclaimer", "200")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Letters that have nothing in common but a block: as they come, and after one message with that block to 25 recipients.
+//! Letters with only a block in common: in their usual order, and after one message with that block to 25 recipients.
 
 use crate::counts::{AT, number};
 use crate::figures::{Wish, both, mean};
@@ -7,7 +7,7 @@ use crate::generated::python;
 use crate::runs::{Bench, Job};
 use crate::stream;
 
-/// Recipients of the message that comes before.
+/// The recipients of the first message.
 const RECIPIENTS: usize = 25;
 
 pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
@@ -20,7 +20,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     println!("{:<34}{:>30}{:>30}", "block, own words", "refused", "after one to 25   refused");
     for row in rows {
         let mut letters = stream::directory(&out.join(&row));
-        // The last one by its name is the one to many.
+        // The last one by name is the message to many recipients.
         let many: Vec<_> = letters.pop().into_iter().map(|message| message.to(RECIPIENTS)).collect();
         let before = |many| {
             let jobs = bench.keys.iter().map(|key| Job { key, parts: vec![many, &letters] });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Ham of mailing lists, which persons wrote one by one.
+//! Ham of mailing lists, each message written by a person.
 
 use crate::counts::{AT, Share, number};
 use crate::figures::{Wish, both, mean};
@@ -33,7 +33,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// The mboxes; there is at least one.
+/// The mboxes, at least one.
 pub(crate) fn files(bench: &Bench) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(bench.existing("streams")?).map_err(|e| e.to_string())?;
     let is_mbox = |path: &PathBuf| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A milter with an empty ledger, and the counts that it tells.
+//! A milter with an empty ledger, and the counts in its headers.
 
 use crate::counts::Counts;
 use crate::stream::Message;
@@ -12,15 +12,14 @@ use std::process::Command;
 /// Messages on one connection.
 const SESSION: usize = 50;
 
-/// Nothing that is counted here must outlive a crash. What would be refused is held back instead, since then its header tells the
-/// counts, too.
+/// The counts need not survive a crash. Messages are quarantined instead of refused, so that their header still has the counts.
 const CONFIGURATION: &str = "exempt = [\"authenticated\"]\n[actions]\nbulk = \"quarantine\"\nnear = \"quarantine\"\n\
                              [ledger]\ndurability = \"relaxed\"\n";
 
-/// The file of a federation key; none for the public one.
+/// The file of a federation key; none means the public key.
 pub(crate) type Key = Option<PathBuf>;
 
-/// What a milter that has seen nothing counts of these messages, one after the other.
+/// Returns the counts of these messages, one after the other, by a milter with an empty ledger.
 pub(crate) fn count<'a>(
     binary: &Path,
     key: &Key,
@@ -41,7 +40,7 @@ struct Milter {
 }
 
 impl Milter {
-    /// Sends a message, from and to people who had none before.
+    /// Sends a message with a new sender and new recipients.
     fn send(&mut self, message: &Message) -> Counts {
         if self.sent.is_multiple_of(SESSION) {
             self.client = None;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What Pyzor's digest would count, where `PYZOR` names a Python that has it.
+//! The counts by Pyzor's digest, where `PYZOR` names a Python that has Pyzor.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// For each of these messages how many had the same digest up to it; 0 where there is none.
+/// For each of these messages, the number of messages with the same digest so far; 0 without a digest.
 pub(crate) fn counts(files: &[PathBuf]) -> Option<Vec<u32>> {
     let python = std::env::var_os("PYZOR").filter(|python| !python.is_empty())?;
     let mut seen: HashMap<String, u32> = HashMap::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What all sections need: the mail, the program, the keys; and many streams at once, each to a ledger of its own.
+//! Shared parts of all sections: the mail, the program, the keys; and many streams at once, each to its own ledger.
 
 use crate::counts::Counts;
 use crate::milter::{self, Key};
@@ -11,28 +11,28 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
-/// How this run was called.
+/// The arguments of this run.
 #[derive(Debug)]
 pub(crate) struct Bench {
     /// The directory of the mail.
     pub(crate) corpus: PathBuf,
     /// The first one is the public key.
     pub(crate) keys: Vec<Key>,
-    /// How many seeds of generated mail there are.
+    /// The number of seeds of generated mail.
     pub(crate) seeds: usize,
-    /// How many messages are disguised and mutated.
+    /// The number of messages to disguise and mutate.
     pub(crate) bases: usize,
-    /// Where generated mail is written for people to look at.
+    /// The directory for generated mail, for people to read.
     pub(crate) examples: Option<PathBuf>,
     binary: PathBuf,
     work: TempDir,
 }
 
-/// One stream for a milter that has seen nothing.
+/// One stream for a milter with an empty ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Job<'a> {
     pub(crate) key: &'a Key,
-    /// In a row.
+    /// The messages, in order.
     pub(crate) parts: Vec<&'a [Message]>,
 }
 
@@ -53,18 +53,18 @@ impl Bench {
         Some(Self { corpus, keys, seeds, bases, examples, binary, work })
     }
 
-    /// What is measured.
+    /// The measured values.
     pub(crate) fn version(&self) -> String {
         let output = Command::new(&self.binary).arg("--version").output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// A directory of a section's own.
+    /// A section's own directory.
     pub(crate) fn work(&self, name: &str) -> PathBuf {
         self.work.path().join(name)
     }
 
-    /// The counts of all streams, as many at a time as there are processors.
+    /// The counts of all streams; as many run at a time as there are processors.
     pub(crate) fn counts(&self, jobs: &[Job<'_>]) -> Vec<Vec<Counts>> {
         let results: Vec<_> = jobs.iter().map(|_| Mutex::new(Vec::new())).collect();
         let next = AtomicUsize::new(0);
@@ -81,7 +81,7 @@ impl Bench {
         results.into_iter().map(|result| result.into_inner().unwrap()).collect()
     }
 
-    /// The counts on which the verdicts stand; and the same where what is only marked counts as below the threshold.
+    /// The counts that decide the verdicts; and the same where messages that are only marked count as below the threshold.
     pub(crate) fn highest(&self, jobs: &[Job<'_>]) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let counts = self.counts(jobs);
         let of = |way: fn(Counts) -> u32| {
@@ -95,7 +95,7 @@ impl Bench {
         self.keys.iter().map(|key| Job { key, parts: vec![messages] }).collect()
     }
 
-    /// The file or directory of the mail, or that there is none.
+    /// The file or directory of the mail, or an error that there is none.
     pub(crate) fn existing(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.corpus.join(name);
         if path.exists() { Ok(path) } else { Err(format!("there is no {name} in {}", self.corpus.display())) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The mail of one server in the order in which it came, on one ledger, each message from the network of its own client.
+//! The mail of one server in its original order, on one ledger, each message from its own client's network.
 
 use crate::client::{From, domain, fields, is_public};
 use crate::counts::{AT, Share};
@@ -13,10 +13,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Messages of a group from which on it is a mailing, also among ham.
+/// The size from which a group of messages is a mailing, also among ham.
 const GROUP: usize = 10;
 
-/// What the table tells of a message.
+/// The table's data about a message.
 #[derive(Debug)]
 struct About {
     is_spam: bool,
@@ -25,7 +25,7 @@ struct About {
     size: usize,
 }
 
-/// Whether a message belongs to a row, and is counted in it; by its place in its group, the first one 1.
+/// Whether a message belongs in a row, and counts in it; by its position in its group, starting with 1.
 type Row = Box<dyn Fn(&About, usize) -> bool>;
 
 pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
@@ -64,7 +64,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// First the recall, by language; then what should not be at 20; and groups of ham apart.
+/// First the recall, by language; then messages that should be below 20; and groups of ham separately.
 fn rows(about: &[About]) -> Vec<(String, Wish, Row)> {
     let could = |about: &About, place: usize| about.is_spam && place >= AT as usize;
     let mut of_languages: BTreeMap<&str, usize> = BTreeMap::new();
@@ -95,7 +95,7 @@ fn rows(about: &[About]) -> Vec<(String, Wish, Row)> {
     rows
 }
 
-/// Which one of its group each message is.
+/// The position of each message in its group.
 fn places(about: &[About]) -> Vec<usize> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let mut place = |group| {
@@ -140,7 +140,7 @@ fn read(bench: &Bench) -> Result<(Vec<Message>, Vec<About>), String> {
     Ok((files.into_iter().zip(&hops).map(message).collect(), about))
 }
 
-/// Where the files are: packed, or already as files.
+/// The path of the files: packed, or unpacked.
 fn unpacked(bench: &Bench) -> Result<PathBuf, String> {
     let packed = bench.existing("site/site.tar.xz")?;
     let out = bench.work("site");
@@ -161,7 +161,7 @@ fn unpacked(bench: &Bench) -> Result<PathBuf, String> {
 /// One Received line.
 struct Hop {
     client: Option<IpAddr>,
-    /// Whether the server looked the client's name up, and found it in its own domain.
+    /// Whether the server looked up the client's name and found it in its own domain.
     is_own: bool,
 }
 
@@ -177,8 +177,8 @@ fn hops(file: &Path) -> Result<Vec<Hop>, String> {
     Ok(fields(&raw, "Received").map(hop).collect())
 }
 
-/// The name that the server found for its client's address: `(name [address])`. The one that the client said of itself proves
-/// nothing, and neither does one that may be forged.
+/// The name that the server found for its client's address: `(name [address])`. The HELO name proves nothing, and neither does
+/// one that may be forged.
 fn looked_up(value: &str) -> Option<String> {
     let (_, comment) = value.split_once('(')?;
     let (comment, _) = comment.split_once(')')?;
@@ -187,13 +187,13 @@ fn looked_up(value: &str) -> Option<String> {
     is_name.then(|| name.trim_end_matches('.').to_lowercase())
 }
 
-/// The networks from which the top lines, which the server itself wrote, have clients of its own domain.
+/// The networks of clients in the server's own domain, by the top lines, which the server itself wrote.
 fn own_networks(hops: &[Vec<Hop>]) -> HashSet<IpAddr> {
     let top = hops.iter().filter_map(|hops| hops.first());
     top.filter(|hop| hop.is_own).filter_map(|hop| hop.client).filter(|&ip| is_public(ip)).map(wide).collect()
 }
 
-/// The /16, or the /48: as much as a site has.
+/// The /16 or the /48: the address range of a site.
 fn wide(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4((u32::from(ip) & !0xFFFF).into()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages that one milter sees one after the other.
+//! Messages for one milter, one after the other.
 
 use crate::client::From;
 use bulkmark_mail::mbox;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// Where the bytes of a message are.
+/// The source of a message's bytes.
 #[derive(Debug, Clone)]
 enum Place {
     File(PathBuf),
@@ -17,7 +17,7 @@ enum Place {
     Made(Arc<[u8]>),
 }
 
-/// A message, where it comes from, and to how many it goes.
+/// A message, its network, and its number of recipients.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     place: Place,
@@ -31,7 +31,7 @@ impl Message {
         Self { place: Place::File(path), recipients: 1, from: From::Message }
     }
 
-    /// One that a generator made, to one recipient.
+    /// A generated message to one recipient.
     pub(crate) fn made(raw: Vec<u8>) -> Self {
         Self { place: Place::Made(raw.into()), recipients: 1, from: From::Message }
     }
@@ -44,7 +44,7 @@ impl Message {
         Self { from, ..self }
     }
 
-    /// As it goes over the wire.
+    /// The message in wire form.
     pub(crate) fn raw(&self) -> Vec<u8> {
         match &self.place {
             Place::File(path) => with_crlf(&std::fs::read(path).unwrap()),
@@ -62,7 +62,7 @@ pub(crate) fn directory(path: &Path) -> Vec<Message> {
     files.into_iter().map(Message::file).collect()
 }
 
-/// The messages of an mbox, which may be packed by xz.
+/// The messages of an mbox, which may be compressed by xz.
 pub(crate) fn mbox(path: &Path) -> Result<Vec<Message>, String> {
     let bytes = if path.extension().is_some_and(|e| e == "xz") {
         let output = Command::new("xz").args(["--decompress", "--stdout"]).arg(path).output();
@@ -91,7 +91,7 @@ pub(crate) fn mbox(path: &Path) -> Result<Vec<Message>, String> {
     }
 }
 
-/// A line of an mbox in front is no part of a message.
+/// The "From " line of an mbox is no part of a message.
 fn with_crlf(raw: &[u8]) -> Vec<u8> {
     let raw = if raw.starts_with(mbox::SEPARATOR) {
         raw.splitn(2, |&b| b == b'\n').nth(1).unwrap_or(b"")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The same mail by the milter's socket, by `dccifd`'s, and to a program that reads a request and answers without looking.
+//! The same mail through the milter's socket, through `dccifd`'s, and to a program that reads a request and answers without
+//! processing.
 
 use crate::load::daemon::{Daemon, cpu};
 use crate::load::milter::{FIELDS, Session, body};
@@ -12,7 +13,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The argument by which this bench is the program that only answers.
+/// The argument that makes this bench the program without processing.
 pub(crate) const ONLY_ANSWERS: &str = "--only-answers";
 
 /// Clients at a time.
@@ -24,7 +25,7 @@ const OF_CONNECTION: usize = 10;
 /// Messages of one turn.
 const TURN: usize = 4_000;
 
-/// What a client does for a message.
+/// A client's work for one message.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Milter,
@@ -32,7 +33,7 @@ enum By {
     Nothing,
 }
 
-/// The order of turns: none is always behind the same one.
+/// The order of turns: no contender always follows the same one.
 const TURNS: [By; 9] = [
     By::Milter,
     By::Dccifd,
@@ -96,7 +97,7 @@ fn with_bodies(size: usize) {
     }
 }
 
-/// Has all clients bring so many messages together; the time from the end of each to its answer.
+/// Has all clients send so many messages together; returns the time from the end of each to its answer.
 fn bring(by: By, at: &str, size: usize, messages: usize) -> Vec<Duration> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let end = NEXT.load(Ordering::Relaxed) + messages;
@@ -130,7 +131,7 @@ fn bring(by: By, at: &str, size: usize, messages: usize) -> Vec<Duration> {
     latencies
 }
 
-/// Asks about a message as DCC's clients do.
+/// Sends a message as DCC's clients do.
 fn ask(path: &str, n: usize, size: usize) -> Duration {
     let mut stream = UnixStream::connect(path).expect("connect");
     let mut request =
@@ -149,7 +150,7 @@ fn ask(path: &str, n: usize, size: usize) -> Duration {
     began.elapsed()
 }
 
-/// The process that only answers.
+/// The process without processing.
 struct Null(Child);
 
 impl Null {
@@ -171,12 +172,12 @@ impl Drop for Null {
     }
 }
 
-/// Reads each request to its end and answers it, for ever.
+/// Reads each request to its end and answers it, forever.
 pub(crate) fn only_answer(path: &str) {
     let listener = UnixListener::bind(path).expect("bind");
     let serve = |mut stream: UnixStream| {
         let mut request = Vec::new();
-        // Who only looked whether anybody is there takes no answer.
+        // A connection without a request only tests whether the program listens.
         if stream.read_to_end(&mut request).is_ok() && !request.is_empty() {
             let _ = stream.write_all(b"A\nA\nX-DCC-null-Metrics: mx.example.org 1; Body=1 Fuz1=1 Fuz2=1\n\n");
         }

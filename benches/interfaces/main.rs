@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interfaces beside the milter's, under load, and what they replace: how much each does in a second of a processor.
+//! The interfaces other than the milter's, under load, and the programs that they replace: the work of each in a CPU second.
 //!
 //!     cargo bench --bench interfaces [-- dccifd] [-- pyzor] [-- razor]
 //!
-//! Starts the real program with a fresh ledger on the project's disk and asks it as the clients do. Seconds are those of the asked
-//! process, user and system (from /proc), so that what else the machine does matters little; latencies contain all of that. What is
-//! compared is asked in turn in one run: the milter's socket, `dccifd`'s and that of a program that only answers; and `pyzord` of
-//! PyPI, in an environment that pip makes in the target folder, where PyPI can be reached.
+//! Starts the real program with a fresh ledger on the project's disk and sends it requests as the clients do. Seconds are the
+//! server process's user and system time (from /proc), so other load on the machine matters little; latencies include all of it.
+//! Contenders take turns in one run: the milter's socket, `dccifd`'s and that of a program that only answers; and `pyzord` of PyPI,
+//! in an environment that pip makes in the target folder, where PyPI can be reached.
 
 #[path = "../load/mod.rs"]
 mod load;

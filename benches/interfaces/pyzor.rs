@@ -9,47 +9,47 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Digests that were reported, and those that are asked about: one in ten was reported.
+/// Reported digests, and digests to check: one in ten was reported.
 const REPORTED: u64 = 2_000;
 const ASKED: u64 = 10 * REPORTED;
 
-/// How long is measured.
+/// The length of a measurement.
 const WHILE: Duration = Duration::from_secs(4);
 
 /// Clients at a time, each with a socket.
 const CLIENTS: usize = 4;
 
-/// After this long without an answer it was lost.
+/// After this time an answer counts as lost.
 const LOST: Duration = Duration::from_secs(1);
 
-/// How a client asks.
+/// The pattern of a client's requests.
 #[derive(Clone, Copy)]
 struct Way {
     /// Requests without an answer yet.
     open: usize,
-    /// How long it waits after an answer before it asks again.
+    /// The pause after an answer before the next request.
     pause: Duration,
 }
 
-/// As much as is answered.
+/// The maximum rate.
 const ALL: Way = Way { open: 32, pause: Duration::ZERO };
 
 /// A quarter of that in the queue, and so about a quarter of the wait.
 const MANY: Way = Way { open: 8, ..ALL };
 
-/// One after the other, some thousands a second of all clients.
+/// One after the other, some thousands a second by all clients.
 const SOME: Way = Way { open: 1, pause: Duration::from_micros(300) };
 
-/// Checks a second that come whether or not those before them were answered: what the interface is to take of one processor.
+/// Checks a second that come whether or not earlier ones were answered: the rate that the interface must handle on one processor.
 const OFFERED: u32 = 100_000;
 
-/// Requests of one socket of which an answer may still come, by as many threads.
+/// Requests of one socket that may still get an answer, by as many threads.
 const THREADS: usize = 50_000;
 
 /// The first of them: all have five digits.
 const THREAD: usize = 10_000;
 
-/// Who is asked.
+/// The server under test.
 struct Asked<'a> {
     name: &'a str,
     pid: u32,
@@ -103,7 +103,7 @@ fn beside(interface: &Asked<'_>, pyzord: &Pyzord) {
     }
 }
 
-/// Brings mail that is counted, by the milter's socket, not as much as can be.
+/// Sends mail that is counted through the milter's socket, below the maximum rate.
 fn mail(daemon: &Daemon, client: usize, goes_on: &AtomicBool) {
     let mut session = Session::open(&daemon.address);
     let mut n = client << 32;
@@ -129,11 +129,11 @@ fn request(op: &str, n: u64, thread: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A client: a socket, and when the requests were sent that have no answer yet, with the digests.
+/// A client: a socket, and the unanswered requests with their times and digests.
 struct Client {
     socket: UdpSocket,
     open: Vec<Option<(Instant, u64)>>,
-    /// Of the first place.
+    /// The thread id of the first request.
     thread: usize,
 }
 
@@ -151,7 +151,7 @@ impl Client {
         self.socket.send(&request).expect("send");
     }
 
-    /// An answer, for which it waits if the socket does: its place, how long it took, and of which digest it is. None if it was lost.
+    /// Receives an answer, blocking if the socket does: its request, latency and digest. None if it was lost.
     fn receive(&mut self) -> Option<(usize, Duration, u64, bool)> {
         let mut answer = [0; 2048];
         let read = self.socket.recv(&mut answer).ok()?;
@@ -165,7 +165,7 @@ impl Client {
     }
 }
 
-/// Reports what is to be known.
+/// Reports the known digests.
 fn report(at: &str) {
     let mut client = Client::new(at, 1);
     for n in 0..REPORTED {
@@ -174,7 +174,7 @@ fn report(at: &str) {
     }
 }
 
-/// Checks for a while; returns how many it is for each second of a processor.
+/// Checks for a while; returns the number of checks for each CPU second.
 fn row(asked: &Asked<'_>, what: &str, way: Way) -> f64 {
     let (before, began) = (cpu(asked.pid), Instant::now());
     let lost = AtomicUsize::new(0);
@@ -188,8 +188,7 @@ fn row(asked: &Asked<'_>, what: &str, way: Way) -> f64 {
     latencies.len() as f64 / times.1
 }
 
-/// Prints what became of checks: of how many there was an answer, how many that is a second and a second of processor, how long an answer
-/// takes, and how many were lost.
+/// Prints the results of checks: the number of answers, answers a second and a CPU second, the latency, and the number of lost ones.
 fn print(what: &str, latencies: &mut [Duration], (wall, seconds): (f64, f64), lost: usize) {
     let checks = latencies.len() as f64;
     println!(
@@ -201,8 +200,8 @@ fn print(what: &str, latencies: &mut [Duration], (wall, seconds): (f64, f64), lo
     );
 }
 
-/// Checks that come at the same rate all the time, from one thread that never sleeps, and so takes a processor for itself. Latencies are from
-/// when each was to be sent: a check that waits because the client was late, or the interface, counts the wait.
+/// Checks at a constant rate, from one thread that never sleeps and so takes a whole processor. Latencies are from the scheduled time: if the
+/// client or the interface was late, the wait counts.
 fn offered(asked: &Asked<'_>) {
     let mut requests: Vec<Vec<u8>> = (0..ASKED).map(|n| request("check", n, THREAD)).collect();
     let at = String::from_utf8_lossy(&requests[0]).find("Thread: ").expect("thread") + "Thread: ".len();
@@ -222,7 +221,7 @@ fn offered(asked: &Asked<'_>) {
             request[at..at + 5].copy_from_slice(format!("{}", THREAD + place).as_bytes());
             let client = &mut clients[sent % CLIENTS];
             lost += usize::from(client.open[place].replace((due(sent), n)).is_some());
-            // Where there is no room, it is lost.
+            // If the buffer is full, it is lost.
             let _ = client.socket.send(request);
             sent += 1;
         }
@@ -261,7 +260,7 @@ fn check(at: &str, way: Way, first: u64, lost: &AtomicUsize) -> Vec<Duration> {
         } else {
             let places: Vec<usize> = (0..way.open).filter(|&place| client.open[place].is_some()).collect();
             lost.fetch_add(places.len(), Ordering::Relaxed);
-            // What comes late is not taken for another answer.
+            // A late answer must not be taken for another one.
             client = Client::new(at, way.open);
             (0..way.open).for_each(|place| ask(&mut client, place));
         }

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The newest one.
+/// The newest version.
 const VERSION: &str = "1.1.2";
 
 /// A running one.
 pub(crate) struct Pyzord {
     child: Child,
     pub(crate) address: String,
-    /// With what it keeps its records in.
+    /// The engine of its records.
     pub(crate) name: String,
     _directory: tempfile::TempDir,
 }
@@ -24,13 +24,13 @@ impl Pyzord {
     /// Starts it, and waits until it answers.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// The reason why it is not available.
     pub(crate) fn start() -> Result<Self, String> {
         let programs = install()?;
         let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
         let access = "check report ping : anonymous : allow\n";
         std::fs::write(directory.path().join("pyzord.access"), access).map_err(|e| e.to_string())?;
-        // Nobody else has this port, and the socket that had it is gone.
+        // No other process has this port, and the socket that had it is closed.
         let port =
             UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("port").port();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/interfaces/pyzord.py");
@@ -59,14 +59,14 @@ impl Pyzord {
         self.child.id()
     }
 
-    /// Waits until it answers; false when it ended, or is silent for a minute.
+    /// Waits until it answers; false when it ended, or does not answer for a minute.
     fn answers(&mut self) -> bool {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
         socket.connect(&self.address).expect("connect");
         socket.set_read_timeout(Some(Duration::from_millis(100))).expect("timeout");
         let ping = b"Op: ping\nThread: 1024\nPV: 2.1\nUser: anonymous\nTime: 1\nSig: 0\n\n";
         (0..600).any(|_| {
-            // Where nobody listens yet this fails at once.
+            // If nobody listens yet, this fails at once.
             let is_there = socket.send(ping).and_then(|_| socket.recv(&mut [0; 1024])).is_ok();
             if !is_there {
                 std::thread::sleep(Duration::from_millis(100));
@@ -84,7 +84,7 @@ impl Drop for Pyzord {
     }
 }
 
-/// The folder of its programs, in an environment of its own.
+/// The folder of its programs, in a separate environment.
 fn install() -> Result<PathBuf, String> {
     let directory = Path::new(target_dir()).join(format!("pyzor-{VERSION}"));
     let run = |program: &Path, arguments: &[&str]| {
@@ -96,7 +96,7 @@ fn install() -> Result<PathBuf, String> {
     let (programs, pip) = (directory.join("bin"), directory.join("bin/pip"));
     if !programs.join("pyzord").exists() {
         run(Path::new("python3"), &["-m", "venv", &directory.display().to_string()])?;
-        // Its setup is of an older setuptools.
+        // Its setup needs an older setuptools.
         run(&pip, &["install", "-q", "setuptools<58", "wheel"])?;
         run(&pip, &["install", "-q", "--no-build-isolation", "--no-deps", &format!("pyzor=={VERSION}")])?;
     }

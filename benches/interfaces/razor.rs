@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Clients at a time, each with a connection.
 const CLIENTS: usize = 8;
 
-/// How long is measured.
+/// The length of a measurement.
 const WHILE: Duration = Duration::from_secs(4);
 
 pub(crate) fn run() {
@@ -43,7 +43,7 @@ pub(crate) fn run() {
     }
 }
 
-/// Has a message called spam, since nobody is asked where nothing was ever nominated.
+/// Reports a message as spam: without any nomination, the interface looks nothing up.
 fn nominate(daemon: &Daemon) {
     let mut child = Command::new(bulkmark_testing::program())
         .args(["report", "add", "--config"])
@@ -58,7 +58,7 @@ fn nominate(daemon: &Daemon) {
     assert!(child.wait().expect("report").success());
 }
 
-/// Checks for a while; how long each batch took.
+/// Checks for a while; returns the time of each batch.
 fn check(at: &str, batch: usize, first: u64) -> Vec<Duration> {
     let stream = TcpStream::connect(at).expect("connect");
     stream.set_nodelay(true).expect("nodelay");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The real program with a fresh ledger, and what the system knows of a process.
+//! The real program with a fresh ledger, and the system's data about a process.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 /// User and system times in /proc are in hundredths of a second on Linux.
 const TICKS: f64 = 100.0;
 
-/// Seconds of a processor that a process took so far, in user and system mode.
+/// CPU seconds of a process so far, in user and system mode.
 pub(crate) fn cpu(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("stat");
     let fields: Vec<_> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
@@ -23,13 +23,14 @@ pub(crate) fn target_dir() -> &'static str {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) address: String,
-    /// Where its interfaces are, in the order in which it opened them.
+    /// The addresses of its interfaces, in the order in which it opened them.
     pub(crate) interfaces: Vec<String>,
     directory: tempfile::TempDir,
 }
 
 impl Daemon {
-    /// `listen` is `unix` or `inet`; `extra` is more of its configuration, in which `@` is its directory, and has so many interfaces.
+    /// `listen` is `unix` or `inet`; `extra` is further configuration with so many interfaces, in which `@` is the daemon's
+    /// directory.
     pub(crate) fn start(listen: &str, extra: &str, interfaces: usize) -> Self {
         let directory =
             tempfile::Builder::new().prefix("bulkmark-bench-").tempdir_in(target_dir()).expect("directory");
@@ -74,7 +75,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Seconds of a processor that it took so far.
+    /// Its CPU seconds so far.
     pub(crate) fn cpu(&self) -> f64 {
         cpu(self.pid())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The MTA's side of the milter protocol, and the mail that it brings.
+//! The MTA's side of the milter protocol, and the mail that it sends.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Sends a stage unless it was negotiated away, and takes the answer unless that was.
+    /// Sends a stage unless it was negotiated away, and reads the answer unless that was.
     fn event(&mut self, kind: u8, payload: &[u8], no: u32, no_reply: u32) {
         if self.options & no == 0 {
             self.command(kind, payload);
@@ -103,7 +103,7 @@ impl Session {
     }
 }
 
-/// Prose of about `size` bytes that no other message has.
+/// About `size` bytes of unique prose.
 pub(crate) fn body(n: usize, size: usize) -> String {
     let mut text = format!("Dear reader number {n},\r\n\r\n");
     while text.len() < size {

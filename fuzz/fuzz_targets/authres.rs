@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any Authentication-Results field: read without a panic. A field below a trusted one with a result of a method
-//! verifies no name by that method.
+//! Any Authentication-Results field is read without a panic. If a field below a trusted one has a result of a method, no name is
+//! verified by that method.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any milter.toml: settings that can be used, or an error that names the file and, where it has one, a place in it.
+//! Any milter.toml gives usable settings, or an error that names the file and, where it has one, a place in it.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ const FIELDS: ReplyFields<'_> = ReplyFields {
     reason: "bulk mail",
 };
 
-/// Line and column that an error begins with, behind the name of the file.
+/// Line and column at the beginning of an error, behind the file name.
 fn place(told: &str) -> Option<(usize, usize)> {
     let (line, rest) = told.strip_prefix(':')?.split_once(':')?;
     let (column, _) = rest.split_once(':')?;
@@ -32,7 +32,7 @@ fn place(told: &str) -> Option<(usize, usize)> {
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
     let parsed = toml::from_str::<MilterFile>(text);
-    // Not the files of this machine.
+    // Paths must not lead to this machine's files.
     let names_files = |p: &MilterFile| {
         let mut policies = p.policy.iter();
         !p.whitelist.files.is_empty()
@@ -59,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
             let told = told.strip_prefix(&PATH.display().to_string()).expect("the file's name comes first");
             match place(told) {
                 Some((line, column)) => {
-                    // One past the end, where something is missing.
+                    // One past the end, if something is missing there.
                     assert!((1..=text.lines().count() + 1).contains(&line) && column > 0, "{told}");
                     let width = text.lines().nth(line - 1).map_or(0, |line| line.chars().count());
                     assert!(column <= width + 2, "{told}");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What stands before a message in dccifd's protocol: any bytes are read without a panic, and however they are cut, they say the same.
+//! The request before a message in dccifd's protocol: any bytes are read without a panic, and have the same meaning however they are
+//! cut.
 
 #![no_main]
 
 use bulkmark::interfaces::dccifd::{Bad, Preamble, Request};
 use libfuzzer_sys::fuzz_target;
 
-/// What the bytes say, in pieces of this size, and how many bytes of a message follow.
+/// The request in pieces of this size, and the number of the message's bytes that follow.
 fn read(data: &[u8], size: usize) -> Result<Option<(Request, usize)>, Bad> {
     let mut preamble = Preamble::default();
     let mut taken = 0;

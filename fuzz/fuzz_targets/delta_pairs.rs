@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The delta of two versions of a filter: its coded form comes back, and a view that applies it has the cells of one
-//! that merged the new version.
+//! The delta of two versions of a filter: decoding returns it, and a view that applies it has the same cells as one that merged
+//! the new version.
 
 #![no_main]
 
 use bulkmark_filter::{Counting, Delta, Merged, Refined};
 use libfuzzer_sys::fuzz_target;
 
-/// Additions of three bytes each: which of 256 elements, and how often (0 to 255 times a power of 2).
+/// Additions of three bytes each: one of 256 elements, and its number (0 to 255 times a power of 2).
 fn add_all(filter: &mut Refined, additions: &[[u8; 3]]) {
     for &[element, times, shift] in additions {
         // Multiples of the golden ratio are spread evenly over the 128 bits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any bytes as an attached document: read without a panic, in bounded time and memory, and the same document whatever the header calls it.
+//! Any bytes as an attached document: read without a panic, in bounded time and memory, and as the same document under any header.
 
 #![no_main]
 
@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
 
-/// Bytes below which a file is not looked at.
+/// The size below which a file is ignored.
 const SMALL: usize = 1024;
 
-/// Between the parts; an input that has it is two parts, which is as good.
+/// The separator of the parts. An input that contains it has two parts, which is equally useful.
 const BOUNDARY: &str = "-a-boundary-that-no-document-has-";
 
 fn near(bytes: &[u8], media: &str) -> Near {
@@ -22,7 +22,7 @@ fn near(bytes: &[u8], media: &str) -> Near {
         "Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}\n\nSee below\n--{BOUNDARY}\n\
          Content-Type: {media}\nContent-Disposition: attachment\n\n"
     );
-    // Large enough to be looked at. Nothing of it is a comment of a ZIP file.
+    // Large enough to be read. No part of it is a comment of a ZIP file.
     let rest = vec![b' '; SMALL.saturating_sub(bytes.len())];
     let end = format!("\n--{BOUNDARY}--\n");
     let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();

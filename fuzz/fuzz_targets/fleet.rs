@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What comes from a fleet's log: batches, steps and parts of snapshots of any bytes are refused, or encode to the same bytes again.
+//! The data in a fleet's log: batches, steps and parts of snapshots of any bytes are refused, or encode to the same bytes again.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use bulkmark_counts::{FleetAssembly, Settings, SpoolBatch, Step};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    // Kind and checksum are what a fuzzer does not find.
+    // A fuzzer does not find kind and checksum.
     let sealed = |kind: &[u8]| {
         let bytes = [kind, data].concat();
         [&bytes[..], &crc32fast::hash(&bytes).to_le_bytes()].concat()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any HTML: its text and targets are no longer than itself, but for what characters take, and found in bounded time
-//! even when a piece of it comes very often.
+//! Any HTML: its text and targets are no longer than itself, except for the encoding of characters, and found in bounded time
+//! even when a piece of it is repeated very often.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ const REPEATED: usize = 12 << 10;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
-    // Before, what is repeated, after; most inputs have no NUL and are taken as they are.
+    // The part before, the repeated piece, the part after; most inputs have no NUL and are taken as they are.
     let mut parts = text.splitn(3, '\0');
     let mut part = || parts.next().unwrap_or("");
     let (before, piece, after) = (part(), part(), part());

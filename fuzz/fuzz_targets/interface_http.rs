@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What comes to the HTTP interface: a query and header fields of any bytes are read without a panic, and a header of a message ends at the same place
+//! Requests to the HTTP interface: a query and header fields of any bytes are read without a panic, and a message's header ends at the same place
 //! however its bytes are cut.
 
 #![no_main]

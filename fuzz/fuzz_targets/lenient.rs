@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any damage to a transfer encoding is passed over, and any bytes are text in any charset.
+//! Any damage to a transfer encoding is skipped, and any bytes are text in any charset.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ const CHARSETS: [&str; 12] = [
     "x-unknown",
 ];
 
-/// What was shown of the only part.
+/// The text shown from the only part.
 #[derive(Default)]
 struct Shown(Vec<u8>);
 
@@ -46,7 +46,7 @@ fn shown(head: &str, body: &[u8]) -> Vec<u8> {
     shown.0
 }
 
-/// Base64 without padding, with something that is none of it after each `step` characters.
+/// Base64 without padding, with foreign characters after each `step` characters.
 fn base64(bytes: &[u8], step: usize) -> Vec<u8> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = Vec::new();
@@ -65,7 +65,7 @@ fuzz_target!(|data: &[u8]| {
     if !data.is_empty() {
         let head = "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64";
         assert_eq!(shown(head, &base64(data, 1 + choice % 80)), data);
-        // All is escaped, after an escape that is none.
+        // All is escaped, after an invalid escape.
         let escaped: String = data.iter().map(|b| format!("={b:02x}=\r\n")).collect();
         let head = "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: quoted-printable";
         let body = format!("=zz{escaped}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any message: read without a panic, no byte of it shown twice, and with the same signatures, in whatever pieces it came.
+//! Any message: read without a panic, no byte of it shown twice, and with the same signatures, however its bytes are cut.
 
 #![no_main]
 
@@ -12,11 +12,11 @@ use std::sync::LazyLock;
 
 static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
 
-/// Looks at everything and keeps nothing.
+/// Reads everything and keeps nothing.
 #[derive(Default)]
 struct Look {
     bytes: usize,
-    /// The same as mail programs show it.
+    /// The same in the form of mail programs.
     shown: usize,
     depth: usize,
 }
@@ -68,7 +68,7 @@ fuzz_target!(|raw: &[u8]| {
     let settings = Settings::default();
     let found = signatures(&message, &KEY, &settings);
     assert_eq!(signatures(&pieces, &KEY, &settings), found);
-    // One by itself is what it is among the others.
+    // A part has the same result alone and among the others.
     assert_eq!(body(&message, &KEY, &settings), found.body);
     assert!(found.near.reported().count() <= 8);
     let (near, places) = traced(&message, &KEY);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any bytes as an enclosed picture: read without a panic, in bounded time and memory, and the same picture whatever the header
-//! calls it.
+//! Any bytes as an enclosed picture: read without a panic, in bounded time and memory, and as the same picture under any header.
 
 #![no_main]
 
@@ -12,10 +11,10 @@ use std::sync::LazyLock;
 
 static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
 
-/// Bytes below which a file is not looked at.
+/// The size below which a file is ignored.
 const SMALL: usize = 1024;
 
-/// Between the parts; an input that has it is two parts, which is as good.
+/// The separator of the parts. An input that contains it has two parts, which is equally useful.
 const BOUNDARY: &str = "-a-boundary-that-no-picture-has-";
 
 fn near(bytes: &[u8], media: &str) -> Near {
@@ -24,7 +23,7 @@ fn near(bytes: &[u8], media: &str) -> Near {
         "Content-Type: multipart/related; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}\n{page}\n--{BOUNDARY}\n\
          Content-Type: {media}\nContent-ID: <p>\n\n"
     );
-    // Of one that ends too soon, what there is counts.
+    // Of a truncated picture, the available part counts.
     let rest = vec![0; SMALL.saturating_sub(bytes.len())];
     let end = format!("\n--{BOUNDARY}--\n");
     let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();

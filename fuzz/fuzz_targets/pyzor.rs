@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A datagram for the Pyzor interface: any bytes are read without a panic, and what is signed has no signature in it.
+//! A datagram for the Pyzor interface: any bytes are read without a panic, and the signed part does not contain a signature.
 
 #![no_main]
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Razor's protocol: any bytes are read without a panic, and however they are cut, they ask the same.
+//! Razor's protocol: any bytes are read without a panic, and have the same meaning however they are cut.
 
 #![no_main]
 
 use bulkmark::interfaces::razor::{Asked, Bad, Lines, Request};
 use libfuzzer_sys::fuzz_target;
 
-/// What the bytes ask, in pieces of this size, and whether something is left that is not whole.
+/// The requests in pieces of this size, and whether an incomplete one is left.
 fn read(data: &[u8], size: usize) -> (Vec<Asked>, Result<bool, Bad>) {
     let (mut lines, mut asked) = (Lines::default(), Vec::new());
     let result = data.chunks(size).try_for_each(|piece| lines.take(piece, &mut asked));

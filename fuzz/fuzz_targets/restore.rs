@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The cells of a filter as a ledger gives them back: refused, or a filter that can be added to and whose own bytes give
-//! the same filter again.
+//! The cells of a filter from a ledger: refused, or a filter that can be added to and whose own bytes give the same filter again.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Any style sheet: it decides whether text is hidden, adds some or turns it around, and changes nothing else of the text, in bounded
-//! time even when a piece of it comes very often.
+//! time even when a piece of it is repeated very often.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 /// Bytes of the piece that is repeated.
 const REPEATED: usize = 8 << 10;
 
-/// Elements that many rules fit.
+/// Elements that match many rules.
 const BODY: &str = "<div id=a class='a b c'><p class=a>one<b style='color:#fff'>two</b></p></div><span id=b class=b>three</span>";
 
 /// All text of a page, hidden or not.
@@ -26,12 +26,12 @@ fn text(html: &str) -> String {
 
 fuzz_target!(|data: &[u8]| {
     let Ok(css) = str::from_utf8(data) else { return };
-    // Before, what is repeated, after; most inputs have no NUL and are taken as they are.
+    // The part before, the repeated piece, the part after; most inputs have no NUL and are taken as they are.
     let mut parts = css.splitn(3, '\0');
     let mut part = || parts.next().unwrap_or("");
     let (before, piece, after) = (part(), part(), part());
     let css = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
-    // It must be a sheet to its end, and no more.
+    // The sheet must end here, with nothing behind it.
     if css.contains('<') {
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any white list, with one that it may include: entries, or an error that names a line that is there. Any name can be
-//! looked up, and an entry that wants it stands on a line that is there.
+//! Any white list, with one that it may include: entries, or an error with an existing line. Any name can be looked up, and an
+//! entry that matches it has an existing line.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use std::path::Path;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
-    // The list, the one that it may include, a name from outside, and a table.
+    // The list, the one that it may include, an external name, and a table.
     let mut parts = text.splitn(4, '\0');
     let mut part = || parts.next().unwrap_or("");
     let (list, included, name, table) = (part(), part(), part(), part());

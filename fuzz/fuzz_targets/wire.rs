@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What comes over the network: batches, receipts, streams, updates, rows and vectors of any bytes are refused, or encode to
-//! the same bytes again.
+//! Data from the network: batches, receipts, streams, updates, rows and vectors of any bytes are refused, or encode to the same
+//! bytes again.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let [piece, data @ ..] = data else { return };
-    // The checksum is what a fuzzer does not find.
+    // A fuzzer does not find the checksum.
     let sealed = [data, &crc32(data)].concat();
     if let Ok(reports) = Reports::decode(&sealed) {
         let again = Reports::decode(&reports.encode());

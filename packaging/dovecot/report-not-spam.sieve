@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A message was taken out of the Junk folder of a user, who thereby says that it is no spam.
+# A user moved a message out of the Junk folder, and thereby reports it as not spam.
 require ["vnd.dovecot.pipe", "copy", "imapsieve", "environment", "variables"];
 
-# Who throws it away does not speak for it.
+# Deleting a message is no report.
 if environment :matches "imap.mailbox" ["Trash", "Trash/*", "Trash.*", "Deleted Items", "Deleted Messages"] {
   stop;
 }

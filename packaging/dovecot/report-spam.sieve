@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A message came into the Junk folder of a user, who thereby calls it spam.
+# A user moved a message into the Junk folder, and thereby reports it as spam.
 require ["vnd.dovecot.pipe", "copy", "imapsieve", "environment", "variables"];
 
 if environment :matches "imap.user" "*" {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md tells how to set it up.
+-- Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md explains the setup.
 
 if confighelp then
   rspamd_config:add_example(nil, 'bulkmark', 'Asks bulkmark how often a message was seen', [[
@@ -21,15 +21,15 @@ local upstream_list = require "rspamd_upstream_list"
 
 local N = 'bulkmark'
 
--- A request has to fit into what the interface takes of a head; recipients beyond that are not told.
+-- A request must fit into the interface's limit for a head; recipients beyond that are not sent.
 local LONGEST_QUERY = 60000
 local LONGEST_ANSWER = 1024 * 1024
 
--- A message is asked about while rspamd judges it, and counted when its action is known: one that is refused temporarily, such as by
+-- A message is looked up while rspamd judges it, and counted when its action is known: one that is refused temporarily, such as by
 -- greylisting, comes again, and must not count twice.
 --
--- rspamd asks once more about a message when a worker was lost on the way, or the mail server asked again. Such a message must not
--- count twice, either. Copies of a text are other messages, and do count: the queue id tells them apart, and without one nothing is kept.
+-- rspamd checks a message again when a worker was lost on the way, or the mail server repeated the request. Such a message must not count
+-- twice, either. Copies of a text are other messages, and do count: the queue id distinguishes them, and without one nothing is kept.
 local KEPT = 1000
 local KEPT_SECONDS = 60
 local young, old, number, since = {}, {}, 0, 0
@@ -52,7 +52,7 @@ local function keep(key, answer)
   end
 end
 
--- By what a message is known here.
+-- The identity of a message here.
 local function key_of(task)
   local id = task:get_queue_id()
   return id and id ~= '' and id .. ' ' .. task:get_digest() or nil
@@ -64,7 +64,7 @@ local function encoded(text)
   end))
 end
 
--- The envelope, as the interface wants it.
+-- The envelope, in the interface's format.
 local function query(task, is_counted)
   local parts, length = {}, 0
   local function add(name, value)
@@ -94,7 +94,7 @@ local function query(task, is_counted)
   return table.concat(parts, '&')
 end
 
--- Status and body of an answer; nothing while it is not whole.
+-- Status and body of an answer; nothing while it is incomplete.
 local function whole(text)
   local _, last = text:find('\r\n\r\n', 1, true)
   if not last then return end
@@ -116,7 +116,7 @@ local function parsed(status, body)
   return answer
 end
 
--- 1 at the threshold, 2 at ten times that and beyond. What bulkmark would only mark stays at 1.
+-- 1 at the threshold, 2 at ten times that and beyond. It stays at 1 if bulkmark would only mark the message.
 local function weight(count, threshold, answer)
   if answer.held or threshold < 1 then return 1.0 end
   return math.min(2.0, 1.0 + math.max(0, math.log(count / threshold) / math.log(10)))
@@ -135,7 +135,7 @@ local function show(task, answer)
   if answer.verdict == 'whitelisted' then
     task:insert_result('BULKMARK_WHITELIST', 1.0, answer.whitelist or because)
   elseif answer.verdict == 'spam' and not answer.held then
-    -- The score is meant to refuse by, and a recipient wrote to whom the held one is from.
+    -- The score is meant for refusing, and a recipient has written to the sender of the held one.
     task:insert_result('BULKMARK_SPAM', 1.0, because)
   end
   if answer.verdict ~= 'bulk' and answer.verdict ~= 'spam' then return end
@@ -151,7 +151,7 @@ local function show(task, answer)
   if not found then task:insert_result('BULKMARK_BULK', 1.0, answer.reason or because) end
 end
 
--- Sends the message to the interface, and calls one of these with the answer or with what went wrong.
+-- Sends the message to the interface, and calls one of these with the answer or with the error.
 local function ask(task, is_counted, answered, unanswered)
   local upstream = settings.upstreams:get_upstream_round_robin()
   local done = false
@@ -213,7 +213,7 @@ local function check(task)
   end)
 end
 
--- Counts what was asked about before, unless the mail server refuses it temporarily.
+-- Counts the message looked up before, unless the mail server refuses it temporarily.
 local function count(task)
   local asked = task:cache_get(N)
   if not asked or kept(asked.key) or task:get_metric_action() == 'soft reject' then return end

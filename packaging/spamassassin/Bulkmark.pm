@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md tells how to set it up.
+# Asks a bulkmark milter on this or another machine about each message, by its HTTP interface. docs/interfaces.md explains the setup.
 
 package Mail::SpamAssassin::Plugin::Bulkmark;
 
@@ -47,7 +47,7 @@ sub check_bulkmark_body { my ($self, $pms) = @_; return $self->_is_bulk($pms, 'b
 
 sub check_bulkmark_near { my ($self, $pms) = @_; return $self->_is_bulk($pms, 'near') }
 
-# Whether either count is so many times its threshold. What bulkmark would only mark is not.
+# Whether either count is so many times its threshold. False if bulkmark would only mark the message.
 sub check_bulkmark_times {
     my ($self, $pms, undef, $times) = @_;
     my $answer = $self->_answer($pms);
@@ -55,7 +55,7 @@ sub check_bulkmark_times {
     return (grep { _reaches($answer->{$_}, $times) } qw(body near)) ? 1 : 0;
 }
 
-# What bulkmark would only mark is not: a recipient wrote to whom it is from, and the score is meant to refuse by.
+# False if bulkmark would only mark the message: a recipient has written to its sender, and the score is meant for refusing.
 sub check_bulkmark_spam {
     my ($self, $pms) = @_;
     my $answer = $self->_answer($pms);
@@ -83,12 +83,12 @@ sub _is_bulk {
     return _reaches($answer->{$kind}, 1) ? 1 : 0;
 }
 
-# What bulkmark says of a message. It is asked once; an empty verdict is that of a bulkmark that did not answer.
+# bulkmark's answer about a message. It is asked once; an empty verdict means that bulkmark did not answer.
 sub _answer {
     my ($self, $pms) = @_;
     return $pms->{bulkmark} if $pms->{bulkmark};
     $pms->{bulkmark} = { verdict => '' };
-    # Nothing is counted by "spamassassin --lint".
+    # "spamassassin --lint" counts nothing.
     return $pms->{bulkmark} if !$pms->{conf}->{use_bulkmark} || $self->{main}->{lint_rules};
     my $answer;
     my $timer = Mail::SpamAssassin::Timeout->new({
@@ -120,7 +120,7 @@ sub _tell {
     _is_too_much($answer) ? info($line) : dbg($line);
 }
 
-# Asks, and dies of what is wrong.
+# Asks, and dies with the error.
 sub _ask {
     my ($pms) = @_;
     my $conf = $pms->{conf};
@@ -132,7 +132,7 @@ sub _ask {
     );
     push @fields, 'Authorization: Bearer ' . _token($conf->{bulkmark_token_file}) if $conf->{bulkmark_token_file};
     my $socket = _connect($conf->{bulkmark_server});
-    # Who refuses a message does not read all of it, and says why.
+    # A server that refuses a message does not read all of it, and sends the reason.
     local $SIG{PIPE} = 'IGNORE';
     _write($socket, join("\r\n", @fields) . "\r\n\r\n" . $message);
     my $text = _read($socket);

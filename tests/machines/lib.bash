@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Machines on which guides are followed that are for several of them: mail servers with Postfix, and letters that come in there. To be
-# sourced; see tests/container.bash.
+# Machines for guides that need several of them: mail servers with Postfix, and letters that arrive there. To be sourced; see
+# tests/container.bash.
 
 # shellcheck source=tests/container.bash
 . "$(dirname "${BASH_SOURCE[0]}")/../container.bash"
 
 packages='' sent=0
 
-# Root of each machine may log in at all others.
+# Root of each machine may log in on all others.
 make_keys() {
     mkdir "$work/ssh"
     ssh-keygen -q -t ed25519 -N '' -f "$work/ssh/id_ed25519"
@@ -17,8 +17,8 @@ make_keys() {
     chmod 700 "$work/ssh"
 }
 
-# A machine that is new, but for its name and that root may log in at others: this is what the guides begin with. Its packages lie
-# there, and are not installed: bulkmark for a mail server, whose name begins with mx, or else bulkmark-server.
+# A new machine, with only its name and root's logins on others: the guides' starting point. Its packages are there, but not
+# installed: bulkmark for a mail server, whose name begins with mx, or else bulkmark-server.
 make_machine() { # NAME base|LAYER GUIDE...
     local name=$1 layer=$2 package=bulkmark-server guide
     shift 2
@@ -35,7 +35,7 @@ install_packages() { # NAME
     quietly inside "$1" bash -c 'dpkg -i ./*.deb'
 }
 
-# Postfix with the line that the package tells, and clients that may say where they come from.
+# Postfix with the line that the package prints, and clients that may set their address.
 set_up_mail() { # MACHINE
     quietly inside "$1" bash -euc '
         postconf -e "myhostname = $(hostname).example.org" "mydestination = example.org" "inet_protocols = ipv4" "smtpd_tls_security_level = none" \
@@ -45,7 +45,7 @@ set_up_mail() { # MACHINE
         systemctl restart postfix'
 }
 
-# Copies of a letter, which come in at a mail server from outside.
+# Copies of a letter, which arrive at a mail server from outside.
 send() { # MACHINE LETTER COPIES
     quietly inside "$1" python3 -c "import mail; mail.equal('the answers', set(mail.send(mail.letter($2), $3)), {250})"
 }
@@ -54,7 +54,7 @@ counts() { # MACHINE LETTER COUNT
     [[ $(inside "$1" python3 -c "import mail; print(mail.count($2))") == "$3" ]]
 }
 
-# Both mail servers know one new letter that came in at one of them.
+# Both mail servers know one new letter that arrived at one of them.
 shared() { # FROM TO COPIES
     sent=$((sent + 1))
     send "$1" "$sent" "$3"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The advertisements that are disguised: twelve texts of 80 to 400 words, in five languages.
+//! The texts for disguises: twelve advertisements of 80 to 400 words, in five languages.
 
 use crate::text::{DUTCH, ENGLISH, FRENCH, GERMAN, Language, SPANISH, Writer};
 
-/// A text, in paragraphs of sentences, and where it leads.
+/// A text, in paragraphs of sentences, and its link.
 #[derive(Debug, Clone)]
 pub(crate) struct Advert {
-    /// Which one it is.
+    /// Its number.
     pub(crate) number: usize,
     pub(crate) language: &'static Language,
     pub(crate) subject: String,
@@ -16,7 +16,7 @@ pub(crate) struct Advert {
     pub(crate) address: String,
 }
 
-/// The words, subject, host, and text of each. The text is filled up with the words of happy customers.
+/// The words, subject, host, and text of each. Texts are filled up with quotes of happy customers.
 const TEXTS: [(&Language, usize, &str, &str, &str); 12] = [
     (
         &ENGLISH,
@@ -201,7 +201,7 @@ impl Advert {
         self.text().split_whitespace().count()
     }
 
-    /// A source of choices of one copy.
+    /// A random source for one copy.
     pub(crate) fn writer(&self, disguise: u64, copy: usize) -> Writer {
         Writer::new(self.language, &[8001, disguise, self.number as u64, copy as u64])
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text beside the advertisement that is other in each copy: above, below, between.
+//! Text beside the advertisement that differs in each copy: above, below, between.
 
 use super::copy::{Copy, Disguise};
 use crate::draft::Part;
@@ -41,7 +41,7 @@ fn with(c: &mut Copy<'_>, above: usize, below: usize) -> Part {
     c.between(&above, &below)
 }
 
-/// Paragraphs of so many words or some more.
+/// Paragraphs of at least so many words.
 fn words(w: &mut Writer, least: usize) -> String {
     let mut text = String::new();
     while text.split_whitespace().count() < least {
@@ -120,14 +120,14 @@ fn names_throughout(c: &mut Copy<'_>) -> Part {
     names_greeting(c)
 }
 
-/// A whole letter, with the advertisement in the middle of it.
+/// A whole letter with the advertisement in its middle.
 fn letter_around(c: &mut Copy<'_>) -> Part {
     let (greeting, closing) = (c.w.greeting(&c.to), c.w.closing());
     let (above, below, name) = (c.w.paragraph(2..5), c.w.paragraph(2..5), c.w.person().name());
     c.between(&format!("{greeting}\n\n{above}"), &format!("{below}\n\n{closing}\n{name}"))
 }
 
-/// A signature as of a firm, another one each time.
+/// A company's signature, different each time.
 fn signature_below(c: &mut Copy<'_>) -> Part {
     let (who, word) = (c.w.person(), c.w.word());
     let below = format!(
@@ -144,13 +144,13 @@ fn signature_below(c: &mut Copy<'_>) -> Part {
     c.between("", &below)
 }
 
-/// The disclaimer of some firm, which is the same in each copy.
+/// The disclaimer of a company, the same in each copy.
 fn disclaimer_below(c: &mut Copy<'_>) -> Part {
     let above = c.w.sentence();
     c.between(&above, c.advert.language.disclaimer)
 }
 
-/// Paragraphs in the third person with a head, as of a newspaper.
+/// Paragraphs in the third person with a headline, as in a newspaper.
 fn news(w: &mut Writer) -> String {
     let item = |w: &mut Writer| {
         let (town, date, topic) = (w.person().last, w.date(), w.topic());
@@ -175,7 +175,7 @@ fn news_around(c: &mut Copy<'_>) -> Part {
     c.between(&above, &below)
 }
 
-/// As if it answered somebody: his letter below it, as a quote.
+/// Formatted as an answer, with the other person's letter quoted below.
 fn quoted_below(c: &mut Copy<'_>) -> Part {
     let (letter, wrote) = (c.w.paragraphs(1..3), c.advert.language.wrote.replace("{n}", &c.to.name()));
     let wrote = wrote.replace("{d}", &c.w.date());
@@ -183,7 +183,7 @@ fn quoted_below(c: &mut Copy<'_>) -> Part {
     c.between("", &format!("{wrote}\n{}", marked(&letter, "> ")))
 }
 
-/// A writer in a language that is not the advertisement's.
+/// A writer in a language other than the advertisement's.
 fn foreign(c: &mut Copy<'_>) -> Writer {
     let others: Vec<_> = LANGUAGES.into_iter().filter(|one| one.code != c.advert.language.code).collect();
     let language = others[c.w.below(others.len())];
@@ -201,7 +201,7 @@ fn other_language_between(c: &mut Copy<'_>) -> Part {
     c.plain()
 }
 
-/// Two of eight sentences of another sender's offer, and then this one.
+/// Two of eight sentences of another sender's offer, above this one.
 fn other_advert(c: &mut Copy<'_>) -> Part {
     let mut fixed = Writer::new(c.advert.language, &[8003]);
     let mut all = fixed.sentences(8);

@@ -5,12 +5,12 @@ use super::advert::Advert;
 use crate::draft::Part;
 use crate::text::{Person, Writer};
 
-/// What a disguise may change, and the choices of this copy.
+/// The parts that a disguise may change, and the random choices of this copy.
 #[derive(Debug)]
 pub(crate) struct Copy<'a> {
     pub(crate) advert: &'a Advert,
     pub(crate) w: Writer,
-    /// To whom it goes.
+    /// The recipient.
     pub(crate) to: Person,
     pub(crate) subject: String,
     pub(crate) paragraphs: Vec<Vec<String>>,
@@ -42,12 +42,12 @@ impl Copy<'_> {
         });
     }
 
-    /// Its text as it is now.
+    /// Its current text.
     pub(crate) fn plain(&self) -> Part {
         Part::Plain(self.text())
     }
 
-    /// This text around its own.
+    /// This text around the existing one.
     pub(crate) fn between(&self, above: &str, below: &str) -> Part {
         let gap = |text: &str| if text.is_empty() { "" } else { "\n\n" };
         Part::Plain(format!("{above}{}{}{}{below}", gap(above), self.text(), gap(below)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Other forms of the same message: quotes, rules, encodings, parts, links; and texts of which only an address is left.
+//! Other forms of the same message: quotes, rules, encodings, parts, links; and texts with only an address in common.
 
 use super::copy::{Copy, Disguise};
 use crate::draft::Part;
@@ -35,7 +35,7 @@ pub(super) const DISGUISES: &[Disguise] = &[
     ("links_many", links_many),
 ];
 
-/// Nothing of the text is the same but this.
+/// The only text in common.
 pub(super) const REWRITTEN: &[Disguise] = &[
     ("rewritten_link", |c| rewritten(c, &c.advert.link.clone())),
     ("rewritten_telephone", |c| rewritten(c, &c.advert.telephone.clone())),
@@ -52,7 +52,7 @@ fn quoted_some(c: &mut Copy<'_>) -> Part {
     Part::Plain(text.lines().map(|line| format!("{}{line}\n", c.w.pick(&["", "> ", ">> ", "| "]))).collect())
 }
 
-/// As if it were quoted by somebody who wrote above it.
+/// Formatted as a quote below somebody's answer.
 fn quoted_below(c: &mut Copy<'_>) -> Part {
     let (own, date, who) = (c.w.sentence(), c.w.date(), c.w.person());
     let wrote = c.advert.language.wrote.replace("{d}", &date).replace("{n}", &who.name());
@@ -87,7 +87,7 @@ fn forwarded(c: &mut Copy<'_>) -> Part {
     c.between(&head, "")
 }
 
-/// Below a line of one's own.
+/// Below a line of the sender's own.
 fn original(c: &mut Copy<'_>) -> Part {
     let (own, who, date, topic) = (c.w.sentence(), c.w.person(), c.w.date(), c.w.topic());
     let block = c.advert.language.original.replace("{n}", &who.name()).replace("{d}", &date);
@@ -103,7 +103,7 @@ fn encoded(encoding: &str, body: &str) -> Part {
     ))
 }
 
-/// Blanks, marks and lines of any length between the digits, which readers leave out.
+/// Blanks, marks and lines of any length between the digits, which readers ignore.
 fn damaged_base64(c: &mut Copy<'_>) -> Part {
     let width = c.w.within(20..90);
     let mut body = String::new();
@@ -115,7 +115,7 @@ fn damaged_base64(c: &mut Copy<'_>) -> Part {
     encoded("base64", &body)
 }
 
-/// Marks that stand for nothing.
+/// Marks without a meaning.
 fn damaged_quoted(c: &mut Copy<'_>) -> Part {
     let width = c.w.within(30..76);
     let text = quoted_printable(c.text().replace('\n', "\r\n").as_bytes(), width, &|_| false);
@@ -134,7 +134,7 @@ fn random_quoted(c: &mut Copy<'_>) -> Part {
     encoded("quoted-printable", &text)
 }
 
-/// A charset that is not that of the bytes, another one each time.
+/// A charset that does not fit the bytes, another one each time.
 fn charset(c: &mut Copy<'_>) -> Part {
     let name = c.w.pick(&["iso-8859-1", "windows-1251", "us-ascii", "x-unknown", "koi8-r", "utf-8", "big5"]);
     let text = c.text();
@@ -167,7 +167,7 @@ fn mixed_first(c: &mut Copy<'_>) -> Part {
     Part::Multipart("mixed", vec![Part::Plain(other), c.plain()])
 }
 
-/// Each paragraph a part of its own, of either kind.
+/// Each paragraph as a separate part, of either kind.
 fn mixed_pieces(c: &mut Copy<'_>) -> Part {
     let pieces: Vec<String> = c.paragraphs.iter().map(|paragraph| paragraph.join(" ")).collect();
     let part =
@@ -204,7 +204,7 @@ fn attached(c: &mut Copy<'_>) -> Part {
     Part::Multipart("mixed", vec![Part::Plain(letter), text])
 }
 
-/// The link of each copy is another one, in this part of it.
+/// The link of each copy differs in this part.
 fn link(c: &mut Copy<'_>, part: &str) -> Part {
     let (host, path) = c.advert.link["https://".len()..].split_once('/').unwrap_or(("", ""));
     let token = c.w.token(12);
@@ -216,14 +216,14 @@ fn link(c: &mut Copy<'_>, part: &str) -> Part {
     Part::Plain(c.text().replace(&c.advert.link, &link))
 }
 
-/// Links to pages of others, which are other ones in each copy.
+/// Links to others' pages, different in each copy.
 fn links_many(c: &mut Copy<'_>) -> Part {
     let links: String =
         (0..8).map(|_| format!("https://{}.example/{}\n", c.w.token(9), c.w.token(5))).collect();
     c.between("", &links)
 }
 
-/// A text as long as the advertisement, of which only this is the same in all copies.
+/// A text as long as the advertisement, of which only this part is the same in all copies.
 fn rewritten(c: &mut Copy<'_>, what: &str) -> Part {
     let least = c.advert.words();
     c.subject = c.w.topic();

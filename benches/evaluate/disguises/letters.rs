@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Letters that look like others, or that nobody sees; and tricks of pages.
+//! Characters that look like others, or that are invisible; and tricks of HTML pages.
 
 use super::copy::{Copy, Disguise};
 use crate::draft::Part;
@@ -59,7 +59,7 @@ fn leet_of(letter: char) -> char {
     }
 }
 
-/// Some letters of so many of a hundred words.
+/// Some characters in so many of a hundred words.
 fn letters_of_some(c: &mut Copy<'_>, percent: usize, other: fn(char) -> char) -> Part {
     c.each_word(|w, word| {
         if !w.percent(percent) {
@@ -78,7 +78,7 @@ fn leet(c: &mut Copy<'_>, percent: usize) -> Part {
     letters_of_some(c, percent, leet_of)
 }
 
-/// A word in two, at a place of its own.
+/// A word in two pieces, split at its own place.
 fn cut(w: &mut Writer, word: &str, with: &str) -> String {
     let letters: Vec<char> = word.chars().collect();
     if letters.len() < 4 {
@@ -137,7 +137,7 @@ fn html_spans(c: &mut Copy<'_>) -> Part {
     }))
 }
 
-/// Words that nobody sees after each fifth word.
+/// Invisible words after each fifth word.
 fn html_invisible(c: &mut Copy<'_>) -> Part {
     Part::Html(words_as(c, |w, word| {
         if !w.percent(20) {
@@ -153,7 +153,7 @@ fn html_table_words(c: &mut Copy<'_>) -> Part {
     Part::Html(cells.replace("<p>", "<table><tr>").replace("</p>", "</tr></table>"))
 }
 
-/// Rows of as many words as chance will have it.
+/// Rows with a random number of words.
 fn html_table_lines(c: &mut Copy<'_>) -> Part {
     let rows = words_as(
         c,
@@ -199,7 +199,7 @@ fn html_pictures(c: &mut Copy<'_>) -> Part {
     Part::Html(page)
 }
 
-/// A paragraph that nobody sees.
+/// An invisible paragraph.
 fn hidden(c: &mut Copy<'_>, style: &str, above: bool) -> Part {
     let (shown, text) = (page(&c.text()), c.w.paragraph(4..8));
     let hidden = format!("<div style=\"{style}\">{}</div>\n", escaped(&text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Disguises of advertisements, made here. Each text and disguise has a ledger of its own: copies from as many networks and
-//! domains as there are copies, and the same ones from one.
+//! Disguises of advertisements, generated here. Each text and disguise has its own ledger: copies from as many networks and
+//! domains as there are copies, and the same ones from one network.
 
 mod advert;
 mod beside;
@@ -19,10 +19,10 @@ use advert::{Advert, adverts};
 use copy::{Copy, Disguise};
 use std::path::Path;
 
-/// Of each text and disguise.
+/// For each text and disguise.
 const COPIES: usize = 40;
 
-/// Who sends the copies.
+/// The senders of the copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Senders {
     /// A network and a domain for each copy.
@@ -93,7 +93,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// The share of copies that could be at the threshold, from the twentieth on, and are.
+/// The share of copies at the threshold, of those from the twentieth on.
 fn at_threshold(groups: &[Vec<u32>]) -> f64 {
     groups.iter().map(|copies| Share::at_threshold(copies)).sum::<Share>().percent()
 }

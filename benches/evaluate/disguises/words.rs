@@ -110,7 +110,7 @@ fn numbers_changed(c: &mut Copy<'_>) -> Part {
     c.plain()
 }
 
-/// The wording of a sentence with this number: half of its words are others, always the same.
+/// The wording of a sentence with this number: half of its words are replaced, always in the same way.
 fn wording(language: &'static Language, sentence: &str, number: usize) -> String {
     if number == 0 {
         return sentence.to_owned();
@@ -171,7 +171,7 @@ fn replaced_names(c: &mut Copy<'_>) -> Part {
     c.between(&greeting, &format!("{closing}\n{name}"))
 }
 
-/// Each second sentence is another one in each copy.
+/// Each second sentence differs in each copy.
 fn half_rewritten(c: &mut Copy<'_>) -> Part {
     let mut number = 0;
     c.each_sentence(|w, sentence| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Forms that web sites send on, and the mail of shops and accounts.
+//! Forms forwarded by web sites, and the mail of shops and accounts.
 
 use super::kind::Spread::{Each, Few, One};
 use super::kind::{Kind, forms, transactions};

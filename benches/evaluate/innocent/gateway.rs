@@ -31,7 +31,7 @@ pub(super) const KINDS: &[Kind] = &[
     letters("telephone_line", &GERMAN, Each, Each, telephone),
 ];
 
-/// That a letter came from outside.
+/// A note that a letter came from outside.
 fn warning(code: &str) -> &'static str {
     match code {
         "de" => {
@@ -57,7 +57,7 @@ fn warning(code: &str) -> &'static str {
     }
 }
 
-/// That a letter was looked at.
+/// A note that a letter was scanned.
 fn scanned(code: &str) -> &'static str {
     match code {
         "de" => {
@@ -118,7 +118,7 @@ fn table(d: &mut Draft) -> Part {
     Part::Html(page(&letter).replacen("<body>\n", &table, 1))
 }
 
-/// The mailer's line about people who did not write before.
+/// The mailer's line about new senders.
 fn stranger(d: &mut Draft) -> Part {
     let note = d.note();
     let line = format!(

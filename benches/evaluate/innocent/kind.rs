@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Kinds of innocent mail: how each is made, and from where it comes.
+//! Kinds of innocent mail, with their generators and networks.
 
 use crate::client::From;
 use crate::draft::{Draft, Made, Part};
 use crate::text::Language;
 
-/// By whom the text of a message is.
+/// The author of a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A person wrote it to another one.
+    /// A person, who wrote to another one.
     Letter,
-    /// A person's words in the frame of a program or of an office.
+    /// A person, within the frame of a program or of an office.
     Form,
-    /// A program's alone, with other data for each recipient.
+    /// A program, with other data for each recipient.
     Transaction,
 }
 
@@ -26,7 +26,7 @@ impl Class {
     }
 }
 
-/// Over how many networks, or domains of authors, the messages of a kind are spread.
+/// The number of networks, or of authors' domains, of a kind's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
     One,
@@ -36,7 +36,7 @@ pub(crate) enum Spread {
 }
 
 impl Spread {
-    /// Which one a message has.
+    /// The one of this message.
     const fn of(self, number: usize) -> usize {
         match self {
             Self::One => 0,
@@ -54,10 +54,10 @@ impl Spread {
     }
 }
 
-/// Makes the parts of one message, and may change what the draft has.
+/// Makes the parts of one message, and may change the draft.
 pub(crate) type Make = fn(&mut Draft) -> Part;
 
-/// Messages that have a frame, or a block, in common and nothing else.
+/// Messages that have only a frame, or a block, in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -79,7 +79,7 @@ pub(super) const fn letters(
     Kind { name, class: Class::Letter, language, networks, domains, make }
 }
 
-/// A kind of forms that persons fill.
+/// A kind of forms filled by persons.
 pub(super) const fn forms(
     name: &'static str,
     language: &'static Language,
@@ -102,13 +102,13 @@ pub(super) const fn transactions(
 }
 
 impl Kind {
-    /// So many messages, of which each name and number gives the same ones.
+    /// So many messages; the same name and number give the same ones.
     pub(crate) fn messages(&self, place: usize, n: usize) -> Vec<Made> {
         let one = |number: usize| {
             let domain = format!("{}{}.example", self.name.replace('_', "-"), self.domains.of(number));
             let mut draft = Draft::new(self.language, &[place as u64], number, domain);
             let part = (self.make)(&mut draft);
-            // Networks of kinds do not meet each other, nor those of the domains in lists.
+            // Kinds share no networks with each other or with the domains in lists.
             let network = 100_000 + 1000 * place as u32 + self.networks.of(number) as u32;
             Made { raw: draft.message(&part), from: From::Network(network) }
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Letters that came by a list or a group: its notes above them, its footers below without a line between.
+//! Letters through a list or a group: its notes above them, its footers directly below.
 
 use super::kind::Spread::{Each, Few, One};
 use super::kind::{Kind, letters};
@@ -99,7 +99,7 @@ fn rules(d: &mut Draft) -> Part {
     ))
 }
 
-/// Several letters of others below the same head.
+/// Several other people's letters below the same head.
 fn digest(d: &mut Draft) -> Part {
     let number = d.number + 101;
     d.subject = format!("North Quarter Digest, Vol {}, Issue {number}", d.w.within(3..9));
@@ -117,7 +117,7 @@ fn digest(d: &mut Draft) -> Part {
     Part::Plain(text + "\nEnd of North Quarter Digest\n")
 }
 
-/// What the publisher sent to all: the same for each who answers.
+/// The publisher's mailing: the same for everybody who answers.
 fn newsletter(code: &str) -> String {
     let language = LANGUAGES.into_iter().find(|language| language.code == code).unwrap_or(&ENGLISH);
     let mut w = Writer::new(language, &[7001]);

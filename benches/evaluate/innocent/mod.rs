@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Innocent mail of many kinds, in five languages, made here: letters, forms and transactions that have a block in common. Each
-//! kind alone on a ledger, and all of them mixed on one.
+//! Innocent mail of many kinds, in five languages, generated here: letters, forms and transactions that have a block in common.
+//! Each kind alone on a ledger, and all of them mixed on one.
 
 mod calendar;
 mod forms;
@@ -18,7 +18,7 @@ use crate::runs::{Bench, Job};
 use crate::stream::Message;
 use kind::{Class, Kind};
 
-/// Of each kind.
+/// For each kind.
 const MESSAGES: usize = 60;
 
 /// All kinds, in the order of the table.
@@ -35,7 +35,7 @@ fn kinds() -> Vec<&'static Kind> {
     all.into_iter().flatten().collect()
 }
 
-/// How many messages of each kind are at the threshold, by key.
+/// The number of messages of each kind at the threshold, by key.
 struct Found {
     alone: Vec<Vec<f64>>,
     mixed: Vec<Vec<f64>>,

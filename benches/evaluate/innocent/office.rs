@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Letters of firms: disclaimers, signatures, invoices with a word beside them, approvals, requests passed on.
+//! Letters of companies: disclaimers, signatures, invoices with a short text, approvals, forwarded requests.
 
 use super::kind::Spread::{Each, Few, One};
 use super::kind::{Kind, forms, letters};
@@ -60,7 +60,7 @@ fn ok_disclaimer(d: &mut Draft) -> Part {
     Part::Plain(format!("{short}\n{name}\n{}\n", d.disclaimer()))
 }
 
-/// The same words above ever other requests.
+/// The same text above different requests.
 fn same_line(d: &mut Draft) -> Part {
     let line = if d.w.language.code == "nl" {
         "Beste collega's, kunnen jullie dit verzoek oppakken en de klant voor het einde van de week antwoorden? Alvast dank!"
@@ -88,7 +88,7 @@ fn forwarded(d: &mut Draft) -> Part {
     ))
 }
 
-/// Without a word.
+/// Without text.
 fn forwarded_bare(d: &mut Draft) -> Part {
     let customer = d.w.person();
     let request = d.letter_to_author(&customer, 1..4);
@@ -169,7 +169,7 @@ fn invoice(d: &mut Draft) -> Part {
     ))
 }
 
-/// One provider writes for many firms.
+/// One provider writes for many companies.
 fn invoice_provider(d: &mut Draft) -> Part {
     let (note, number) = (d.w.paragraph(1..4), d.w.digits(5));
     d.subject = format!("Invoice {number} from {}", d.from.last);

@@ -162,7 +162,7 @@ fn pgp_note(d: &mut Draft) -> Part {
     signed(d, &note)
 }
 
-/// What everybody answers: who wrote it, and its text. The same for each who answers.
+/// The message that everybody answers: its author and text, the same for all.
 fn circular(d: &mut Draft) -> (Person, String) {
     let mut w = Writer::new(d.w.language, &[7002, d.kind]);
     let (author, topic) = (w.person(), w.topic());
@@ -208,7 +208,7 @@ fn circular_ok(d: &mut Draft) -> Part {
     Part::Plain(format!("{short}\n\n{block}\n{text}"))
 }
 
-/// An own letter below the answer to it, no two the same.
+/// A letter with its own answer above, no two the same.
 fn own_thread(d: &mut Draft) -> Part {
     let (answer, author, me) = (d.note(), d.to.clone(), d.from.clone());
     let before = d.letter_to_author(&author, 1..3);
@@ -216,7 +216,7 @@ fn own_thread(d: &mut Draft) -> Part {
     Part::Plain(format!("{answer}\n{block}\n{before}"))
 }
 
-/// A text that an association proposes, with own words above it.
+/// A text that an association proposes, with a personal introduction above it.
 fn petition(d: &mut Draft) -> Part {
     let own = d.w.paragraphs(1..3);
     d.subject = "Planning application 26/00417".to_owned();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Answers of persons by way of ticket systems, trackers and forums.
+//! Answers of persons through ticket systems, trackers and forums.
 
 use super::kind::Spread::{Few, One};
 use super::kind::{Kind, forms, letters};

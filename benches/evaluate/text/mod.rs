@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text that nobody wrote before, in five languages: sentences of a grammar whose lists are long enough that two letters hardly
-//! share a run of eight words.
+//! Synthetic text in five languages: sentences of a grammar whose lists are so long that two letters rarely share a run of eight
+//! words.
 
 mod dutch;
 mod english;
@@ -18,13 +18,13 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::ops::Range;
 
-/// The words of a language, and the blocks that mailers and firms put around letters.
+/// The words of a language, and the blocks that mailers and companies put around letters.
 #[derive(Debug)]
 pub(crate) struct Language {
     pub(crate) code: &'static str,
     first: &'static [&'static str],
     last: &'static [&'static str],
-    /// With "I", with a third person, and the infinitive.
+    /// Verb phrases with "I", with a third person, and the infinitive.
     verbs: &'static [(&'static str, &'static str, &'static str)],
     objects: &'static [&'static str],
     of: &'static [&'static str],
@@ -49,14 +49,14 @@ pub(crate) struct Language {
     pub(crate) original: &'static str,
     /// Whole answers.
     pub(crate) short: &'static [&'static str],
-    /// Of one firm.
+    /// The disclaimer of one company.
     pub(crate) disclaimer: &'static str,
 }
 
-/// All five.
+/// All five languages.
 pub(crate) static LANGUAGES: [&Language; 5] = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &DUTCH];
 
-/// Somebody who writes or reads.
+/// A writer or reader.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     pub(crate) first: &'static str,
@@ -68,7 +68,7 @@ impl Person {
         format!("{} {}", self.first, self.last)
     }
 
-    /// In ASCII, as a mail address has it.
+    /// The name in ASCII, as in a mail address.
     pub(crate) fn local(&self) -> String {
         let plain = |c: char| match c {
             'ä' | 'á' | 'à' | 'Á' => 'a',
@@ -90,7 +90,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// One whose text depends on these numbers alone.
+    /// A source whose text depends only on these numbers.
     pub(crate) fn new(language: &'static Language, seed: &[u64]) -> Self {
         let mixed = seed
             .iter()
@@ -98,7 +98,7 @@ impl Writer {
         Self { random: SplitMix64::seed_from_u64(mixed), language }
     }
 
-    /// A number below `n`, which is not 0.
+    /// A number below `n`, which must not be 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.random.next_u64() % n as u64) as usize
     }
@@ -107,7 +107,7 @@ impl Writer {
         range.start + self.below(range.len())
     }
 
-    /// Whether something is so that is so in so many of a hundred cases.
+    /// True in so many of a hundred cases.
     pub(crate) fn percent(&mut self, n: usize) -> bool {
         self.below(100) < n
     }
@@ -128,7 +128,7 @@ impl Writer {
         Person { first: self.pick(language.first), last: self.pick(language.last) }
     }
 
-    /// A town that is on no map.
+    /// An invented town.
     fn town(&mut self) -> String {
         const FRONT: [&str; 24] = [
             "Ald", "Bram", "Cal", "Dors", "Elm", "Fall", "Grim", "Hart", "Isen", "Jar", "Kel", "Lam", "Mer",
@@ -144,7 +144,7 @@ impl Writer {
         format!("{}:{:02}", self.within(7..22), 5 * self.below(12))
     }
 
-    /// `7.11.2026`, the year of no importance.
+    /// `7.11.2026`; the year does not matter.
     pub(crate) fn date(&mut self) -> String {
         let separator = if self.language.code == "en" || self.language.code == "fr" { '/' } else { '.' };
         format!("{}{separator}{}{separator}2026", self.within(1..29), self.within(1..13))
@@ -187,7 +187,7 @@ impl Writer {
         self.pick(closings)
     }
 
-    /// What an object is called, with what it belongs to: a subject.
+    /// The name of an object with its context: a subject.
     pub(crate) fn topic(&mut self) -> String {
         let language = self.language;
         capital(&format!("{} {}", self.pick(language.objects), self.pick(language.of)))
@@ -228,7 +228,7 @@ impl Writer {
         clause
     }
 
-    /// Of 4 to 35 words.
+    /// A sentence of 4 to 35 words.
     pub(crate) fn sentence(&mut self) -> String {
         let language = self.language;
         if self.percent(15) {
@@ -278,7 +278,7 @@ pub(crate) fn reworded(language: &'static Language, text: &str, percent: usize, 
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// With a capital letter in front.
+/// The text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -304,7 +304,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Each line behind a mark.
+/// The text with each line behind a mark.
 pub(crate) fn marked(text: &str, mark: &str) -> String {
     text.lines().map(|line| format!("{mark}{line}\n")).collect()
 }

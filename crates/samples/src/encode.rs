@@ -20,7 +20,7 @@ pub fn base64_lines(bytes: &[u8], width: usize) -> String {
     digits.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line) + "\r\n").collect()
 }
 
-/// What was written in base64, on one line.
+/// Decodes base64 on one line.
 pub fn from_base64(digits: &str) -> Vec<u8> {
     let value = |digit: u8| match digit {
         b'A'..=b'Z' => digit - b'A',
@@ -38,8 +38,8 @@ pub fn from_base64(digits: &str) -> Vec<u8> {
     digits.as_bytes().chunks(4).flat_map(group).collect()
 }
 
-/// Quoted-printable of a text with CRLF line ends, in lines of at most `width` characters; bytes for which `quote` is
-/// true are quoted though they need not be.
+/// Quoted-printable of a text with CRLF line ends, in lines of at most `width` characters; bytes for which `quote` is true are
+/// quoted even if they need not be.
 pub fn quoted_printable(bytes: &[u8], width: usize, quote: &dyn Fn(usize) -> bool) -> String {
     let mut out = String::new();
     let mut column = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Text that nobody wrote before: words of syllables, in sentences and lines.
+//! Synthetic text: words of syllables, in sentences and lines.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -9,7 +9,7 @@ const SYLLABLES: [&str; 24] = [
     "ka", "ven", "mi", "dor", "fa", "lun", "re", "stan",
 ];
 
-/// Usual words, of which half of each text is made, as of all texts.
+/// Common words, which are half of each text, as in real texts.
 const USUAL: [&str; 20] = [
     "the", "and", "of", "to", "in", "is", "that", "we", "it", "for", "you", "on", "with", "as", "this", "be",
     "are", "will", "have", "at",
@@ -19,7 +19,7 @@ const USUAL: [&str; 20] = [
 pub struct Prose(SplitMix64);
 
 impl Prose {
-    /// One who writes what no other number does.
+    /// Makes a writer whose text is unique for this number.
     pub fn new(number: u64) -> Self {
         Self(SplitMix64::seed_from_u64(number))
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Contents of messages, and all the ways in which a mailer or relay may write the same content down.
+//! Contents of messages, and all forms in which a mailer or relay may write the same content.
 
 use super::encode::{base64_lines, quoted_printable};
 
-/// What is sent: a tree of parts, apart from how it is written down.
+/// The content: a tree of parts, apart from its written form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Lines of words.
@@ -27,14 +27,14 @@ pub enum Piece {
     Link(String),
 }
 
-/// How it is written down: every choice that a mailer or relay makes. Each decision takes the next number.
+/// The written form: every choice that a mailer or relay makes. Each decision takes the next number.
 #[derive(Debug, Clone)]
 pub struct Style(pub Vec<u32>, pub usize);
 
 impl Style {
     fn choose(&mut self, n: usize) -> usize {
         self.1 += 1;
-        // Mixed with the position, so that a short row of numbers is not repeated.
+        // The position is mixed in, so that a short row of numbers is not repeated.
         let number =
             u64::from(self.0[self.1 % self.0.len()]) ^ (self.1 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (number.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33) as usize % n
@@ -45,8 +45,7 @@ impl Style {
     }
 }
 
-/// Charsets of one byte a character that hold what the test's words are made of. Latin words fit the first three, Russian
-/// ones the last two.
+/// Single-byte charsets that contain the test's words. Latin words fit the first three, Russian ones the last two.
 fn in_charset(text: &str, name: &str) -> Option<Vec<u8>> {
     const RUSSIAN: &str = "абвгдежзийклмнопрстуфхцчшщъыьэюя";
     // KOI8-R orders its letters by their Latin sound.
@@ -138,7 +137,7 @@ fn transfer(bytes: &[u8], binary: bool, style: &mut Style) -> (String, Vec<u8>) 
     }
 }
 
-/// Fields that say nothing of the content.
+/// Fields that do not affect the content.
 fn noise(style: &mut Style) -> String {
     let value = style.choose(1 << 20);
     match style.choose(4) {

@@ -11,21 +11,21 @@ use std::process::{Command, Stdio};
 /// Replicas of each message and mutation.
 const COPIES: usize = 10;
 
-/// Bytes from which on a message is made replicas of.
+/// The size from which replicas of a message are made.
 const LONG: u64 = 1500;
 
 /// Makes the replicas, by `mutate.py` of the directory.
 const SCRIPT: &str = include_str!("labelled/replicas.py");
 
-/// Labelled mail cannot be read, or no replicas be made of it.
+/// Labelled mail cannot be read, or replicas cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LabelledError {
     /// A file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
     /// A table lacks a column.
@@ -36,7 +36,7 @@ pub enum LabelledError {
         /// The column.
         column: &'static str,
     },
-    /// Nothing can be rewritten, or nothing stand before it.
+    /// No text can be rewritten, or no text can stand before it.
     #[error("no spam in plain text has 80 to 400 words, or no ham has a sentence")]
     NoText,
     /// The replicas cannot be made.
@@ -44,18 +44,18 @@ pub enum LabelledError {
     Replicas {
         /// The mutations.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The messages, by what they are.
+/// The messages, by their labels.
 #[derive(Debug)]
 pub struct Labelled {
     directory: PathBuf,
-    /// Ham that nothing else is like.
+    /// Ham without similar messages.
     pub ham: Vec<PathBuf>,
-    /// Spam that is alike.
+    /// Spam in campaigns.
     pub campaigns: Vec<Vec<PathBuf>>,
     /// Spam in no campaign.
     pub alone: Vec<PathBuf>,
@@ -66,7 +66,7 @@ pub struct Labelled {
 pub struct Replicas {
     /// The names of the mutations.
     pub names: Vec<String>,
-    /// For each of them the files.
+    /// The files of each mutation.
     pub files: Vec<Vec<PathBuf>>,
 }
 
@@ -108,8 +108,8 @@ impl Labelled {
         Ok(Self { directory: directory.to_owned(), ham, campaigns, alone })
     }
 
-    /// Makes replicas of so many messages of the spam in no campaign, in files below `work`. None where the directory has
-    /// no `mutate.py`.
+    /// Makes replicas of so many messages of the spam in no campaign, in files below `work`. None where the directory has no
+    /// `mutate.py`.
     ///
     /// # Errors
     /// When they cannot be made.
@@ -148,7 +148,7 @@ fn mutations(directory: &Path, work: &Path, files: &str) -> std::io::Result<Opti
         .stdout(Stdio::piped())
         .spawn()?;
     if let Some(mut input) = python.stdin.take() {
-        // A script that ends early says so by its code.
+        // The exit code shows whether the script ended early.
         let _ = input.write_all(files.as_bytes());
     }
     let output = python.stdout.take().map(BufReader::new);
@@ -156,16 +156,16 @@ fn mutations(directory: &Path, work: &Path, files: &str) -> std::io::Result<Opti
     Ok(python.wait()?.success().then_some(names))
 }
 
-/// A table with tabs between its columns, whose first line names them.
+/// A table with tabs between its columns and their names in the first line.
 #[derive(Debug)]
 pub struct Table {
     path: PathBuf,
-    /// For each line below the first one what stands in each column.
+    /// The values of each line below the first, by column.
     pub rows: Vec<HashMap<String, String>>,
 }
 
 impl Table {
-    /// Reads it.
+    /// Reads a table.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -182,7 +182,7 @@ impl Table {
         Ok(Self { path, rows })
     }
 
-    /// What stands in a column of a row.
+    /// Returns the value in a column of a row.
     ///
     /// # Errors
     /// When the table has no such column.

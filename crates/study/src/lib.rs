@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and what it left as future work; of its near
-//! signatures; of what partners can do to its counts; of whom to believe who reports; and of what a fleet needs.
+//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and its future work; of near signatures; of partners' power over
+//! counts; of the trust in reporters; and of a fleet's needs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

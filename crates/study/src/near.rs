@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What other schemes of near signatures than the shipped one would find: the sweep of docs/evaluation.md.
+//! The results of other schemes of near signatures than the shipped one: the sweep of docs/evaluation.md.
 //!
-//! Each scheme under several keys, which draw other passages, since one key's false joins are a matter of luck. No daemon, and
-//! no doubts about what comes with ever other text: what is counted is whether so many slots agree.
+//! Each scheme runs under several keys, which draw other passages, since one key's false joins are a matter of luck. There is no
+//! daemon and no protection of blocks that come with new text: it only counts whether so many slots agree.
 
 use crate::labelled::{Labelled, LabelledError, Replicas};
 use bulkmark_mail::RawMessage;
@@ -20,7 +20,7 @@ pub const HARD: [&str; 5] = ["prepend-line", "append-line", "typo", "synonym", "
 /// A scheme, and how many of its slots must agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant {
-    /// In what it differs from the shipped one.
+    /// Its difference from the shipped one.
     pub what: &'static str,
     /// The scheme.
     pub scheme: Scheme,
@@ -28,7 +28,7 @@ pub struct Variant {
     pub agreeing: usize,
 }
 
-/// The shipped scheme, and what differs from it in one respect.
+/// The shipped scheme, and variants in one respect.
 #[must_use]
 pub fn variants() -> Vec<Variant> {
     let shipped = Scheme::SHIPPED;
@@ -68,16 +68,16 @@ pub struct Mail {
     replicas: [Vec<RawMessage>; HARD.len()],
 }
 
-/// What one variant finds: means over all keys.
+/// The results of one variant: means over all keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     /// Unrelated messages that were joined.
     pub ham: f64,
-    /// Of the messages of campaigns beyond the first, those that were joined; percent.
+    /// The share of campaigns' messages beyond the first that were joined; percent.
     pub campaigns: f64,
-    /// Of the campaigns, those without a message that was missed; percent.
+    /// The share of campaigns without a missed message; percent.
     pub whole: f64,
-    /// Of the replicas of each of [`HARD`], those that were joined; percent.
+    /// The share of the replicas of each of [`HARD`] that were joined; percent.
     pub hard: [f64; HARD.len()],
 }
 
@@ -102,7 +102,7 @@ impl Mail {
         })
     }
 
-    /// What a variant finds. The mail goes by in this order: ham, campaigns, other spam, replicas of it.
+    /// Returns the results of a variant. The order of the mail: ham, campaigns, other spam, replicas of it.
     #[must_use]
     pub fn find(&self, variant: &Variant) -> Found {
         let (mut ham, mut joined, mut whole, mut hard) = (0, 0, 0, [0; HARD.len()]);
@@ -137,7 +137,7 @@ impl Mail {
     }
 }
 
-/// What is no message is an empty one.
+/// A file that is no message counts as an empty one.
 fn read_all(files: &[PathBuf]) -> Result<Vec<RawMessage>, LabelledError> {
     let read = |path: &PathBuf| match std::fs::read(path) {
         Ok(bytes) => Ok(RawMessage::from_bytes(&bytes).unwrap_or_default()),
@@ -146,7 +146,7 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<RawMessage>, LabelledError> {
     files.iter().map(read).collect()
 }
 
-/// What went by under one key.
+/// The mail so far under one key.
 struct Seen<'a> {
     key: FederationKey,
     variant: &'a Variant,
@@ -154,18 +154,18 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Nothing yet, under the key of this number.
+    /// No mail yet, under the key of this number.
     fn new(number: u8, variant: &'a Variant) -> Option<Self> {
         let key = FederationKey::from_bytes(format!("the key number {number} of the sweep").as_bytes());
         Some(Self { key: key.ok()?, variant, all: HashSet::new() })
     }
 
-    /// How many of these messages something like them was seen before.
+    /// The number of these messages with similar ones before them.
     fn joined(&mut self, messages: &[RawMessage]) -> usize {
         messages.iter().filter(|message| self.joins(message)).count()
     }
 
-    /// Whether something like it was seen before; it is seen now.
+    /// Whether a similar message came before; adds this one.
     fn joins(&mut self, message: &RawMessage) -> bool {
         let near = under(message, &self.key, &self.variant.scheme);
         let known = |signature: &Signature| self.all.contains(signature);

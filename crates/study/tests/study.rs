@@ -31,7 +31,7 @@ fn the_intuitive_extension_has_a_closed_form() {
     }
 }
 
-/// The paper's main finding, and the rule of comparison: ours agree, and ones that are off do not.
+/// The paper's main finding, and the rule of comparison: our means agree, and wrong ones do not.
 #[test]
 fn the_refined_extension_counts_better_and_deviations_are_found() {
     let mut outcomes = run(&[experiment("6", 80_000, 6)], 8, 1, &|| ());
@@ -49,14 +49,14 @@ const TABLES: [(&str, &str); 4] = [
     ("related.tsv", "a\tb\n"),
 ];
 
-/// Twelve lines of twelve words, other ones for another number.
+/// Twelve lines of twelve words, different for each number.
 fn text(number: u32) -> String {
     let line =
         |i: u32| (0..12).map(|j| format!("w{} ", number * 1000 + i * 12 + j)).collect::<String>() + "\n";
     (0..12).map(line).collect()
 }
 
-/// Each variant finds the copy in a campaign and joins no unrelated ham; without a table it says which.
+/// Each variant finds the copy in a campaign and joins no unrelated ham; if a table is missing, the error names it.
 #[test]
 fn the_sweep_joins_copies_only() {
     let directory = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ fn the_sweep_joins_copies_only() {
     }
 }
 
-/// What is not rewritten is all found, copies that are rewritten more are found less, and no ham is. The curves are drawn.
+/// Unchanged copies are all found, fewer of the rewritten ones, and no ham. The curves are drawn.
 #[test]
 fn rewritten_copies_are_found_less() {
     let directory = tempfile::tempdir().unwrap();
@@ -111,8 +111,8 @@ fn rewritten_copies_are_found_less() {
     assert!(shares.is_sorted_by(|a, b| a >= b) && std::fs::read_to_string(figure).unwrap().contains("<svg"));
 }
 
-/// Liars who have much ham called spam where all weigh alike have none where trust weighs, and spam is still found. Each run is
-/// the same whenever it is run.
+/// Liars who get much ham marked as spam with equal weights fail with trust, and spam is still found. Each run gives the same
+/// results.
 #[test]
 fn trust_keeps_liars_from_deciding() {
     let liars = Scenario { liars: 30, lie: Lie::Opposite, eager: false, accounts: None };
@@ -125,7 +125,7 @@ fn trust_keeps_liars_from_deciding() {
     assert_eq!(trust, liars.run(runs, true));
 }
 
-/// Twelve accounts that vouch for each other by their own mail gain nothing in 20 days, and honest people do, as soon as traps report, too.
+/// Twelve accounts that vouch for each other by their own mail gain nothing in 20 days, but honest people do as soon as traps report, too.
 #[test]
 fn accounts_in_one_hand_gain_nothing_on_a_young_site() {
     for trapped in [0, 30] {
@@ -137,7 +137,7 @@ fn accounts_in_one_hand_gain_nothing_on_a_young_site() {
     }
 }
 
-/// All tables, for each scenario a row, and the figure.
+/// All tables have a row for each scenario, and there is the figure.
 #[test]
 fn a_study_of_trust_prints_what_it_simulated() {
     let directory = tempfile::tempdir().unwrap();
@@ -152,8 +152,8 @@ fn a_study_of_trust_prints_what_it_simulated() {
     assert!(std::fs::read_to_string(figure).unwrap().contains("<svg"));
 }
 
-/// The pair of Bloom filters is small, and what it once revoked is never spam again; from counting filters it is taken back and
-/// said again.
+/// The pair of Bloom filters is small, but nominations after a revocation have no effect in it; counting filters allow
+/// revocations and new nominations.
 #[test]
 fn revocation_costs_what_the_table_says() {
     let pair = measure(Form::Pair(1e-6), Law::Three, 20_000, 5, 10_000).unwrap();
@@ -242,13 +242,13 @@ fn senseless_options_are_refused() {
     }
 }
 
-/// What a row says in each column.
+/// The values of a row, by column.
 fn row<'a>(table: &'a str, name: &str) -> Vec<&'a str> {
     let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"));
     line[42..].split("  ").map(str::trim).filter(|field| !field.is_empty()).collect()
 }
 
-/// What a plan of a fleet says in each column.
+/// The values of a fleet's plan, by column.
 const OF_A_PLAN: [&str; 42] = [
     "messages a day",
     "mail servers",
@@ -294,9 +294,9 @@ const OF_A_PLAN: [&str; 42] = [
     "shards (* is not divided by them)",
 ];
 
-/// A plan of a fleet says what each machine needs of memory, line, disk and processor, how long counts are on their way, what the loss of
-/// each machine costs, and how much of one chain is used. What bulk costs stays small, and limits grow with the mail. Of the sampled
-/// day, which is a small one, a step has as large a part as a second of a usual one would.
+/// A plan of a fleet has each machine's memory, network, disk and CPU, the delay of counts, the cost of a machine's failure, and the used
+/// part of one chain. The cost of bulk stays small, and limits grow with the mail. In the small sampled day, a step covers as large a
+/// part as a second of a usual day.
 #[test]
 fn a_plan_of_a_fleet_has_all_rows() {
     let plan = |log: &str| {
@@ -321,7 +321,7 @@ fn a_plan_of_a_fleet_has_all_rows() {
     let postgres = plan("postgres");
     assert_eq!(row(&postgres, "the log's leader dies")[0], "its failover");
     assert!(!postgres.contains("a snapshot in the log"), "{postgres}");
-    // Where there is no log, none is lost.
+    // Without a log, no log can fail.
     let https = plan("https");
     assert!(!https.contains("shards") && row(&https, "down, to one that holds bulk").len() == 2, "{https}");
 }

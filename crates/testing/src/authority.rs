@@ -5,14 +5,14 @@ use super::server::Server;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::fs;
 
-/// A certificate authority of the test's own.
+/// A certificate authority for one test.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
 impl Authority {
-    /// An authority of this name, with a new key.
+    /// Makes an authority of this name, with a new key.
     pub fn new(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -22,7 +22,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// Puts certificate and key of a server of this name where [`tls_server`] says that they are.
+    /// Writes certificate and key of a server of this name where [`tls_server`] expects them.
     pub fn certify(&self, server: &Server, name: &str, expired: bool) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -34,17 +34,17 @@ impl Authority {
         fs::write(server.site.path("key.pem"), key.serialize_pem()).unwrap();
     }
 
-    /// The authority's own certificate, for those who trust it.
+    /// The authority's own certificate, for clients that trust it.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Certificate and key of a server or of a role of this name.
+    /// Makes certificate and key of a server or of a role of this name.
     pub fn issue(&self, name: &str) -> [String; 2] {
         self.issue_for(name, false)
     }
 
-    /// The same, of a certificate that ran out.
+    /// The same, with an expired certificate.
     pub fn issue_expired(&self, name: &str) -> [String; 2] {
         self.issue_for(name, true)
     }
@@ -68,7 +68,7 @@ impl Authority {
     }
 }
 
-/// A server that speaks TLS, once it is certified.
+/// A server with TLS, once it has a certificate.
 pub fn tls_server() -> Server {
     let mut server = Server::new("");
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| server.site.path(name).display().to_string());
@@ -76,7 +76,7 @@ pub fn tls_server() -> Server {
     server
 }
 
-/// Where it is reached.
+/// The server's address.
 pub fn https(server: &Server) -> String {
     format!("https://127.0.0.1:{}", server.port)
 }

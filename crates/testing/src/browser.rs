@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Chromium without a window, by its DevTools protocol over two pipes.
+//! Headless Chromium, controlled by its DevTools protocol over two pipes.
 
 use super::{PATIENCE, skip, wait_until};
 use serde_json::{Value, json};
@@ -17,21 +17,21 @@ pub struct Browser {
     answers: Receiver<Value>,
     session: Option<String>,
     number: u64,
-    /// What the page complained of, and where it went for something.
+    /// Errors of the page, and the addresses that it requested.
     events: VecDeque<Value>,
     _directory: TempDir,
 }
 
-/// How the page is looked at.
+/// The properties of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
-    /// Pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height in pixels.
     pub height: u32,
     /// Whether dark colours are preferred.
     pub dark: bool,
-    /// Whether it is touched, and shows a page as a phone does.
+    /// Whether it is a touch screen and shows pages as a phone does.
     pub phone: bool,
 }
 
@@ -39,11 +39,11 @@ pub struct Look {
 pub const DESKTOP: Look = Look { width: 1280, height: 900, dark: false, phone: false };
 /// A wide screen.
 pub const WIDE: Look = Look { width: 1920, height: 1080, dark: false, phone: false };
-/// A phone, at night.
+/// A phone with dark colours.
 pub const PHONE: Look = Look { width: 390, height: 844, dark: true, phone: true };
 
 impl Browser {
-    /// None where there is no Chromium, which a machine that tests every change must not allow.
+    /// Starts a browser. None where there is no Chromium; a machine that tests every change must have it.
     pub fn start() -> Option<Self> {
         if Command::new("chromium").arg("--version").output().is_err() {
             skip("chromium is not installed");
@@ -122,7 +122,7 @@ impl Browser {
         self.wait_for(&format!("location.href === {url:?} && document.readyState === 'complete'"));
     }
 
-    /// Changes the window and what the user likes.
+    /// Changes the window and the user's preferences.
     #[track_caller]
     pub fn look(&mut self, look: Look) {
         let size = json!({
@@ -134,7 +134,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", media);
     }
 
-    /// The value of an expression on the page.
+    /// Returns the value of an expression on the page.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
         let result = self.call(
@@ -175,14 +175,14 @@ impl Browser {
         }
     }
 
-    /// What is in the window, as a PNG.
+    /// Returns the content of the window, as a PNG.
     #[track_caller]
     pub fn picture(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         bulkmark_samples::encode::from_base64(shot["data"].as_str().unwrap())
     }
 
-    /// The whole page, however high it is, as a PNG.
+    /// Returns the whole page, however high it is, as a PNG.
     #[track_caller]
     pub fn whole(&mut self) -> Vec<u8> {
         let [width, height] =
@@ -193,9 +193,9 @@ impl Browser {
         bulkmark_samples::encode::from_base64(shot["data"].as_str().unwrap())
     }
 
-    /// What the console has that should not be there.
+    /// Returns the errors and warnings of the console.
     pub fn complaints(&mut self) -> Vec<String> {
-        // Whatever came before this answer is here then.
+        // Events that came before this answer have arrived by then.
         self.value("1");
         let is_complaint = |event: &&Value| match event["method"].as_str().unwrap_or_default() {
             "Runtime.exceptionThrown" => true,
@@ -210,7 +210,7 @@ impl Browser {
         self.events.iter().filter(is_complaint).map(Value::to_string).collect()
     }
 
-    /// All addresses that were asked for something.
+    /// Returns all requested addresses.
     pub fn requests(&mut self) -> Vec<String> {
         self.value("1");
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
@@ -220,7 +220,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may be gone; its children end with it.
+        // It may have ended; its children end with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A clock that is wrong, and set right while a daemon runs: libfaketime tells it the time.
+//! A clock that is wrong, and is corrected while a daemon runs, by libfaketime.
 
 use super::{Site, skip};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The clock of a site's daemon. Time goes on as it does; only what the clock shows is another.
+/// The clock of a site's daemon. It runs at normal speed; only the time that it shows differs.
 pub struct Clock(PathBuf);
 
 impl Clock {
-    /// Of the daemons that are started at this site from now on. None where there is no faketime, which a machine that tests
-    /// every change must have.
+    /// Sets the clock of all daemons that are started at this site from now on. None where there is no faketime; a machine that
+    /// tests every change must have it.
     pub fn of(site: &mut Site, offset: &str) -> Option<Self> {
         let (clock, environment) = Self::at(site.path("clock"), offset)?;
         site.environment = environment;
         Some(clock)
     }
 
-    /// One that is kept in this file, and the environment of those who are to have it.
+    /// Makes a clock that is kept in this file, and the environment for the daemons that use it.
     pub fn at(file: PathBuf, offset: &str) -> Option<(Self, Vec<(String, String)>)> {
         let ask = || Command::new("faketime").args(["-m", "now", "printenv", "LD_PRELOAD"]).output().ok();
-        // It fails where a process of its number was killed, which left its semaphore behind: the next one has another number.
+        // This fails if a process of the same number was killed and left its semaphore behind. The next process has another
+        // number.
         let mut answers = std::iter::from_fn(ask).take(10);
         let Some(library) = answers.find(|output| output.status.success()) else {
             assert!(std::env::var_os("CI").is_none(), "there is no faketime; run tests/mta/install");
@@ -41,7 +42,7 @@ impl Clock {
         Some((clock, environment))
     }
 
-    /// Sets it, as an offset from the real time: `+2d`, `-2d`, `+0`.
+    /// Sets the clock, as an offset from the real time: `+2d`, `-2d`, `+0`.
     pub fn set(&self, offset: &str) {
         let new = self.0.with_extension("new");
         std::fs::write(&new, format!("{offset}\n")).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What tests of the ledger share.
+//! Helpers for tests of the ledger.
 
 use bulkmark_counts::{Report, RetryKey, Role, Settings};
 use bulkmark_ledger::Ledger;
@@ -12,7 +12,7 @@ pub const DAY: u64 = 86_400;
 /// Some noon.
 pub const NOW: u64 = 20_000 * DAY + DAY / 2;
 
-/// Settings of this capacity.
+/// Returns settings of this capacity.
 pub fn settings(capacity: u32) -> Settings {
     Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() }
 }
@@ -22,7 +22,7 @@ pub fn open(directory: &Path, settings: &Settings) -> Ledger {
     Ledger::open(directory, Role::Site, settings, &FederationKey::public()).unwrap()
 }
 
-/// The signature with this number: spread over the filter as real ones are.
+/// The signature with this number, spread over the filter as real ones are.
 pub fn signature(number: u64) -> Signature {
     Signature::from_bytes(super::random::element(number).to_be_bytes())
 }
@@ -37,7 +37,7 @@ pub fn report(number: u64, times: u32, now: u64) -> Report {
     Report { signatures: vec![signature(number)], times, now, ..Report::default() }
 }
 
-/// Makes all reports at once, so that they share commits.
+/// Sends all reports at once, so that they share commits.
 pub async fn report_all(ledger: &Ledger, reports: impl IntoIterator<Item = Report>) {
     let mut tasks = tokio::task::JoinSet::new();
     for report in reports {

@@ -15,9 +15,9 @@ pub const DOMAIN: &str = "shop.example";
 
 /// OpenDKIM with a key of [`DOMAIN`]; stopped when dropped.
 pub struct OpenDkim {
-    /// As `smtpd_milters` names it.
+    /// The address, as in `smtpd_milters`.
     pub milter: String,
-    /// What DNS would have of its key.
+    /// The DNS record of its key.
     pub record: String,
     key: RsaKeyPair,
     /// Its files.
@@ -26,8 +26,8 @@ pub struct OpenDkim {
 }
 
 impl OpenDkim {
-    /// Starts a verifier that calls itself mx.test, with more lines of its configuration. None, and the reason is told, where it is
-    /// missing.
+    /// Starts a verifier under the name mx.test, with more lines of configuration. If OpenDKIM is missing, it says so and returns
+    /// None.
     pub fn start(more: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
@@ -41,7 +41,7 @@ impl OpenDkim {
             return None;
         };
         assert!(made.status.success(), "{made:?}");
-        // The record as DNS would have it: what stands between quotation marks.
+        // The record as DNS would have it: the text between quotation marks.
         let record = fs::read_to_string(path("sel.txt")).unwrap();
         let record: String = record.split('"').skip(1).step_by(2).collect();
         fs::write(path("keys"), format!("sel._domainkey.{DOMAIN} {record}\n")).unwrap();
@@ -59,7 +59,7 @@ impl OpenDkim {
         Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, record, _directory: directory, child })
     }
 
-    /// The message as [`DOMAIN`] signs it: RFC 6376, all fields, header relaxed and body simple.
+    /// The message with a signature of [`DOMAIN`]: RFC 6376, all fields, header relaxed and body simple.
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(message).unwrap();
         let (header, body) = text.split_once("\n\n").unwrap();
@@ -91,16 +91,16 @@ fn base64(bytes: &[u8]) -> String {
     base64_lines(bytes, usize::MAX).trim_end().to_owned()
 }
 
-/// The key of a file in PEM.
+/// The key in a PEM file.
 fn key(pem: &str) -> RsaKeyPair {
     let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     let der = from_base64(&lines);
     RsaKeyPair::from_pkcs8(&der).or_else(|_| RsaKeyPair::from_der(&der)).unwrap()
 }
 
-/// OpenDKIM that signs what comes from 192.0.2.7; stopped when dropped.
+/// An OpenDKIM that signs mail from 192.0.2.7; stopped when dropped.
 pub struct Signing {
-    /// As `smtpd_milters` names it.
+    /// The address, as in `smtpd_milters`.
     pub milter: String,
     /// Its files.
     _directory: tempfile::TempDir,
@@ -108,7 +108,7 @@ pub struct Signing {
 }
 
 impl Signing {
-    /// Starts it with this key and in this form (`Canonicalization`).
+    /// Starts it with this key and `Canonicalization`.
     pub fn start(key: &Signer, form: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();

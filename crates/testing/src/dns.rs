@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A name server on loopback that says what a test wants it to, or nothing.
+//! A name server on loopback with the answers that a test wants, or without answers.
 
 use super::{PATIENCE, skip};
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use std::time::Instant;
 const A: u16 = 1;
 const TXT: u16 = 16;
 
-/// What is answered to a question.
+/// The answer to a question.
 #[derive(Clone)]
 enum Answer {
     Record(Vec<u8>),
-    /// The server could not find out.
+    /// A server failure.
     Failure,
-    /// Nothing.
+    /// An empty answer.
     Silence,
 }
 
@@ -28,7 +28,7 @@ struct State {
     is_silent: bool,
 }
 
-/// It is there until the process ends.
+/// A name server that runs until the process ends.
 #[derive(Clone)]
 pub struct Dns {
     /// Address and port.
@@ -37,12 +37,12 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// One that knows nothing yet. What it says may not be kept.
+    /// Starts a server without names. Its answers must not be cached.
     pub fn start() -> Self {
         Self::on(UdpSocket::bind("127.0.0.1:0").unwrap())
     }
 
-    /// The same on the usual port of some other address of loopback, for programs that know no other; none where that is not
+    /// Starts a server on the usual port of another loopback address, for programs with a fixed port. None where that is not
     /// allowed.
     pub fn start_on_usual_port() -> Option<Self> {
         let [_, a, b, _] = std::process::id().to_be_bytes();
@@ -70,54 +70,54 @@ impl Dns {
         self.state.0.lock().unwrap().answers.insert((name.to_owned(), kind), answer);
     }
 
-    /// The name has this text.
+    /// Gives the name this text.
     pub fn text(&self, name: &str, text: &str) {
         let pieces = text.as_bytes().chunks(255);
         let data = pieces.flat_map(|piece| [&[u8::try_from(piece.len()).unwrap()], piece].concat());
         self.set(name, TXT, Answer::Record(data.collect()));
     }
 
-    /// The name has this address.
+    /// Gives the name this address.
     pub fn at(&self, name: &str, address: &str) {
         self.set(name, A, Answer::Record(address.parse::<Ipv4Addr>().unwrap().octets().to_vec()));
     }
 
-    /// The name has nothing any more.
+    /// Removes all records of the name.
     pub fn remove(&self, name: &str) {
         self.state.0.lock().unwrap().answers.retain(|(known, _), _| known != name);
     }
 
-    /// Whether the text of the name cannot be found out.
+    /// Sets whether a question for the name's text fails.
     pub fn fails_for(&self, name: &str) {
         self.set(name, TXT, Answer::Failure);
     }
 
-    /// A question for the text of the name is not answered.
+    /// Leaves questions for the name's text without an answer.
     pub fn is_silent_for(&self, name: &str) {
         self.set(name, TXT, Answer::Silence);
     }
 
-    /// No question is answered any more, or all are again.
+    /// Stops answering all questions, or starts again.
     pub fn be_silent(&self, is_silent: bool) {
         self.state.0.lock().unwrap().is_silent = is_silent;
     }
 
-    /// For so many seconds answers may be kept from now on.
+    /// Lets answers be cached for so many seconds from now on.
     pub fn keep(&self, seconds: u32) {
         self.state.0.lock().unwrap().time_to_live = seconds;
     }
 
-    /// How often this name was asked for.
+    /// Returns how often this name was requested.
     pub fn asked(&self, name: &str) -> usize {
         self.state.0.lock().unwrap().asked.iter().filter(|asked| *asked == name).count()
     }
 
-    /// All names that were asked for.
+    /// Returns all requested names.
     pub fn all_asked(&self) -> Vec<String> {
         self.state.0.lock().unwrap().asked.clone()
     }
 
-    /// Waits until this name is asked for.
+    /// Waits for a question for this name.
     #[track_caller]
     pub fn wait_for(&self, name: &str) {
         let (state, told) = &*self.state;
@@ -130,7 +130,7 @@ impl Dns {
     }
 }
 
-/// The reply to a packet, if there is to be one (RFC 1035, 4).
+/// The reply to a packet, if there is one (RFC 1035, 4).
 fn answer(packet: &[u8], (state, told): &(Mutex<State>, Condvar)) -> Option<Vec<u8>> {
     let (mut name, mut at) = (String::new(), 12);
     loop {

@@ -18,30 +18,30 @@ type Turn = MutexGuard<'static, ()>;
 
 /// A fleet.
 pub struct Fleet {
-    /// What has its log.
+    /// The engine of its log.
     pub log: Engine,
 }
 
-/// What has its log.
+/// The engine of its log.
 pub enum Engine {
     /// PostgreSQL.
     Postgres(Postgres),
-    /// One at a time: three nodes are enough for two cores.
+    /// Only one test at a time has these three nodes, which is enough load for two cores.
     Nats(Cluster, Turn),
 }
 
-/// The members of every fleet: milters of one's own, a partner, and aggregators. Not all of them run in each test.
+/// The members of every fleet: own milters, a partner, and aggregators. A test need not run all of them.
 pub const MILTERS: [&str; 9] = ["mx1", "mx2", "mx3", "mx4", "mx5", "mx6", "mx7", "mx8", "isp"];
 /// The aggregators of every fleet.
 pub const AGGREGATORS: [&str; 2] = ["agg1", "agg2"];
 
 impl Fleet {
-    /// One in PostgreSQL that is set up; none where there is no PostgreSQL.
+    /// Sets up a fleet in PostgreSQL. None where there is no PostgreSQL.
     pub fn postgres() -> Option<Self> {
         Self::on_postgres(Postgres::start()?)
     }
 
-    /// The same on this one, which runs.
+    /// The same on this running server.
     pub fn on_postgres(log: Postgres) -> Option<Self> {
         log.secret("owner", OWNER_PASSWORD);
         for name in MILTERS.iter().chain(&AGGREGATORS) {
@@ -54,7 +54,7 @@ impl Fleet {
         Some(fleet)
     }
 
-    /// One on three nodes of NATS that is set up; none where there is no nats-server.
+    /// Sets up a fleet on three nodes of NATS. None where there is no nats-server.
     pub fn nats() -> Option<Self> {
         Self::on_nats(|| Cluster::start(3, ""))
     }
@@ -81,7 +81,7 @@ impl Fleet {
         assert!(!output.status.success() && told.contains("reload"), "{told}");
         let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
         cluster.reload();
-        // New nodes that do not take one another for peers: see `Cluster::begin_anew`. They may still come to it where they are slow.
+        // New nodes that do not accept one another as peers; see `Cluster::begin_anew`. Slow ones may still do so.
         let (mut began, mut patience) = (Instant::now(), Duration::from_secs(30));
         wait_until("a log that is set up", || {
             let output = fleet.set_up(&members, &[]);
@@ -106,7 +106,7 @@ impl Fleet {
         }
     }
 
-    /// What a member's entry says of how it shows who it is.
+    /// The credentials in a member's entry.
     fn proof(&self, name: &str) -> String {
         match &self.log {
             Engine::Postgres(log) => format!("password-file = \"{}\"", log.path(name).display()),
@@ -117,7 +117,7 @@ impl Fleet {
         }
     }
 
-    /// The file of these members.
+    /// Writes the file of these members.
     pub fn members(&self, milters: &[&str], withdrawn: u32) -> PathBuf {
         let mut text = String::new();
         for name in milters {
@@ -136,7 +136,7 @@ impl Fleet {
         path
     }
 
-    /// Where the log is reached.
+    /// The address of the log.
     pub fn url(&self) -> String {
         match &self.log {
             Engine::Postgres(log) => format!("postgres://127.0.0.1:{}/{DATABASE}", log.port),
@@ -161,7 +161,7 @@ impl Fleet {
             .unwrap()
     }
 
-    /// The table of a member.
+    /// The configuration table of a member.
     pub fn table(&self, name: &str) -> String {
         let secret = self.path(name);
         let by = match &self.log {
@@ -172,7 +172,7 @@ impl Fleet {
         format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
     }
 
-    /// How a member's own program would reach the log.
+    /// The connection of a member's own program to the log.
     pub fn settings(&self, name: &str) -> Settings {
         let by = |engine: bool| engine.then(|| self.path(name));
         let is_nats = matches!(self.log, Engine::Nats(..));
@@ -186,17 +186,17 @@ impl Fleet {
         }
     }
 
-    /// A milter of the fleet.
+    /// Makes a milter of the fleet.
     pub fn milter(&self, name: &str) -> Site {
         Site::new(&format!("exempt = [\"authenticated\"]\n{}[sync]\ninterval = \"20ms\"\n", self.table(name)))
     }
 
-    /// An aggregator.
+    /// Makes an aggregator.
     pub fn aggregator(&self, name: &str) -> Server {
         Server { sync: "interval = \"100ms\"".to_owned(), ..Server::new(&self.table(name)) }
     }
 
-    /// Kills the log's server, or, of several, that which leads.
+    /// Kills the log's server; of several, the leader.
     pub fn kill_log(&self) {
         match &self.log {
             Engine::Postgres(log) => log.kill_all(),
@@ -204,7 +204,7 @@ impl Fleet {
         }
     }
 
-    /// Starts what was killed.
+    /// Starts the killed server.
     pub fn start_log(&self) {
         match &self.log {
             Engine::Postgres(log) => log.run(),
@@ -237,7 +237,7 @@ impl Fleet {
         ports.into_iter().map(gate).collect()
     }
 
-    /// What JetStream answers to the administrator of a log in NATS.
+    /// Returns JetStream's answer to the administrator of a log in NATS.
     pub fn jetstream(&self, subject: &str, question: &Value) -> Value {
         let Engine::Nats(cluster, ..) = &self.log else { panic!("there is no JetStream in PostgreSQL") };
         let seed = std::fs::read_to_string(self.path("owner")).unwrap();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A gate in front of a server: it hands connections on until they are cut off, keeps answers back where a test wants so, and questions
-//! for a while.
+//! A gate in front of a server. It forwards connections until a test cuts them off, holds answers back, or delays requests.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long each piece of what a slow client says is on its way.
+/// The delay of each piece that a slow client sends.
 const WAY: Duration = Duration::from_millis(50);
 
-/// Hands connections on to a port of this machine.
+/// Forwards connections to a port of this machine.
 #[derive(Clone)]
 pub struct Gate {
-    /// Where it listens.
+    /// The port that it listens on.
     pub port: u16,
     streams: Arc<Mutex<Vec<TcpStream>>>,
     mute: Arc<AtomicBool>,
@@ -23,7 +22,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate in front of this port.
+    /// Opens a gate in front of this port.
     pub fn new(target: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -53,7 +52,7 @@ impl Gate {
         gate
     }
 
-    /// What the server is told is handed on.
+    /// Forwards requests to the server.
     fn hears(&self, piece: &[u8]) -> bool {
         if self.slow.load(Ordering::SeqCst) {
             std::thread::sleep(WAY);
@@ -73,34 +72,34 @@ impl Gate {
         }
     }
 
-    /// From now on the server hears everything, and nothing that it answers arrives.
+    /// From now on the server receives everything, and none of its answers arrives.
     pub fn keep_answers(&self) {
         self.mute.store(true, Ordering::SeqCst);
     }
 
-    /// The same from the moment on when the server is told something that has these bytes.
+    /// The same from the next request that contains these bytes.
     pub fn keep_answers_to(&self, last: &'static [u8]) {
         *self.last.lock().unwrap() = Some(last);
     }
 
-    /// Whether nothing that the server answers arrives.
+    /// Whether all answers of the server are held back.
     pub fn keeps_answers(&self) -> bool {
         self.mute.load(Ordering::SeqCst)
     }
 
-    /// From now on what the server is told takes a while, a megabyte about a second; or no more.
+    /// Sets whether requests are slow from now on: about a megabyte a second.
     pub fn slow_down(&self, slow: bool) {
         self.slow.store(slow, Ordering::SeqCst);
     }
 
-    /// Answers arrive again, on new connections: those that lack some are cut off.
+    /// Lets answers arrive again, on new connections. Connections that lack answers are cut off.
     pub fn let_answers_pass(&self) {
         self.cut();
         self.mute.store(false, Ordering::SeqCst);
     }
 }
 
-/// Hands bytes on until one side ends, those of which `arrives` says so.
+/// Forwards bytes until one side ends; drops those for which `arrives` is false.
 fn pass(mut from: &TcpStream, mut to: &TcpStream, arrives: impl Fn(&[u8]) -> bool) {
     let mut piece = vec![0; 1 << 16];
     while let Ok(n) = from.read(&mut piece) {

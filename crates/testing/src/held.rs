@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Milters that hold bulk alone: what they hold, and what they are told of a letter.
+//! Partial milters: the counts that they hold, and the updates that they receive about a letter.
 
 use super::milter::{Answer, Client, Mail};
 use super::{Daemon, Site, crlf, program, status, wait_until};
 use serde_json::Value;
 use std::process::Command;
 
-/// What `check` or `explain` says in JSON of a letter, without the file's name.
+/// The JSON of `check` or `explain` for a letter, without the file's name.
 pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
     let file = site.path("told.eml");
     std::fs::write(&file, letter).unwrap();
@@ -27,14 +27,14 @@ pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
     }
 }
 
-/// What a milter holds of others' counts of a letter's body.
+/// Returns a milter's copy of others' counts for a letter's body.
 pub fn held(site: &Site, letter: &[u8]) -> u64 {
     let told = told(site, "explain", letter);
     let others = told["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{told}"));
     others.iter().map(|share| share["count"].as_u64().unwrap()).sum()
 }
 
-/// Waits until a milter holds this count of others.
+/// Waits until a milter holds this count from others.
 pub fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
     wait_until("what is held", || {
         let found = held(site, letter);
@@ -46,7 +46,7 @@ pub fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
     });
 }
 
-/// A letter that has nothing in common with others.
+/// A letter that shares no signature with others.
 pub fn lonely() -> Vec<u8> {
     crlf(
         "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today.\n",

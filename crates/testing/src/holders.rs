@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whoever holds counts: what it counts of letters, and whether all hold the same.
+//! Holders of counts: their counts of letters, and whether all hold the same.
 
 use super::letters::letter;
 use super::{Site, program};
@@ -23,20 +23,20 @@ pub fn body(message: &[u8]) -> Signature {
     signatures(&raw, &FederationKey::public(), &Settings::default()).body.unwrap()
 }
 
-/// Waits for what a daemon answers.
+/// Waits for a daemon's answer.
 fn wait<T>(answer: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(answer)
 }
 
-/// Signatures that a daemon is asked for at a time: a question has 16 kB at most.
+/// The most signatures in one question to a daemon: a question has 16 kB at most.
 const AT_A_TIME: usize = 256;
 
-/// What the daemon behind a control socket counts of these signatures.
+/// Returns the counts of these signatures by the daemon behind a control socket.
 pub fn counts(control: &Path, signatures: &[Signature]) -> io::Result<Vec<u32>> {
     Ok(shares(control, signatures, false)?.iter().map(Shares::total).collect())
 }
 
-/// Of what these counts are made up. With `may_ask` it may ask others for what it does not hold.
+/// Returns the parts of these counts. With `may_ask` the daemon may ask others for counts that it does not hold.
 pub fn shares(control: &Path, signatures: &[Signature], may_ask: bool) -> io::Result<Vec<Shares>> {
     let mut shares = Vec::new();
     for some in signatures.chunks(AT_A_TIME) {
@@ -45,13 +45,13 @@ pub fn shares(control: &Path, signatures: &[Signature], may_ask: bool) -> io::Re
     Ok(shares)
 }
 
-/// What the daemon behind a control socket says of itself.
+/// Returns the status of the daemon behind a control socket.
 pub fn told(control: &Path) -> io::Result<DaemonStatus> {
     wait(control::status(control, 20))
 }
 
-/// Compares the ledgers of these sites, whose daemons do not run, cell by cell: what `bulkmark ledger verify` says of them, which is an
-/// error where they differ.
+/// Compares the ledgers of these sites, whose daemons must not run, cell by cell: the output of `bulkmark ledger verify`, which fails
+/// where they differ.
 pub fn verify<'a>(sites: impl Iterator<Item = &'a Site>) -> Result<String, String> {
     let states = sites.map(|site| site.path("state"));
     let output = Command::new(program()).args(["ledger", "verify"]).args(states).output().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! HTTP byte by byte, so that a server can also be asked badly.
+//! HTTP byte by byte, so that tests can also send bad requests.
 
 use super::PATIENCE;
 use std::io::{ErrorKind, Read, Write};
@@ -12,7 +12,7 @@ pub fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// All that is answered until the other side closes the connection.
+/// Returns everything that is answered until the other side closes the connection.
 pub fn answer(mut stream: &TcpStream) -> String {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -28,7 +28,7 @@ pub fn ask(port: u16, head: &str, body: &[u8]) -> String {
     let stream = connect(port);
     let head = format!("{head}\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
     (&stream).write_all(head.as_bytes()).unwrap();
-    // The server may refuse before it read everything.
+    // The server may refuse before it has read everything.
     let _ = (&stream).write_all(body);
     answer(&stream)
 }

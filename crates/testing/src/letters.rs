@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Letters that are counted, and the counts of them.
+//! Letters and their counts.
 
 use super::milter::{Client, Mail, session};
 use super::{Daemon, Site, status, wait_until};
 
-/// A message with this number, as it travels; different numbers are different messages.
+/// The message with this number, in wire form; different numbers are different messages.
 pub fn letter(n: usize) -> Vec<u8> {
     let text = format!("number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa lambda mu");
     super::crlf(&format!("Subject: x\n\n{text}\n"))
 }
 
-/// An offer to somebody: copies are alike, and no two are the same.
+/// An offer to somebody. Copies are alike, but no two are equal.
 pub fn offer(name: &str) -> Vec<u8> {
     let code: String = name.chars().rev().collect();
     super::crlf(&format!(
@@ -25,7 +25,7 @@ pub fn offer(name: &str) -> Vec<u8> {
     ))
 }
 
-/// Has a milter see a letter so many times: mail flows.
+/// Sends a letter through a milter so many times.
 pub fn send(milter: &Daemon, letter: &[u8], times: usize) {
     let mut client: Client = session(milter);
     for _ in 0..times {
@@ -33,14 +33,14 @@ pub fn send(milter: &Daemon, letter: &[u8], times: usize) {
     }
 }
 
-/// The count that `bulkmark check` tells.
+/// Returns the count that `bulkmark check` prints.
 pub fn count(site: &Site, letter: &[u8]) -> u64 {
     let (_, answer) = site.check(letter);
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
     answer["body"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
 }
 
-/// Asks until the count is what is expected.
+/// Repeats the question until the count is as expected.
 pub fn wait_for(site: &Site, letter: &[u8], expected: u64) {
     wait_until("a count", || {
         let found = count(site, letter);
@@ -48,7 +48,7 @@ pub fn wait_for(site: &Site, letter: &[u8], expected: u64) {
     });
 }
 
-/// Waits until all reports of a milter are counted by others.
+/// Waits until others have counted all reports of a milter.
 #[track_caller]
 pub fn wait_for_empty_spool(site: &Site) {
     wait_until("an empty spool", || {

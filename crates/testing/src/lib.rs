@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the tests share: the real program as a child process, in a directory of its own.
+//! Helpers for all tests: the real program as a child process, in a directory of its own.
 
 #![allow(missing_docs, reason = "the tests beside which it stands show how it is used")]
 
@@ -46,13 +46,13 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a test waits for an event before it fails: longer than any machine needs, however busy it is.
+/// The time that a test waits for an event before it fails: longer than any machine needs, however busy it is.
 pub const PATIENCE: Duration = Duration::from_mins(10);
 
-/// The longest pause between two questions of [`wait_until`]. Each may cost a process.
+/// The longest pause between two questions of [`wait_until`]. Each may start a process.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
-/// The program under test: the one that Cargo built for the test, or another that `BINARY` names.
+/// The program under test: the one that Cargo built for the test, or the one that `BINARY` names.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         let named = std::env::var("BINARY").or_else(|_| std::env::var("CARGO_BIN_EXE_bulkmark"));
@@ -61,10 +61,10 @@ pub fn program() -> &'static str {
     &PROGRAM
 }
 
-/// Says why a test could not be made. Where everything has to be there, that is a failure.
+/// Logs why a test was skipped. Where everything must be installed, that is a failure.
 pub fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI: {why}");
-    // Past the test harness, which would keep it to itself.
+    // This bypasses the test harness, which would capture the text.
     let _ = writeln!(std::io::stdout(), "SKIPPED: {}", why.trim_end());
 }
 
@@ -73,13 +73,13 @@ pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The text of a file of the project, by its path from the project's directory.
+/// The text of a project file, by its path from the project's directory.
 #[track_caller]
 pub fn text_of(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// The lines that a child wrote to its standard error, growing.
+/// The lines that a child has written to its standard error so far.
 #[derive(Clone, Default)]
 pub struct Log(Arc<(Mutex<Vec<String>>, Condvar)>);
 
@@ -94,7 +94,7 @@ impl Log {
         });
     }
 
-    /// All lines so far.
+    /// Returns all lines so far.
     pub fn lines(&self) -> Vec<String> {
         self.0.0.lock().unwrap().clone()
     }
@@ -122,20 +122,20 @@ impl Log {
     }
 }
 
-/// A state directory with a configuration, in which the daemon is started any number of times.
+/// A state directory with a configuration, in which the daemon can be started many times.
 pub struct Site {
-    /// Where all its files are.
+    /// The directory of all its files.
     pub directory: TempDir,
     /// TOML below the fixed keys: tables, or keys that `Site` does not set.
     pub extra: String,
-    /// Where the milter listens: TOML, with or without quotes.
+    /// The milter's listener: TOML, with or without quotes.
     pub listen: String,
     /// Variables of the daemon's environment.
     pub environment: Vec<(String, String)>,
 }
 
 impl Site {
-    /// A site that listens on a port that the system chooses. `extra` is put into the configuration.
+    /// Makes a site on a port that the system chooses, with `extra` in the configuration.
     pub fn new(extra: &str) -> Self {
         Self {
             directory: tempfile::Builder::new().prefix("bulkmark-test-").tempdir().unwrap(),
@@ -157,14 +157,14 @@ impl Site {
         self.directory.path().join(name)
     }
 
-    /// The configuration file, written anew at each call.
+    /// Writes the configuration file again and returns its path.
     pub fn config(&self) -> PathBuf {
         let path = self.path("milter.toml");
         let state = self.path("state");
         fs::create_dir_all(&state).unwrap();
         let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
         let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
-        // No machine is so busy that a message is not judged within this time, which is the longest that there is.
+        // The longest time that the option allows: even a busy machine judges a message within it.
         let deadline =
             if self.extra.contains("verdict-deadline") { "" } else { "verdict-deadline = \"4m\"\n" };
         let listen =
@@ -180,12 +180,12 @@ impl Site {
         path
     }
 
-    /// The same for interfaces alone: no mail server asks it.
+    /// The same for interfaces alone, without a mail server.
     pub fn interfaces(&self) -> PathBuf {
         let text = fs::read_to_string(self.config()).unwrap();
         let path = self.path("interfaces.toml");
         let keys = text.lines();
-        // Those of tables are not at the beginning of the file.
+        // Top-level keys come first, so those of tables are not at the beginning of the file.
         let (head, tables) = text.split_once("\n[").unwrap();
         assert!(head.starts_with("listen = "), "{head}");
         let kept = keys.take_while(|line| !line.starts_with('['));
@@ -200,12 +200,12 @@ impl Site {
         self.spawn().listening()
     }
 
-    /// Starts the daemon without waiting: for those that are to fail.
+    /// Starts the daemon without waiting, for configurations that must fail.
     pub fn spawn(&self) -> Daemon {
         self.spawn_by(Command::new(program()).args(["milter", "--config"]).arg(self.config()))
     }
 
-    /// Starts the daemon by a command of the test's own.
+    /// Starts the daemon by the test's own command.
     pub fn spawn_by(&self, command: &mut Command) -> Daemon {
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
             command.env_remove(name).env_remove(name.to_lowercase());
@@ -229,7 +229,7 @@ impl Site {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        // Without the list around it, in which it is the only one, and without the file's name.
+        // Without the surrounding list, which has only this element, and without the file's name.
         let one = text.strip_prefix("{\"messages\":[{").and_then(|rest| rest.split_once(",\"verdict\""));
         let one = one.map(|(_, rest)| format!("{{\"verdict\"{}\n", rest.trim_end().trim_end_matches("]}")));
         let error = text.strip_prefix("{\"messages\":[]}\n").unwrap_or(&text).to_owned();
@@ -237,7 +237,7 @@ impl Site {
     }
 }
 
-/// The first message of the object that `check`, `signature` and `report add` print with `--json`.
+/// The first message in the output of `check`, `signature` and `report add` with `--json`.
 #[track_caller]
 pub fn first_message(output: &[u8]) -> serde_json::Value {
     let all = serde_json::from_slice::<serde_json::Value>(output);
@@ -245,7 +245,7 @@ pub fn first_message(output: &[u8]) -> serde_json::Value {
     all["messages"][0].clone()
 }
 
-/// What `bulkmark status --json` says of a milter; null while it does not answer.
+/// Returns the output of `bulkmark status --json` for a milter; null while it does not answer.
 pub fn status(site: &Site) -> serde_json::Value {
     let output =
         Command::new(program()).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
@@ -258,21 +258,21 @@ pub struct Daemon {
     pub child: Child,
     /// Its standard error.
     pub log: Log,
-    /// As Postfix writes it: `inet:127.0.0.1:12345` or `unix:/path`.
+    /// The address in Postfix's notation: `inet:127.0.0.1:12345` or `unix:/path`.
     pub address: String,
 }
 
 impl Daemon {
-    /// Waits until it listens.
+    /// Waits until the daemon listens.
     pub fn listening(mut self) -> Self {
         let line = self.log.wait_for(0, " listens on ");
         let (_, addresses) = line.split_once(" listens on ").unwrap();
-        // Of several the first; those with names have them in brackets.
+        // The first of several; names are in brackets.
         self.address = addresses.split([',', ' ']).next().unwrap().to_owned();
         self
     }
 
-    /// The address of the listener of this name.
+    /// Returns the address of the listener of this name.
     pub fn listener(&self, name: &str) -> String {
         let line = self.log.wait_for(0, " listens on ");
         let (_, addresses) = line.split_once(" listens on ").unwrap();
@@ -280,27 +280,27 @@ impl Daemon {
         addresses.split(", ").find_map(|address| address.strip_suffix(&suffix)).unwrap().to_owned()
     }
 
-    /// Host and port, for a TCP listener.
+    /// Returns host and port of a TCP listener.
     pub fn tcp(&self) -> &str {
         self.address.strip_prefix("inet:").unwrap()
     }
 
-    /// The path, for a Unix listener.
+    /// Returns the path of a Unix listener.
     pub fn unix(&self) -> &Path {
         Path::new(self.address.strip_prefix("unix:").unwrap())
     }
 
-    /// The number of its process.
+    /// Returns the number of its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal, such as `HUP`. After `STOP` none of its threads runs any more.
+    /// Sends it a signal, such as `HUP`. After `STOP` none of its threads runs.
     pub fn signal(&self, name: &str) {
         let status =
             Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
         assert!(status.success());
-        // A thread that runs on another processor stops a little later, and on a busy machine still answers.
+        // A thread on another processor stops a little later, and on a busy machine still answers.
         if name == "STOP" {
             wait_for_some("the stop of all threads", || self.is_stopped().then_some(()));
         }
@@ -308,13 +308,13 @@ impl Daemon {
 
     fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-        // One that has ended since has no file any more. The state stands behind the name, which is in parentheses.
+        // A thread that has ended has no file. The state follows the name, which is in parentheses.
         let mut stats =
             threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
         stats.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T')))
     }
 
-    /// Sends SIGHUP and returns the line that tells how the reload went.
+    /// Sends SIGHUP and returns the line with the result of the reload.
     pub fn reload(&self) -> String {
         let skip = self.log.lines().len();
         self.signal("HUP");
@@ -349,7 +349,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Asks until there is a good answer, and returns it. Any other answer says why it is not good.
+/// Repeats a question until the answer is good, and returns it. Any other answer has the reason why it is not.
 #[track_caller]
 pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
     let (deadline, mut pause) = (Instant::now() + PATIENCE, Duration::from_millis(5));
@@ -363,19 +363,19 @@ pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> 
     }
 }
 
-/// The same for answers that need no reason.
+/// The same for answers without a reason.
 #[track_caller]
 pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     wait_until(what, || find().ok_or_else(|| "it did not come".to_owned()))
 }
 
-/// A message with CRLF line ends from a text with LF ones.
+/// A message with CRLF line ends, from a text with LF.
 pub fn crlf(text: &str) -> Vec<u8> {
     text.replace('\n', "\r\n").into_bytes()
 }
 
-/// A header of the milter without what it says of near signatures and of networks, unless a message was held back for these:
-/// for tests of everything else.
+/// The milter's header without its parts about near signatures and networks, unless these held the message back: for tests of
+/// everything else.
 pub fn without_near(header: &str) -> String {
     let is_left_out = |field: &&str| ["near", "sources=", "own="].iter().any(|name| field.starts_with(name));
     let fields = header.split("; ").filter(|field| !is_left_out(field));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The machines of a fleet under test, running.
+//! The running machines of a fleet under test.
 
 use super::fleet::Fleet;
 use super::letters::{letter, send, wait_for};
@@ -7,38 +7,38 @@ use super::server::Server;
 use super::{Daemon, Site, program, status, wait_until};
 use std::process::Command;
 
-/// Aggregators and milters of one fleet. Those that are stopped can be started again.
+/// Aggregators and milters of one fleet. Stopped ones can be started again.
 pub struct Members {
     /// The aggregators.
     pub servers: Vec<Server>,
-    /// Their daemons, as far as they run.
+    /// Their daemons, if they run.
     pub aggregators: Vec<Option<Daemon>>,
     /// The milters.
     pub sites: Vec<Site>,
-    /// Their daemons, as far as they run.
+    /// Their daemons, if they run.
     pub milters: Vec<Option<Daemon>>,
 }
 
 impl Members {
-    /// Starts these.
+    /// Starts these aggregators and milters.
     pub fn start(fleet: &Fleet, aggregators: &[&str], milters: &[&str]) -> Self {
         let servers = aggregators.iter().map(|name| fleet.aggregator(name)).collect();
         Self::of(servers, milters.iter().map(|name| fleet.milter(name)).collect())
     }
 
-    /// Starts these.
+    /// Starts these aggregators and milters.
     pub fn of(servers: Vec<Server>, sites: Vec<Site>) -> Self {
         let aggregators = servers.iter().map(|server| Some(server.start())).collect();
         let milters = sites.iter().map(|site| Some(site.start())).collect();
         Self { servers, aggregators, sites, milters }
     }
 
-    /// The daemon of a milter, which runs.
+    /// Returns the running daemon of a milter.
     pub fn milter(&self, milter: usize) -> &Daemon {
         self.milters[milter].as_ref().unwrap()
     }
 
-    /// The daemon of an aggregator, which runs.
+    /// Returns the running daemon of an aggregator.
     pub fn aggregator(&self, aggregator: usize) -> &Daemon {
         self.aggregators[aggregator].as_ref().unwrap()
     }
@@ -53,7 +53,7 @@ impl Members {
         self.aggregators = self.servers.iter().map(|server| Some(server.start())).collect();
     }
 
-    /// A milter sees a letter so many times.
+    /// Sends a letter through a milter so many times.
     pub fn send(&self, milter: usize, n: usize, times: usize) {
         send(self.milter(milter), &letter(n), times);
     }
@@ -63,7 +63,7 @@ impl Members {
         self.sites.iter().for_each(|site| wait_for(site, &letter(n), expected));
     }
 
-    /// Waits until all that the milters have is in steps, and all have these.
+    /// Waits until all reports of the milters are in steps, and all milters have these.
     pub fn settle(&self) {
         for site in &self.sites {
             wait_until("an empty spool", || {
@@ -74,18 +74,18 @@ impl Members {
         }
     }
 
-    /// Waits until `bulkmark status` of a milter says one of these to people.
+    /// Waits until `bulkmark status` of a milter prints one of these texts.
     pub fn wait_for_status(&self, milter: usize, texts: &[&str]) {
         wait_for_status(&["status", "--config"], &self.sites[milter].config(), texts);
     }
 
-    /// Waits until `bulkmark status --server` says this.
+    /// Waits until `bulkmark status --server` prints this text.
     pub fn wait_for_server_status(&self, aggregator: usize, text: &str) {
         wait_for_status(&["status", "--server", "--config"], &self.servers[aggregator].config(), &[text]);
     }
 }
 
-/// Waits until a command says one of these.
+/// Waits until a command prints one of these texts.
 fn wait_for_status(command: &[&str], config: &std::path::Path, texts: &[&str]) {
     wait_until("a line of status", || {
         let output = Command::new(program()).args(command).arg(config).output().unwrap();
@@ -98,7 +98,7 @@ fn wait_for_status(command: &[&str], config: &std::path::Path, texts: &[&str]) {
     });
 }
 
-/// What failed is easier to find with what the daemons said of it.
+/// The daemons' logs help to find the cause of a failure.
 impl Drop for Members {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An MTA's end of the milter protocol, byte by byte, so that tests can also speak it badly.
+//! An MTA's end of the milter protocol, byte by byte, so that tests can also break the protocol.
 
 use super::{Daemon, PATIENCE};
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 
 /// All actions and all protocol options of version 6, as Sendmail offers them.
 pub const ALL_ACTIONS: u32 = 0x1FF;
-/// All protocol options that there are (`SMFIP_*`).
+/// All existing protocol options (`SMFIP_*`).
 pub const ALL_OPTIONS: u32 = 0x1F_FFFF;
 
 /// The right to add header fields (`SMFIF_ADDHDRS`).
@@ -45,24 +45,24 @@ const CHUNK: usize = 65_535;
 trait Duplex: Read + Write + Send {}
 impl<T: Read + Write + Send> Duplex for T {}
 
-/// A connection, on which commands are collected until an answer is waited for.
+/// A connection, which collects commands until it waits for an answer.
 pub struct Client {
     stream: Box<dyn Duplex>,
     out: Vec<u8>,
-    /// The version that the milter speaks.
+    /// The milter's protocol version.
     pub version: u32,
-    /// What was agreed on.
+    /// The agreed actions.
     pub actions: u32,
-    /// The protocol options that it wants.
+    /// The protocol options that the milter wants.
     pub options: u32,
     /// The macros that the milter asked for: stage and names.
     pub macros: Vec<(u32, String)>,
-    /// The name by which the SMTP client is said to have logged in.
+    /// The login name of the SMTP client.
     pub login: Option<String>,
 }
 
 impl Client {
-    /// Connects without a word.
+    /// Connects without negotiating.
     pub fn open(daemon: &Daemon) -> Self {
         Self::open_at(&daemon.address)
     }
@@ -72,7 +72,7 @@ impl Client {
         Self::try_open_at(address).unwrap()
     }
 
-    /// The same where nobody may be there.
+    /// The same where perhaps nobody listens.
     pub fn try_open_at(address: &str) -> std::io::Result<Self> {
         let stream: Box<dyn Duplex> = if let Some(path) = address.strip_prefix("unix:") {
             let stream = UnixStream::connect(path)?;
@@ -102,14 +102,14 @@ impl Client {
         Self::negotiated(daemon, 6, ALL_ACTIONS, ALL_OPTIONS)
     }
 
-    /// Connects and negotiates as an MTA that offers this.
+    /// Connects and negotiates as an MTA with this offer.
     pub fn negotiated(daemon: &Daemon, version: u32, actions: u32, options: u32) -> Self {
         let mut client = Self::open(daemon);
         client.negotiate(version, actions, options);
         client
     }
 
-    /// Offers version, actions and options, and keeps the answer.
+    /// Offers version, actions and options, and stores the answer.
     pub fn negotiate(&mut self, version: u32, actions: u32, options: u32) {
         self.try_negotiate(version, actions, options).expect("the negotiation is answered");
     }
@@ -140,7 +140,7 @@ impl Client {
         self.raw(&[&length.to_be_bytes(), &[kind][..], payload].concat());
     }
 
-    /// Sends bytes that need not be a packet.
+    /// Sends bytes that may be no packet.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
         if self.out.len() > 1 << 20 {
@@ -148,19 +148,19 @@ impl Client {
         }
     }
 
-    /// Sends all that was written.
+    /// Flushes everything that was written.
     pub fn flush(&mut self) {
         self.stream.write_all(&self.out).unwrap();
         self.out.clear();
     }
 
-    /// As `flush`, where the other side may have closed already.
+    /// As `flush`, where the other side may have closed the connection.
     pub fn try_flush(&mut self) {
         let _ = self.stream.write_all(&self.out);
         self.out.clear();
     }
 
-    /// One packet, or nothing when the milter closed the connection.
+    /// Receives one packet, or nothing when the milter closed the connection.
     pub fn receive(&mut self) -> Option<(u8, Vec<u8>)> {
         self.try_flush();
         let mut head = [0; 5];
@@ -179,7 +179,7 @@ impl Client {
         }
     }
 
-    /// What one read gives: the bytes that came in one segment or more.
+    /// Returns the bytes of one read: one segment or more.
     pub fn read_once(&mut self) -> Vec<u8> {
         self.flush();
         let mut buffer = vec![0; 65_536];
@@ -188,7 +188,7 @@ impl Client {
         buffer
     }
 
-    /// Whether the milter closes the connection, whatever it says before.
+    /// Whether the milter closes the connection, whatever it sends before.
     pub fn is_closed(&mut self) -> bool {
         self.try_flush();
         let mut rest = Vec::new();
@@ -198,7 +198,7 @@ impl Client {
         }
     }
 
-    /// A stage of the session; its answer is read unless it was agreed that there is none.
+    /// Sends a stage of the session, and reads its answer unless it was negotiated away.
     pub fn stage(&mut self, kind: u8, payload: &[u8], unanswered: u32) {
         let answer = self.try_stage(kind, payload, unanswered);
         assert_eq!(answer, Some(()), "the connection was closed after {:?}", char::from(kind));
@@ -213,7 +213,7 @@ impl Client {
         Some(())
     }
 
-    /// Tells macros for the stage of the command `stage`.
+    /// Sends macros for the stage of the command `stage`.
     pub fn macros(&mut self, stage: u8, pairs: &[(&str, &str)]) {
         let mut payload = vec![stage];
         for (name, value) in pairs {
@@ -222,7 +222,7 @@ impl Client {
         self.send(b'D', &payload);
     }
 
-    /// The client of the SMTP session.
+    /// Sends the client of the SMTP session.
     pub fn client(&mut self, host: &str, ip: &str) {
         self.try_client(host, ip).expect("the connection was closed");
     }
@@ -237,7 +237,7 @@ impl Client {
         Some(())
     }
 
-    /// The stages of a message up to its end, and not its end.
+    /// Sends the stages of a message up to its end, but not its end.
     pub fn begin(&mut self, mail: &Mail) {
         self.try_begin(mail).expect("the connection was closed");
     }
@@ -266,7 +266,7 @@ impl Client {
         Some(())
     }
 
-    /// A message and the answer to it.
+    /// Sends a message and returns the answer.
     pub fn message(&mut self, mail: &Mail) -> Answer {
         self.begin(mail);
         self.end()
@@ -278,7 +278,7 @@ impl Client {
         self.try_end()
     }
 
-    /// The end of a message, and the answer to it.
+    /// Sends the end of a message and returns the answer.
     pub fn end(&mut self) -> Answer {
         self.try_end().expect("the connection was closed before the answer")
     }
@@ -289,7 +289,7 @@ impl Client {
         self.answer()
     }
 
-    /// The answer to an end that was sent.
+    /// Returns the answer to an end that was sent.
     pub fn answer(&mut self) -> Option<Answer> {
         let mut answer = Answer::default();
         loop {
@@ -326,14 +326,14 @@ impl Client {
     }
 }
 
-/// A connection of a client that is neither this machine nor known.
+/// A connection of an unknown client outside this machine.
 pub fn session(daemon: &Daemon) -> Client {
     let mut client = Client::connect(daemon);
     client.client("client.example.org", "192.0.2.7");
     client
 }
 
-/// The same, with one who may be killed at any time; nothing where it is not there.
+/// The same, with a milter that may be killed at any time; nothing where it is not running.
 pub fn try_session(address: &str) -> Option<Client> {
     let mut client = Client::try_open_at(address).ok()?;
     client.try_negotiate(6, ALL_ACTIONS, ALL_OPTIONS)?;
@@ -341,18 +341,18 @@ pub fn try_session(address: &str) -> Option<Client> {
     Some(client)
 }
 
-/// What the milter did with a message.
+/// The milter's changes to a message, and its answer.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Names and values of header fields that are added.
+    /// Names and values of added header fields.
     pub added: Vec<(String, String)>,
-    /// At the top.
+    /// Names and values of header fields added at the top.
     pub inserted: Vec<(String, String)>,
-    /// Index and name.
+    /// Index and name of deleted header fields.
     pub removed: Vec<(u32, String)>,
-    /// Why the message is held back, if it is.
+    /// The reason for the quarantine, if any.
     pub quarantine: Option<String>,
-    /// Recipients.
+    /// Deleted recipients.
     pub taken_out: Vec<String>,
     /// `c` for continue, ..., or the text of an SMTP reply.
     pub reply: String,
@@ -366,7 +366,7 @@ impl Answer {
         &self.added[0].1
     }
 
-    /// The same without what it says of near signatures.
+    /// The same without its parts about near signatures.
     pub fn verdict(&self) -> String {
         super::without_near(self.header())
     }
@@ -394,14 +394,14 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// A message of text that is long enough to be counted; different texts are different messages.
+    /// A message with enough text to be counted; different texts are different messages.
     pub fn text(text: &str) -> Self {
         Self::raw(
             format!("Subject: s\r\n\r\nThis is a message of many words, and it says: {text}\r\n").as_bytes(),
         )
     }
 
-    /// A message from its wire form, cut into fields as an MTA does it: what is no field begins the body.
+    /// A message from its wire form, cut into fields as an MTA does it: the first line that is no field begins the body.
     pub fn raw(raw: &[u8]) -> Self {
         let mut headers: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         let mut rest = raw;

@@ -10,13 +10,13 @@ use std::process::Command;
 pub struct Mount(PathBuf);
 
 impl Mount {
-    /// A tmpfs. None where this is not allowed, which a machine that tests every change must allow.
+    /// Mounts a tmpfs. None where this is not allowed; a machine that tests every change must allow it.
     pub fn new(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
         Self::by(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path), path)
     }
 
-    /// An ext4 of so many megabytes in a file beside it, which can be frozen. None where this is not allowed.
+    /// Mounts an ext4 of so many megabytes, in a file beside it, which can be frozen. None where this is not allowed.
     pub fn ext4(path: &Path, megabytes: u64) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
         let image = path.with_extension("image");
@@ -35,8 +35,8 @@ impl Mount {
         None
     }
 
-    /// Has whoever writes to it hang, until the result is dropped. Nothing may be done with it meanwhile that a test waits
-    /// for: who hangs cannot even be killed.
+    /// Blocks all writers until the result is dropped. Meanwhile the test must not wait for any of them: a blocked process cannot
+    /// even be killed.
     pub fn freeze(&self) -> Frozen {
         let frozen = Command::new("fsfreeze").arg("-f").arg(&self.0).status();
         let guard = Frozen(self.0.clone());
@@ -51,7 +51,7 @@ impl Drop for Mount {
     }
 }
 
-/// A file system that hangs, until dropped.
+/// A frozen file system, until dropped.
 pub struct Frozen(PathBuf);
 
 impl Drop for Frozen {

@@ -15,19 +15,19 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Ports below those that the system gives to clients, so that none is lost between two starts of a server. Each process that runs tests
-/// has a share of them to itself, so that none takes a port of another one whose server is down just now.
+/// has a share of its own, so that none takes the port of another one's stopped server.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 const SHARE: u16 = 1000;
 
-/// Exit code of the scripts where something is missing on this machine.
+/// The scripts' exit code for a program that is missing on this machine.
 pub const EX_UNAVAILABLE: i32 = 69;
 
-/// A port of 127.0.0.1 on which nobody listens. The same one is not given twice soon.
+/// Returns a port of 127.0.0.1 on which nobody listens. It returns the same one again only after a long time.
 pub fn free_port() -> u16 {
     static OWN: LazyLock<(u16, UnixListener)> = LazyLock::new(|| {
         wait_for_some("a free share of the ports", || {
             PORTS.step_by(SHARE.into()).find_map(|first| {
-                // A name that is bound is a share that is taken, until its process ends.
+                // Binding the name takes the share until the process ends.
                 let name = SocketAddr::from_abstract_name(format!("bulkmark-testing-{first}")).unwrap();
                 Some((first, UnixListener::bind_addr(&name).ok()?))
             })
@@ -42,7 +42,7 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// The mail servers that there are scripts for.
+/// The mail servers with a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Postfix.
@@ -52,9 +52,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// An address (or network) of a client outside, as this server can be made to see it. Postfix is told any by XCLIENT.
-    /// Sendmail sees where connections come from, and so an address of loopback, all but the first number the same; see
-    /// tests/mta/sendmail for those that have a name.
+    /// An address (or network) of an external client, as this server can be made to see it. Postfix accepts any by XCLIENT.
+    /// Sendmail uses the address of the connection, and so an address of loopback with the same last three numbers; see
+    /// tests/mta/sendmail for addresses with a name.
     pub fn seen(self, address: &str) -> String {
         match self {
             Self::Postfix => address.to_owned(),
@@ -67,7 +67,7 @@ impl Kind {
 pub struct Mta {
     kind: Kind,
     base: PathBuf,
-    /// Where it takes mail.
+    /// The address of its SMTP port.
     pub port: u16,
     script: Child,
     /// The script stops the server when this is closed, which also happens when the test process is killed.
@@ -75,14 +75,14 @@ pub struct Mta {
 }
 
 impl Mta {
-    /// Starts a server that asks the milter at `milter`, with more settings (see tests/mta). None, and the reason is
-    /// told, where something is missing.
+    /// Starts a server with the milter at `milter` and more settings (see tests/mta). If a program is missing, it says so and
+    /// returns None.
     pub fn start(kind: Kind, milter: &str, settings: &[&str]) -> Option<Self> {
         let script = match kind {
             Kind::Postfix => "postfix",
             Kind::Sendmail => "sendmail",
         };
-        // The script removes it, even where this process does not live to do so.
+        // The script removes the directory, even if this process is killed.
         let base = tempfile::Builder::new().prefix("bulkmark-mta-").tempdir().unwrap().keep();
         let port = free_port();
         let mut script = Command::new(repository().join("tests/mta").join(script))
@@ -94,7 +94,7 @@ impl Mta {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // An interrupt from the keyboard reaches it by the end of its standard input, once.
+            // Ctrl-C reaches the script only through the end of its standard input, so only once.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -117,7 +117,7 @@ impl Mta {
         self.base.join(name)
     }
 
-    /// The messages that were delivered to `recipient` so far.
+    /// Returns the messages delivered to `recipient` so far.
     pub fn delivered(&self, recipient: &str) -> Vec<Mail> {
         let to = format!("Delivered-To: {recipient}\n");
         let mut files: Vec<_> = fs::read_dir(self.path("maildir/all/new"))
@@ -152,7 +152,7 @@ impl Mta {
         fs::read_to_string(self.path("mail.log")).unwrap_or_default()
     }
 
-    /// A connection from there.
+    /// Connects as a client at this address.
     pub fn client(&self, origin: Origin<'_>) -> Client {
         match self.kind {
             Kind::Postfix => Client::connect_as(self.port, origin),
@@ -166,7 +166,7 @@ impl Mta {
         }
     }
 
-    /// The messages that are held back.
+    /// Returns the quarantined messages.
     pub fn held(&self) -> Vec<Mail> {
         match self.kind {
             Kind::Postfix => self.queue_files("queue/hold").iter().map(|file| self.postcat(file)).collect(),
@@ -177,7 +177,7 @@ impl Mta {
         }
     }
 
-    /// A message in Postfix's queue, as postcat(1) shows it.
+    /// Returns a message in Postfix's queue, in the format of postcat(1).
     fn postcat(&self, file: &Path) -> Mail {
         let shown =
             Command::new("postcat").arg("-c").arg(self.path("etc")).arg("-hb").arg(file).output().unwrap();
@@ -189,7 +189,7 @@ impl Mta {
         fs::read_dir(self.path(directory)).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Whether no message is on its way or held. (Postfix hashes none of these directories by default.)
+    /// Whether no message is active or on hold. (Postfix hashes none of these directories by default.)
     pub fn is_idle(&self) -> bool {
         let directories: &[&str] = match self.kind {
             Kind::Postfix => &["queue/maildrop", "queue/incoming", "queue/active", "queue/hold"],
@@ -203,8 +203,8 @@ fn starts_with(file: &Path, start: &str) -> bool {
     file.file_name().unwrap().to_str().unwrap().starts_with(start)
 }
 
-/// The header of a message in Sendmail's queue. In a file of its queue an H line is a header field, behind flags between two
-/// question marks, and a q line the reason why it is held, which becomes a field of that name here.
+/// The header of a message in Sendmail's queue. In a queue file an H line is a header field, behind flags between two question
+/// marks, and a q line the reason for a quarantine, which becomes a field of that name here.
 fn envelope(file: &Path) -> Mail {
     let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
     let mut header = String::new();
@@ -226,7 +226,7 @@ fn envelope(file: &Path) -> Mail {
 impl Drop for Mta {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        // There is nothing more to be done if it fails; it has told why.
+        // A failure needs no handling: the script has logged the reason.
         let _ = self.script.wait();
     }
 }
@@ -251,7 +251,7 @@ impl Mail {
         unfolded.lines().filter_map(value).collect()
     }
 
-    /// The one header of the milter, without what it says of near signatures.
+    /// The milter's one header, without its parts about near signatures.
     #[track_caller]
     pub fn verdict(&self) -> String {
         let headers = self.header("X-Bulkmark");

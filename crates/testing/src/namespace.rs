@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Networks of a test's own: one namespace for a server, and one for each client, each by a cable of its own.
+//! Separate networks for a test: one namespace for a server, and one for each client, each with its own cable.
 
 use super::skip;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -15,12 +15,12 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// None where they cannot be had, which is said.
+    /// Makes the networks. None, with a log line, where that is not possible.
     pub fn new(clients: u8) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("bm-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let names = (0..clients).map(|n| format!("{name}-{n}")).collect();
-        // What was made until something failed goes by its drop.
+        // After a failure, drop removes those that were made.
         let all = Self { server: name, clients: names };
         match all.make() {
             Ok(()) => Some(all),
@@ -49,7 +49,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Does something in the server's network: what is started there, and each socket that is made there, stays in it.
+    /// Runs something in the server's network. Processes and sockets that it makes stay there.
     pub fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         within(&self.server, work)
     }
@@ -59,12 +59,12 @@ impl Namespaces {
         within(&self.clients[n], work)
     }
 
-    /// Gives the n-th client an address that is somebody else's, under which it can send.
+    /// Gives the n-th client another's address, so that it can send under it.
     pub fn take_address(&self, n: usize, address: &str) {
         ip(&format!("-n {} addr add {address}/32 dev lo", self.clients[n])).unwrap();
     }
 
-    /// Has the server take packets whatever their sender's address, as one does behind a router that lets them pass.
+    /// Lets the server accept packets from any sender address, as behind a router without filtering.
     pub fn believe_senders(&self) {
         self.at_server(|| {
             for entry in std::fs::read_dir("/proc/sys/net/ipv4/conf").unwrap() {
@@ -80,7 +80,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in self.clients.iter().chain([&self.server]) {
-            // It may not have come to be.
+            // It may not exist.
             let _ = ip(&format!("netns delete {name}"));
         }
     }
@@ -92,7 +92,7 @@ fn ip(arguments: &str) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(why)
 }
 
-/// Does something in a thread of its own, which is in that namespace.
+/// Runs something in a separate thread in that namespace.
 fn within<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> T {
     let file = File::open(format!("/run/netns/{name}")).unwrap();
     std::thread::scope(|scope| {

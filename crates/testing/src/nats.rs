@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Real nats-servers, private to one test program: a cluster whose nodes are killed and started again, and which is reached by
-//! proxies that cut connections off.
+//! Real nats-servers, private to one test program: a cluster whose nodes are killed and restarted, behind proxies that cut
+//! connections off.
 
 use super::gate::Gate;
 use super::mount::Mount;
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 /// Fetches nats-server and runs it.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mta/nats");
 
-/// How long nodes may take to find one another, or to become well, before they are started again. A busy machine may be slower than that, so
-/// each start is followed by twice the time of the one before it.
+/// The time that nodes may take to find one another, or to become healthy, before they are restarted. A busy machine may be slower, so each
+/// restart is followed by twice the time of the one before it.
 const FIRST_START: Duration = Duration::from_secs(20);
 
-/// Some nodes that are one cluster, or one alone.
+/// Some nodes of one cluster, or a single one.
 pub struct Cluster {
-    /// Where all files of all nodes are.
+    /// The directory of all files of all nodes.
     pub directory: PathBuf,
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -35,21 +35,21 @@ pub struct Cluster {
 /// One nats-server.
 pub struct Node {
     config: PathBuf,
-    /// Where clients reach it without the proxy.
+    /// The port for clients without the proxy.
     pub port: u16,
     monitor: u16,
-    /// In front of the port.
+    /// The proxy in front of the port.
     pub proxy: Gate,
     running: Mutex<Option<(Child, String)>>,
 }
 
 impl Cluster {
-    /// Starts so many nodes. `extra` is added to the configuration of each. None, after saying why, where there is no nats-server.
+    /// Starts so many nodes, with `extra` in the configuration of each. If there is no nats-server, it says so and returns None.
     pub fn start(count: usize, extra: &str) -> Option<Self> {
         Self::start_on(count, extra, None)
     }
 
-    /// The same, each node with a file system of its own, of so many megabytes. None, too, where none can be mounted.
+    /// The same, each node with its own file system of so many megabytes. None, too, where none can be mounted.
     pub fn start_on(count: usize, extra: &str, disks: Option<u32>) -> Option<Self> {
         let fetched = Command::new(SCRIPT).arg("fetch").output().unwrap();
         if fetched.status.code() == Some(EX_UNAVAILABLE) {
@@ -75,24 +75,24 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// What all nodes include into their accounts.
+    /// Writes the file that all nodes include in their accounts.
     pub fn accounts(&self) -> PathBuf {
         self.directory.join("accounts.conf")
     }
 
-    /// Where it is reached, by proxies.
+    /// The address of the cluster, by proxies.
     pub fn url(&self) -> String {
         let hosts: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.proxy.port)).collect();
         format!("nats://{}", hosts.join(","))
     }
 
-    /// Starts the nodes that do not run.
+    /// Starts the stopped nodes.
     pub fn start_all(&self) {
         self.nodes.iter().for_each(Node::start);
     }
 
-    /// Waits until new nodes are one cluster. They do not always come to that (2.10.27, now and then: of three nodes one is never taken for a
-    /// peer, and all streams are refused). Then they begin anew, with empty disks, as an administrator would.
+    /// Waits until new nodes are one cluster. They sometimes fail (2.10.27: now and then one of three nodes never becomes a peer, and all
+    /// streams are refused). Then they start over with empty disks, as an administrator would do it.
     fn wait_until_whole(&self) {
         let knows_all = |node: &Node| {
             let told: Option<serde_json::Value> =
@@ -106,11 +106,11 @@ impl Cluster {
         );
     }
 
-    /// Starts all nodes again, with empty disks.
+    /// Restarts all nodes with empty disks.
     fn empty(&self) {
         self.kill_all();
         for store in (0..self.nodes.len()).map(|i| self.store(i)) {
-            // It may be a mount itself.
+            // It may be a mount point.
             for entry in fs::read_dir(store).into_iter().flatten() {
                 fs::remove_dir_all(entry.unwrap().path()).unwrap();
             }
@@ -118,14 +118,14 @@ impl Cluster {
         self.start_all();
     }
 
-    /// For new nodes that refuse streams since one of them is no peer: see `wait_until_whole`.
+    /// Repairs new nodes that refuse streams because one of them is no peer: see `wait_until_whole`.
     pub fn begin_anew(&self) {
         self.empty();
         self.wait_until_whole();
     }
 
-    /// Waits until all nodes say that they are well. One that was killed does not always find its streams again (2.10.27: "group node
-    /// unhealthy" for ever); then it is started once more, as an administrator would.
+    /// Waits until all nodes are healthy. A killed node does not always find its streams again (2.10.27: "group node unhealthy" for
+    /// ever); then it is restarted, as an administrator would do it.
     pub fn wait_until_well(&self) {
         let start_again = || {
             for node in self.nodes.iter().filter(|node| !node.is_well()) {
@@ -140,7 +140,7 @@ impl Cluster {
         );
     }
 
-    /// Waits for something, and starts nodes again when it does not come.
+    /// Waits for a condition, and restarts nodes if it is not met.
     fn wait_or_start_again(&self, what: &str, is_so: impl Fn() -> bool, start_again: impl Fn()) {
         let (mut began, mut patience) = (Instant::now(), FIRST_START);
         wait_until(what, || {
@@ -155,14 +155,14 @@ impl Cluster {
         });
     }
 
-    /// For a cluster that lost track of its nodes: it finds them again so.
+    /// Repairs a cluster that lost track of its nodes: it finds them again so.
     pub fn start_anew(&self) {
         self.kill_all();
         self.start_all();
         self.wait_until_well();
     }
 
-    /// Has all nodes read their configuration again: twice, since by the first time a new account gets nothing that it imports.
+    /// Reloads the configuration of all nodes twice: after the first time, a new account does not get its imports.
     pub fn reload(&self) {
         for _ in 0..2 {
             let done: Vec<_> = (0..self.nodes.len()).map(|i| self.reloads(i)).collect();
@@ -184,7 +184,7 @@ impl Cluster {
         self.nodes.iter().for_each(Node::kill);
     }
 
-    /// Kills all nodes, keeps copies of their data, and starts them again.
+    /// Kills all nodes, copies their data, and restarts them.
     pub fn save(&self) {
         self.kill_all();
         (0..self.nodes.len()).for_each(|i| copy(&self.store(i), &self.directory.join(format!("saved{i}"))));
@@ -192,7 +192,7 @@ impl Cluster {
         self.wait_until_well();
     }
 
-    /// Kills all nodes, and starts them with the copies in the place of their data.
+    /// Kills all nodes, and restarts them with the copies instead of their data.
     pub fn put_back(&self) {
         self.kill_all();
         for i in 0..self.nodes.len() {
@@ -203,12 +203,12 @@ impl Cluster {
         self.wait_until_well();
     }
 
-    /// Breaks all connections that go by proxies.
+    /// Breaks all connections through proxies.
     pub fn cut(&self) {
         self.nodes.iter().for_each(|node| node.proxy.cut());
     }
 
-    /// The node that leads a stream, once there is one.
+    /// Returns the leader of a stream, once there is one.
     pub fn leader(&self, stream: &str) -> &Node {
         let name = wait_for_some("a leader", || {
             let told = self.nodes.iter().find_map(|node| {
@@ -230,7 +230,7 @@ impl Cluster {
         &self.nodes[name.trim_start_matches('n').parse::<usize>().unwrap()]
     }
 
-    /// Where a node has its data.
+    /// The directory of a node's data.
     pub fn store(&self, node: usize) -> PathBuf {
         self.directory.join(format!("n{node}"))
     }
@@ -274,7 +274,7 @@ impl Node {
         Self { config, port, monitor, proxy: Gate::new(port), running: Mutex::default() }
     }
 
-    /// Starts it, if it does not run.
+    /// Starts it if it is stopped.
     pub fn start(&self) {
         let mut running = self.running.lock().unwrap();
         if running.is_some() {
@@ -283,12 +283,12 @@ impl Node {
         *running = Some(start_server(Command::new(SCRIPT).arg("run").arg(&self.config)));
     }
 
-    /// Whether it says that it is well.
+    /// Whether it reports that it is healthy.
     fn is_well(&self) -> bool {
         self.get("/healthz").is_some_and(|told| told.contains("\"ok\""))
     }
 
-    /// With kill -9.
+    /// Kills it with SIGKILL.
     pub fn kill(&self) {
         self.signal("KILL");
         if let Some((mut child, _)) = self.running.lock().unwrap().take() {
@@ -304,7 +304,7 @@ impl Node {
         }
     }
 
-    /// What it tells by HTTP.
+    /// Returns a page of its HTTP monitoring.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -314,7 +314,7 @@ impl Node {
         text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
     }
 
-    /// The number of its process, which runs.
+    /// The number of its process, which must run.
     pub fn pid(&self) -> u32 {
         self.running.lock().unwrap().as_ref().unwrap().1.parse().unwrap()
     }
@@ -326,7 +326,7 @@ impl Drop for Node {
     }
 }
 
-/// Removes a directory when this process ends, however it does: what is shared by all tests of a program is never dropped.
+/// Removes a directory when this process ends in any way: data shared by all tests of a program is never dropped.
 struct Broom(Child);
 
 impl Broom {

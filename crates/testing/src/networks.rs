@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clients of networks that are told apart.
+//! Clients in distinct networks.
 
 use bulkmark_types::{ClientNetwork, FederationKey};
 use std::collections::HashSet;
 
-/// Addresses of so many networks, all in different buckets under the public key; `place` makes an address of a number.
+/// Returns addresses in so many networks, all in different buckets under the public key; `place` makes an address from a number.
 pub fn strangers(number: usize, place: impl Fn(u8) -> String) -> Vec<String> {
     let (key, mut buckets) = (FederationKey::public(), HashSet::new());
     let all = (1..=254).map(place);

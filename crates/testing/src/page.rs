@@ -8,27 +8,27 @@ use std::io::Write as _;
 /// A page on a port that the system chooses.
 pub const STATUS: &str = "[status]\nlisten = \"127.0.0.1:0\"\n";
 
-/// The port of a daemon's page.
+/// Returns the port of a daemon's page.
 pub fn port(daemon: &Daemon) -> u16 {
     let line = daemon.log.wait_for(0, "metrics and status are at http://127.0.0.1:");
     line.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap()
 }
 
-/// What is answered to a question with this head.
+/// Returns the answer to a request with this head.
 pub fn ask(port: u16, head: &str) -> String {
     let stream = http::connect(port);
     (&stream).write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
     http::answer(&stream)
 }
 
-/// Head and body of the answer to a question that Prometheus or a browser asks.
+/// Returns head and body of the answer to a request by Prometheus or a browser.
 pub fn get(daemon: &Daemon, path: &str) -> (String, String) {
     let answer = ask(port(daemon), &format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1"));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
     (head.to_owned(), body.to_owned())
 }
 
-/// The text that Prometheus gets.
+/// Returns the text for Prometheus.
 pub fn exposition(daemon: &Daemon) -> String {
     let (head, text) = get(daemon, "/metrics");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
@@ -36,12 +36,12 @@ pub fn exposition(daemon: &Daemon) -> String {
     text
 }
 
-/// Its values, by name and labels as they stand there.
+/// Returns its values, by name and labels as in the text.
 pub fn metrics(daemon: &Daemon) -> BTreeMap<String, f64> {
     values(&exposition(daemon))
 }
 
-/// The values of a text.
+/// Parses the values of a text.
 pub fn values(text: &str) -> BTreeMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let value = |line: &str| {

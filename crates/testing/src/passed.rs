@@ -6,13 +6,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Has the shell do what systemd does: its standard output becomes descriptor 3 and those after it, of which variables tell.
+/// Makes the shell do the work of systemd: its standard output becomes descriptor 3 and the next ones, which variables announce.
 const PASS: &str = "\
 exec 3>&1; [ $0 = 1 ] || exec 4>&1
 exec >&2; export LISTEN_FDS=$0 LISTEN_PID=${PID:-$$}
 exec \"$@\"";
 
-/// Starts a daemon of this site with a socket that was passed so many times.
+/// Starts a daemon of this site with so many copies of a passed socket.
 pub fn start_with(
     site: &Site,
     daemon: &[&str],

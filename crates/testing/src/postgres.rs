@@ -23,18 +23,18 @@ pub const OWNER_PASSWORD: &str = "the owner's";
 /// The database.
 pub const DATABASE: &str = "bulkmark";
 
-/// Exit code of the script where something is missing on this machine.
+/// The script's exit code for a program that is missing on this machine.
 const EX_UNAVAILABLE: i32 = 69;
 
 /// A cluster with an empty database, and its server.
 pub struct Postgres {
     _disk: Option<Mount>,
     directory: TempDir,
-    /// Where it listens.
+    /// Its port.
     pub port: u16,
-    /// Variables of its environment, from the next start on; without blanks.
+    /// Environment variables for the next start, without blanks.
     pub environment: Vec<(String, String)>,
-    /// The script that ends it, and the number of the first process of the server; none while it is killed.
+    /// The script that ends it, and the number of the server's first process; none while it is killed.
     running: Mutex<Option<(Child, Pid)>>,
 }
 
@@ -43,7 +43,7 @@ fn script() -> PathBuf {
 }
 
 impl Postgres {
-    /// One that runs. None, after it said why, where there is none.
+    /// Makes a running server. If there is no PostgreSQL, it says so and returns None.
     pub fn start() -> Option<Self> {
         let new = Self::init()?;
         new.run();
@@ -51,12 +51,12 @@ impl Postgres {
         Some(new)
     }
 
-    /// One that does not run yet.
+    /// Makes a server that is not started yet.
     pub fn init() -> Option<Self> {
         Self::init_on(None)
     }
 
-    /// The same, on a file system of its own, of so many megabytes. None, too, where none can be mounted.
+    /// The same, on a separate file system of so many megabytes. None, too, where none can be mounted.
     pub fn init_on(disk: Option<u32>) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mount = |size| Mount::new(&directory.path().join("cluster"), &format!("size={size}m"));
@@ -65,7 +65,7 @@ impl Postgres {
             Some(mounted) => mounted,
             None => None,
         };
-        // It runs as another user when root starts it.
+        // If root starts it, it runs as another user.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let sql = format!(
             "create role {OWNER} login createrole password '{}'\ncreate database {DATABASE} owner {OWNER}",
@@ -85,7 +85,7 @@ impl Postgres {
         Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
     }
 
-    /// Revokes what the guide revokes, by the words of the guide.
+    /// Revokes the rights that the guide revokes, by the guide's commands.
     pub fn harden(&self) {
         let guide = fs::read_to_string(repository().join("docs/fleet-postgres.md")).unwrap();
         let (_, block) = guide.split_once("    echo \"DO ").expect("the guide revokes functions");
@@ -100,7 +100,7 @@ impl Postgres {
         self.directory.path().join("cluster")
     }
 
-    /// A file for the test's use.
+    /// A file for the test.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -113,7 +113,7 @@ impl Postgres {
         path
     }
 
-    /// Adds lines to a file of its configuration, `postgresql.conf` or `pg_hba.conf`; the first of them count in the latter.
+    /// Adds lines to one of its configuration files, `postgresql.conf` or `pg_hba.conf`; in the latter the first match counts.
     pub fn configure(&self, file: &str, lines: &str) {
         let path = self.cluster().join("data").join(file);
         let old = fs::read_to_string(&path).unwrap();
@@ -121,10 +121,10 @@ impl Postgres {
         fs::write(&path, new).unwrap();
     }
 
-    /// Starts it, without waiting until it is ready; nothing where it runs.
+    /// Starts it if it is stopped, without waiting until it is ready.
     pub fn run(&self) {
         let mut running = self.running.lock().unwrap();
-        // It may have ended by itself.
+        // It may have ended already.
         if running.as_ref().is_some_and(|(_, pid)| is_alive(*pid)) {
             return;
         }
@@ -149,7 +149,7 @@ impl Postgres {
     /// Kills all of its processes at the same time, and waits until they are gone.
     pub fn kill_all(&self) {
         let Some((mut child, pid)) = self.running.lock().unwrap().take() else { return };
-        // One that it starts after it was asked for its children would live on, and keep the memory that the next server wants.
+        // A process that starts after the search for children would survive, and keep the memory that the next server needs.
         let _ = kill_process(pid, Signal::STOP);
         let deadline = Instant::now() + PATIENCE;
         while is_alive(pid) && state(pid) != Some('T') {
@@ -158,7 +158,7 @@ impl Postgres {
         }
         let children = children(pid);
         for pid in [&[pid][..], &children].concat() {
-            // One may have gone by itself.
+            // One may have ended already.
             let _ = kill_process(pid, Signal::KILL);
         }
         drop(child.stdin.take());
@@ -169,8 +169,7 @@ impl Postgres {
         }
     }
 
-    /// Kills one of the processes that clients speak to, or where there is none another: PostgreSQL then ends all of them, and
-    /// begins again by itself.
+    /// Kills a client's backend process, or, without one, another process: PostgreSQL then ends all of them and starts over.
     pub fn kill_one(&self) {
         let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
         let children = children(pid);
@@ -179,7 +178,7 @@ impl Postgres {
         let _ = kill_process(*one, Signal::KILL);
     }
 
-    /// Stops or continues all processes, without a word to anybody.
+    /// Stops or continues all processes, without notice.
     pub fn hang(&self, hang: bool) {
         let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
         for pid in [&[pid][..], &children(pid)].concat() {
@@ -194,7 +193,7 @@ impl Postgres {
         all.iter().map(|pid| u32::try_from(pid.as_raw_pid()).unwrap()).collect()
     }
 
-    /// Memory of a process for one client that nobody shares, in kB, on average.
+    /// The average memory that a client's process does not share, in kB.
     pub fn memory_of_a_connection(&self) -> u64 {
         let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
         let mut clients = children(pid);
@@ -215,7 +214,7 @@ impl Postgres {
         self.sql(others)
     }
 
-    /// Kills it, keeps a copy of all of its data, and starts it again.
+    /// Kills it, copies all of its data, and restarts it.
     pub fn save(&self) {
         self.kill_all();
         self.copy("cluster/data", "saved");
@@ -223,7 +222,7 @@ impl Postgres {
         self.wait_until_ready();
     }
 
-    /// Kills it, and starts it with the copy in the place of its data.
+    /// Kills it, and restarts it with the copy instead of its data.
     pub fn put_back(&self) {
         self.kill_all();
         fs::remove_dir_all(self.path("cluster/data")).unwrap();
@@ -237,7 +236,7 @@ impl Postgres {
         assert!(copied.success());
     }
 
-    /// Another one that follows it, a moment behind, and takes no writes until it is promoted.
+    /// Makes a standby, which follows a moment behind and takes no writes until it is promoted.
     pub fn standby(&self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -254,12 +253,12 @@ impl Postgres {
         new
     }
 
-    /// Runs SQL as the superuser, in the fleet's database. What it prints, a line for each row, its columns parted by `|`.
+    /// Runs SQL as the superuser in the fleet's database. Returns the output: a line for each row, columns separated by `|`.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         self.sql_as("postgres", sql)
     }
 
-    /// The same as any role. By the socket no password is asked for.
+    /// The same as any role. The socket needs no password.
     pub fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
         let output = self.psql(role, sql);
         if !output.status.success() {
@@ -268,7 +267,7 @@ impl Postgres {
         Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
     }
 
-    /// With the notices, too.
+    /// The same, with notices.
     pub fn both_as(&self, role: &str, sql: &str) -> Result<String, String> {
         let output = self.psql(role, sql);
         let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -276,22 +275,22 @@ impl Postgres {
         if output.status.success() { Ok(both) } else { Err(both) }
     }
 
-    /// Runs SQL as the superuser until that is dropped.
+    /// Runs SQL as the superuser until the result is dropped.
     pub fn sql_in_background(&self, sql: &str) -> Background {
         Background(self.psql_command("postgres", sql).stdout(Stdio::null()).spawn().unwrap())
     }
 
-    /// Runs SQL as this role, and keeps its connection, and a transaction that it began, until that is dropped.
+    /// Runs SQL as this role. Keeps its connection, and any open transaction, until the result is dropped.
     pub fn hold(&self, role: &str, sql: &str) -> Background {
         let held = self.idle(role, sql);
         self.wait_for_state(role, "idle in transaction");
         held
     }
 
-    /// The same without a transaction. It reads no more of what it is told than `psql` does, which is nothing.
+    /// The same without a transaction. Like `psql`, it reads nothing that the server sends meanwhile.
     pub fn idle(&self, role: &str, sql: &str) -> Background {
         let command = self.psql_command(role, "");
-        // What comes by standard input is one statement after the other.
+        // Each line of standard input is a separate statement.
         let arguments: Vec<_> = command.get_args().collect();
         let mut new = Command::new(command.get_program());
         let of_input = &arguments[..arguments.len() - 2];
@@ -328,14 +327,14 @@ impl Postgres {
         command
     }
 
-    /// Makes a file the server's own, which it insists on.
+    /// Gives a file to the server's user, which PostgreSQL requires.
     pub fn give(&self, path: &Path) {
         let owner = fs::metadata(self.cluster().join("data")).unwrap();
         std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
     }
 }
 
-/// What goes on in the background.
+/// A background session of psql.
 pub struct Background(Child);
 
 impl Drop for Background {
@@ -361,7 +360,7 @@ fn command_line(pid: Pid) -> String {
     fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default()
 }
 
-/// Whether it runs: who is dead may be there for a while, until it is asked about.
+/// Whether it runs: a dead process may remain in the table for a while, until its parent waits for it.
 fn is_alive(pid: Pid) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }

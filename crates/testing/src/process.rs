@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Processes: what the system knows of them, and servers that scripts start.
+//! Processes: the system's data about them, and servers started by scripts.
 
 use super::Daemon;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 /// Ticks of the kernel's accounts in a second.
 const TICKS: f64 = 100.0;
 
-/// Seconds of a processor that it took so far, in user and in system mode; 0 where it is gone.
+/// CPU seconds of a process so far, in user and system mode; 0 if it has ended.
 pub fn processor(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let Some((_, rest)) = stat.rsplit_once(')') else { return 0.0 };
@@ -17,19 +17,19 @@ pub fn processor(pid: u32) -> f64 {
     ticks.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / TICKS
 }
 
-/// Kilobytes that a line of its status tells: `VmRSS` is what it has in memory, `VmHWM` the most that it ever had.
+/// Kilobytes in a line of its status: `VmRSS` is its current memory, `VmHWM` the maximum so far.
 pub fn kilobytes(pid: u32, line: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':'));
     value.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Kilobytes of a daemon in memory.
+/// A daemon's memory in kilobytes.
 pub fn resident(daemon: &Daemon) -> u64 {
     kilobytes(daemon.pid(), "VmRSS")
 }
 
-/// Starts a script that prints the number of its server's process and ends with its standard input; returns it with that number.
+/// Starts a script that prints the number of its server's process and ends with its standard input. Returns it with that number.
 pub(crate) fn start_server(command: &mut Command) -> (Child, String) {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut pid = String::new();

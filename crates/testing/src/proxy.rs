@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A proxy that treats connections badly: it cuts them off, holds bytes back, and sends requests a second time.
+//! A proxy that disturbs connections: it cuts them off, delays bytes, and sends requests a second time.
 
 use super::random::Random;
 use std::io::{Read, Write};
@@ -8,28 +8,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Bytes of requests that are remembered for a second time.
+/// The most bytes of requests that are kept for sending them again.
 const REMEMBERED: usize = 1 << 20;
 
-/// After how many bytes at most a connection that is to be cut is cut.
+/// The most bytes after which a connection is cut.
 const CUT_WITHIN: usize = 20_000;
 
-/// What was done to connections.
+/// The numbers of disturbances.
 #[derive(Default)]
 pub struct Harm {
     /// Connections that it cut off.
     pub cut: AtomicUsize,
-    /// Connections that it held up.
+    /// Connections that it delayed.
     pub delayed: AtomicUsize,
     /// Requests that it sent twice.
     pub repeated: AtomicUsize,
 }
 
-/// A proxy that does harm.
+/// A proxy that disturbs connections.
 pub struct Proxy {
-    /// Where it listens.
+    /// The port that it listens on.
     pub port: u16,
-    /// The harm that it did.
+    /// The disturbances so far.
     pub harm: Arc<Harm>,
     harmful: Arc<AtomicBool>,
 }
@@ -37,16 +37,16 @@ pub struct Proxy {
 #[derive(Clone, Copy, PartialEq)]
 enum Plan {
     Fair,
-    /// Both ways are cut after so many bytes.
+    /// Both directions are cut after so many bytes.
     Cut(usize),
-    /// Each piece comes so much later.
+    /// Each piece is delayed by so much.
     Delay(Duration),
-    /// It is cut, and what the client sent is sent once more.
+    /// The connection is cut, and the client's bytes are sent again.
     Repeat(usize),
 }
 
 impl Proxy {
-    /// In front of a port of this machine.
+    /// Opens a proxy in front of a port of this machine.
     pub fn new(target: u16, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -70,7 +70,7 @@ impl Proxy {
         Self { port, harm, harmful }
     }
 
-    /// From now on new connections are left in peace.
+    /// Leaves new connections undisturbed from now on.
     pub fn behave(&self) {
         self.harmful.store(false, Ordering::Relaxed);
     }
@@ -103,7 +103,7 @@ fn carry(client: &TcpStream, target: u16, plan: Plan, harm: &Harm) {
     }
 }
 
-/// Hands bytes on until one side ends or no more are left.
+/// Forwards bytes until one side ends or no more are allowed.
 fn pass(
     mut from: &TcpStream,
     mut to: &TcpStream,
@@ -132,7 +132,7 @@ fn pass(
             break;
         }
     }
-    // The other direction is to end, too.
+    // The other direction must end, too.
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users say of messages: `bulkmark report`.
+//! Reports of users: `bulkmark report`.
 
 use super::{Site, first_message, program};
 use serde_json::Value;
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
-/// The command for the message on its standard input, to this site's milter: `report add`, or what the first argument says.
+/// The command for a message on standard input, to this site's milter: `report add`, or the one that the first argument names.
 pub fn command(site: &Site, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     let (verb, arguments) = verb("add", arguments);
@@ -18,7 +18,7 @@ pub fn command(site: &Site, arguments: &[&str]) -> Command {
     command
 }
 
-/// The first argument if it is `forget`, or else this one; and the rest.
+/// Returns the first argument if it is `forget`, or else this one; and the rest.
 fn verb<'a>(usual: &'a str, arguments: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
     match arguments {
         [verb @ ("forget" | "vouch"), rest @ ..] => (verb, rest),
@@ -30,20 +30,20 @@ fn verb<'a>(usual: &'a str, arguments: &'a [&'a str]) -> (&'a str, &'a [&'a str]
 pub fn run(command: &mut Command, message: &[u8]) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // What it refuses it need not have read.
+    // It need not have read a message that it refuses.
     let written = child.stdin.take().unwrap().write_all(message);
     assert!(written.is_ok() || written.is_err_and(|e| e.kind() == ErrorKind::BrokenPipe));
     child.wait_with_output().unwrap()
 }
 
-/// What a milter answers to a report.
+/// A milter's answer to a report.
 #[track_caller]
 pub fn report(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
     let output = run(&mut command(site, arguments), message);
     first_message(&output.stdout)
 }
 
-/// A report whose signatures are all new to this user, or all taken back.
+/// A report whose signatures are all new for this user, or all withdrawn.
 #[track_caller]
 pub fn assert_counted(answer: &Value, field: &str) {
     let signatures = answer["signatures"].as_u64().unwrap();
@@ -51,7 +51,7 @@ pub fn assert_counted(answer: &Value, field: &str) {
     assert_eq!(answer[field], signatures, "{answer}");
 }
 
-/// What `bulkmark report list` shows, or what `report forget --all` answers.
+/// The output of `bulkmark report list`, or of `report forget --all`.
 #[track_caller]
 pub fn told(site: &Site, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
@@ -63,7 +63,7 @@ pub fn told(site: &Site, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// By what weight people call a message spam.
+/// The summed weight of the users who report a message as spam.
 pub fn weight(site: &Site, message: &[u8]) -> Option<String> {
     let (_, answer) = site.check(message);
     let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));

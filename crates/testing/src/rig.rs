@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A real mail server with the daemon behind it, and messages to send through both.
+//! A real mail server with the daemon as its milter, and messages that pass through both.
 
 use super::mta::{Kind, Mta, free_port};
 use super::smtp::{Client, Origin, Reply};
@@ -8,11 +8,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A mail server with the daemon behind it.
+/// A mail server with the daemon as its milter.
 pub struct Rig {
     /// The kind of mail server.
     pub kind: Kind,
-    /// Before the daemon in this list, and so stopped before it.
+    /// Declared before the daemon, and so stopped before it.
     pub mta: Mta,
     /// The milter.
     pub daemon: Daemon,
@@ -21,7 +21,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// On TCP; `extra` goes into the daemon's configuration. None where the mail server is missing.
+    /// Makes a rig on TCP, with `extra` in the daemon's configuration. None where the mail server is missing.
     pub fn start(kind: Kind, extra: &str) -> Option<Self> {
         Self::start_with(kind, Self::tcp_site(extra), &[])
     }
@@ -33,10 +33,10 @@ impl Rig {
         site
     }
 
-    /// With a site of one's own, and settings for the mail server.
+    /// Makes a rig of the given site, with settings for the mail server.
     pub fn start_with(kind: Kind, mut site: Site, settings: &[&str]) -> Option<Self> {
         site.extra = for_clients_of(kind, &site.extra);
-        // The mail server's user must get to the socket.
+        // The mail server's user needs access to the socket.
         fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let mta = Mta::start(kind, &site.listen, settings)?;
         let daemon = site.start();
@@ -44,14 +44,14 @@ impl Rig {
         Some(Self { kind, mta, daemon, site })
     }
 
-    /// Kills the daemon, as a power loss would, and starts it again.
+    /// Kills the daemon, as a power loss would, and restarts it.
     pub fn kill_and_restart(&mut self) {
         self.daemon.child.kill().unwrap();
         self.daemon.child.wait().unwrap();
         self.daemon = self.site.start();
     }
 
-    /// Has the daemon read a changed configuration.
+    /// Makes the daemon read a changed configuration.
     #[track_caller]
     pub fn reload(&mut self, extra: &str) {
         self.site.extra = for_clients_of(self.kind, extra);
@@ -60,37 +60,37 @@ impl Rig {
         assert!(told.contains("read again"), "{told}");
     }
 
-    /// Writes a file beside the configuration, and returns its path as it is to be named there.
+    /// Writes a file beside the configuration, and returns its path for the configuration.
     pub fn write(&self, name: &str, text: &str) -> String {
         let path = self.site.path(name);
         fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
-    /// A connection on which nothing is pretended.
+    /// Connects under the real address.
     pub fn local(&self) -> Client {
         Client::connect(self.mta.port)
     }
 
-    /// A connection from somewhere else.
+    /// Connects as an external client.
     pub fn outside(&self) -> Client {
         self.from(Origin::default())
     }
 
-    /// A connection from there.
+    /// Connects as a client at this address.
     pub fn from(&self, origin: Origin<'_>) -> Client {
         self.mta.client(origin)
     }
 
-    /// Sends a message from outside, which must be taken, and returns the header with which it is delivered to
-    /// `recipient`, who gets no other.
+    /// Sends a message from outside, which must be accepted, and returns the header with which it is delivered to `recipient`,
+    /// who gets no other.
     #[track_caller]
     pub fn verdict_for(&self, recipient: &str, message: &[u8]) -> String {
         self.outside().send("news@sender.test", &[recipient], message).expect(250);
         self.mta.wait_for_mail(recipient, 1)[0].verdict()
     }
 
-    /// Sends twenty copies over `client`, to a recipient each: the twentieth is bulk.
+    /// Sends twenty copies over `client`, each to another recipient: the twentieth is bulk.
     #[track_caller]
     pub fn expect_bulk_at_the_twentieth(&self, client: &mut Client) {
         for n in 1..=20 {
@@ -102,13 +102,13 @@ impl Rig {
         }
     }
 
-    /// Sends a message from outside; the reply.
+    /// Sends a message from outside and returns the reply.
     pub fn send(&self, recipient: &str, message: &[u8]) -> Reply {
         self.outside().send("news@sender.test", &[recipient], message)
     }
 }
 
-/// All of Sendmail's clients are on loopback, so that nothing would be judged.
+/// All of Sendmail's clients are on loopback, so nothing would be judged.
 fn for_clients_of(kind: Kind, extra: &str) -> String {
     let exempt = if kind == Kind::Sendmail && !extra.contains("exempt = ") {
         "exempt = [\"authenticated\"]\n"
@@ -118,11 +118,11 @@ fn for_clients_of(kind: Kind, extra: &str) -> String {
     format!("{exempt}{extra}")
 }
 
-/// A body that says enough to be counted.
+/// A body with enough text to be counted.
 pub const NEWS: &str = "The harbour museum opens its new hall on Saturday with forty model ships,\n\
                         a tide clock and a reading corner. Tickets are at the old pilot house.\n";
 
-/// A message with a Message-ID of its own; `fields` are whole lines.
+/// A message with a unique Message-ID; `fields` are whole lines.
 pub fn message(fields: &str, body: &str) -> Vec<u8> {
     static NUMBER: AtomicU16 = AtomicU16::new(0);
     let id = format!("{}.{}@sender.test", NUMBER.fetch_add(1, Ordering::Relaxed), std::process::id());

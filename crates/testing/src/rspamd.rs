@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! rspamd with Debian's configuration and a directory of its own.
+//! rspamd with Debian's configuration in a separate directory.
 
 use super::mta::EX_UNAVAILABLE;
 use super::skip;
@@ -7,24 +7,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which rspamd.
+/// The version of rspamd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Version {
-    /// That of this machine, 3.4 on Debian 12.
+    /// The one of this machine, 3.4 on Debian 12.
     Installed,
-    /// That of a newer Debian, unpacked here: 3.12 of Debian 13.
+    /// The one of a newer Debian, unpacked here: 3.12 of Debian 13.
     Newer(PathBuf),
 }
 
 impl Version {
-    /// All of them, as far as they are there; also those of the releases of Debian that `BULKMARK_RSPAMD` names.
+    /// All available versions, and those of the releases of Debian in `BULKMARK_RSPAMD`.
     pub fn all() -> Vec<Self> {
         let more = std::env::var("BULKMARK_RSPAMD").unwrap_or_default();
         let newer = ["trixie"].into_iter().chain(more.split_whitespace()).filter_map(Self::of);
         [Self::Installed].into_iter().chain(newer).collect()
     }
 
-    /// That of a release of Debian; none where it cannot be fetched.
+    /// The version of a release of Debian; none where it cannot be fetched.
     fn of(suite: &str) -> Option<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mta/rspamd");
         let fetched = Command::new(script).args(["fetch", suite]).output().unwrap();
@@ -37,7 +37,7 @@ impl Version {
         Some(Self::Newer(String::from_utf8(fetched.stdout).unwrap().trim_end().into()))
     }
 
-    /// Whether its dcc module has the fault of rspamd's issue 5451, by which what is over its limits has no symbol.
+    /// Whether its dcc module has rspamd's issue 5451: no symbol for counts above its limits.
     pub fn forgets_the_score(&self) -> bool {
         let share = match self {
             Self::Installed => "/usr/share/rspamd".into(),
@@ -47,7 +47,7 @@ impl Version {
         module.contains("score = score * rep")
     }
 
-    /// The command that runs it, without arguments of its own.
+    /// The command that runs it, without arguments.
     fn command(&self) -> Command {
         let Self::Newer(place) = self else { return Command::new("rspamd") };
         let mut command = Command::new(place.join("linker"));
@@ -56,14 +56,14 @@ impl Version {
         command
     }
 
-    /// Its number.
+    /// The version number.
     pub fn number(&self) -> String {
         let told = self.command().arg("--version").output().unwrap();
         let told = String::from_utf8(told.stdout).unwrap();
         told.lines().next().and_then(|line| line.split(' ').next_back()).unwrap_or_default().to_owned()
     }
 
-    /// Its configuration.
+    /// The directory of its configuration.
     fn configuration(&self) -> PathBuf {
         match self {
             Self::Installed => "/etc/rspamd".into(),
@@ -71,7 +71,7 @@ impl Version {
         }
     }
 
-    /// The variables that name where its files are, if they are where nobody would look.
+    /// The variables for the paths of its files, if they are in an unusual place.
     fn places(&self) -> Vec<(&'static str, String)> {
         let Self::Newer(place) = self else { return Vec::new() };
         let share = |name: &str| place.join("usr/share/rspamd").join(name).display().to_string();
@@ -82,7 +82,7 @@ impl Version {
     }
 }
 
-/// The command that runs it with these files, named below the directory; workers are off unless a file says otherwise.
+/// The command that runs it with these files, named below the directory. Workers are off unless a file turns them on.
 pub fn command(version: &Version, directory: &Path, files: &[(&str, String)]) -> Command {
     let path = |name: &str| directory.join(name).display().to_string();
     for name in ["local.d", "plugins.d", "db", "run", "log"] {
@@ -114,7 +114,7 @@ pub fn command(version: &Version, directory: &Path, files: &[(&str, String)]) ->
 
 /// Its `options.inc`, with this name server and these filters.
 pub fn options(directory: &Path, nameserver: &str, timeout: &str, filters: &str) -> String {
-    // The list of all domains below which anybody may have one takes a long time to be read.
+    // The list of all public suffixes takes a long time to load.
     let domains = directory.join("tld");
     fs::write(&domains, "example\ntest\n").unwrap();
     format!(

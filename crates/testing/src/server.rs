@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Signature servers under test, and milters that follow them.
+//! Signature servers under test, and their milters.
 
 use super::mta::free_port;
 use super::{Daemon, Site, program, wait_until};
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-/// After so many reports a server writes a checkpoint, and keeps no updates that it need not keep.
+/// After so many reports a server writes a checkpoint, and keeps only the updates that it must keep.
 const CHECKPOINT_AFTER: u64 = 1_000_000;
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
-    /// Where its files are.
+    /// The directory of its files.
     pub site: Site,
     /// TOML above the tables.
     pub extra: String,
@@ -26,14 +26,14 @@ pub struct Server {
     pub sync: String,
     /// The table `[status]`.
     pub status: String,
-    /// The port of 127.0.0.1 that it listens on, unless `listen` is another.
+    /// Its port on 127.0.0.1, unless `listen` names another address.
     pub port: u16,
-    /// As its configuration says.
+    /// The `listen` of its configuration.
     pub listen: String,
 }
 
 impl Server {
-    /// `extra` is put above the tables of its configuration.
+    /// Makes a server, with `extra` above the tables of its configuration.
     pub fn new(extra: &str) -> Self {
         let port = free_port();
         let server = Self {
@@ -49,7 +49,7 @@ impl Server {
         server
     }
 
-    /// Two that are peers of one another.
+    /// Makes two servers that are peers of one another.
     pub fn peers(extra: &str) -> [Self; 2] {
         let mut servers = [Self::new(extra), Self::new(extra)];
         let entries = [servers[1].entry("one", "peer"), servers[0].entry("two", "peer")];
@@ -59,12 +59,12 @@ impl Server {
         servers
     }
 
-    /// Where it is reached.
+    /// The server's address.
     pub fn url(&self) -> String {
         if self.listen.starts_with("unix:") { self.listen.clone() } else { format!("http://{}", self.listen) }
     }
 
-    /// The configuration file, written anew at each call.
+    /// Writes the configuration file again and returns its path.
     pub fn config(&self) -> PathBuf {
         let path = self.site.path("server.toml");
         let text = format!(
@@ -86,25 +86,25 @@ impl Server {
         self.spawn().listening()
     }
 
-    /// Starts it without waiting: for those that are to fail.
+    /// Starts it without waiting, for configurations that must fail.
     pub fn spawn(&self) -> Daemon {
         self.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(self.config()))
     }
 
-    /// Runs `bulkmark client`, and returns what it prints.
+    /// Runs `bulkmark client`, and returns its output.
     pub fn client(&self, arguments: &[&str]) -> String {
         let output = self.try_client(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The same, however it ends.
+    /// The same, with any exit code.
     pub fn try_client(&self, arguments: &[&str]) -> Output {
         let config = self.config();
         Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
     }
 
-    /// Reports to it under this name until it has written a checkpoint. They are of a few signatures, again and again.
+    /// Sends it reports under this name, of the same few signatures, until it has written a checkpoint.
     pub fn report_until_checkpoint(&self, name: &str) {
         self.entry(name, "report");
         let token_file = Some(self.site.path(name));
@@ -114,19 +114,19 @@ impl Server {
         let signature = |n: u64| Signature::from_bytes(super::random::element(n).to_be_bytes());
         let reports: Vec<_> = (0..8192).map(|n| (signature(n), 1)).collect();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        // The last one is answered when the checkpoint is over.
+        // The last one is answered after the checkpoint.
         for number in 1..=CHECKPOINT_AFTER / 8192 + 2 {
             let reports = Reports { spool: 1, number, reports: reports.clone() };
             runtime.block_on(remote.report(&reports)).unwrap();
         }
     }
 
-    /// An entry of a list of servers, with a new token.
+    /// An entry for a list of servers, with a new token.
     pub fn entry(&self, name: &str, role: &str) -> String {
         self.entry_by(&self.url(), name, role)
     }
 
-    /// The same, by another address.
+    /// The same, with another address.
     pub fn entry_by(&self, url: &str, name: &str, role: &str) -> String {
         let token = self.client(&["add", "--own", name, "--role", role]);
         assert_eq!(token.lines().count(), 1, "{token}");
@@ -136,12 +136,12 @@ impl Server {
     }
 }
 
-/// What a server of default settings and its clients agree in.
+/// The parameters that a server with default settings shares with its clients.
 pub fn parameters() -> String {
     Parameters::new(&Settings::default(), &FederationKey::public()).to_string()
 }
 
-/// Waits until two servers, where everybody may read, count the same in so many windows, cell by cell.
+/// Waits until two servers, readable by everybody, have equal counts in so many windows, cell by cell.
 pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
     wait_until("two servers", || {
         let output =
@@ -151,7 +151,7 @@ pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
     });
 }
 
-/// A milter that follows these servers.
+/// A milter of these servers.
 pub fn milter(entries: &[String]) -> Site {
     Site::new(&format!(
         "exempt = [\"authenticated\"]\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",

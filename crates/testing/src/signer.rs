@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Makes DKIM signatures of every kind, good ones and bad ones (RFC 6376), with openssl(1).
+//! Makes DKIM signatures of every kind, valid and invalid (RFC 6376), with openssl(1).
 
 use super::skip;
 use bulkmark_samples::encode::base64_lines;
@@ -10,22 +10,22 @@ use std::process::{Command, Stdio};
 /// A private key.
 pub struct Signer {
     directory: tempfile::TempDir,
-    /// What DNS has of it.
+    /// Its DNS record.
     pub record: String,
 }
 
-/// What a signature says.
+/// The content of a signature.
 #[derive(Clone)]
 pub struct Form<'a> {
     /// The signing domain.
     pub domain: &'a str,
     /// The selector of its key.
     pub selector: &'a str,
-    /// Of the hash, as openssl calls it.
+    /// The hash, by openssl's name.
     pub hash: &'a str,
-    /// Fields that are covered.
+    /// The covered fields.
     pub fields: &'a str,
-    /// Bytes of the body that are covered, if it says so.
+    /// The number of covered bytes of the body (`l=`), if any.
     pub length: Option<usize>,
     /// Other tags.
     pub more: &'a str,
@@ -39,7 +39,7 @@ impl Default for Form<'_> {
 }
 
 impl Signer {
-    /// One of so many bits; none, and that is told, where there is no openssl(1).
+    /// Makes a key of so many bits. If there is no openssl(1), it says so and returns None.
     pub fn new(bits: u32) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("key");
@@ -61,7 +61,7 @@ impl Signer {
         self.directory.path().join("key")
     }
 
-    /// What the program says, with the key as its last argument.
+    /// Returns the program's output, with the key as its last argument.
     fn openssl(&self, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         let mut child = Command::new("openssl")
             .args(arguments)
@@ -77,7 +77,7 @@ impl Signer {
         output.stdout
     }
 
-    /// The message, signed by whoever has the key: header relaxed and body simple.
+    /// Signs the message: header relaxed and body simple.
     pub fn sign(&self, message: &[u8], form: &Form<'_>) -> Vec<u8> {
         let Form { domain, selector, hash, fields, length, more } = form;
         let text = std::str::from_utf8(message).unwrap();

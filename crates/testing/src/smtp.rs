@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A small SMTP client, which says exactly what a test wants said.
+//! A small SMTP client that sends exactly the lines of a test.
 
 use super::PATIENCE;
 use bulkmark_samples::encode::base64;
@@ -7,17 +7,17 @@ use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// What the server says.
+/// A reply of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its three digits.
+    /// The three digits.
     pub code: u16,
-    /// Behind the code; lines are joined by LF.
+    /// The text behind the code; lines are joined by LF.
     pub text: String,
 }
 
 impl Reply {
-    /// The reply, if it has this code.
+    /// Returns the reply, if it has this code.
     #[track_caller]
     pub fn expect(self, code: u16) -> Self {
         assert_eq!(self.code, code, "the server says {self:?}");
@@ -25,14 +25,15 @@ impl Reply {
     }
 }
 
-/// Who a client is. Postfix is told by XCLIENT; to Sendmail it comes from there (see `Kind::seen`) and logs in.
+/// The identity of a client. Postfix gets it by XCLIENT; for Sendmail the client connects from the address (see `Kind::seen`) and
+/// logs in.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The address.
     pub ip: &'a str,
-    /// The verified name, if there is one. For Sendmail tests/mta/sendmail lists the names of addresses.
+    /// The verified name, if there is one. For Sendmail, tests/mta/sendmail lists the names of addresses.
     pub name: Option<&'a str>,
-    /// The name of a user who logged in.
+    /// The login of a user.
     pub login: Option<&'a str>,
 }
 
@@ -48,7 +49,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects as who we are: a client on loopback.
+    /// Connects as a client on loopback, without XCLIENT.
     pub fn connect(port: u16) -> Self {
         Self::connect_from(port, "127.0.0.1")
     }
@@ -81,7 +82,7 @@ impl Client {
         self.command(&format!("AUTH PLAIN {}", words.trim_end())).expect(235);
     }
 
-    /// Connects as somebody else; Postfix believes it.
+    /// Connects as another client by XCLIENT.
     pub fn connect_as(port: u16, origin: Origin<'_>) -> Self {
         let mut client = Self::connect(port);
         let mut command =
@@ -94,13 +95,13 @@ impl Client {
         client
     }
 
-    /// Says one line.
+    /// Sends one line.
     pub fn command(&mut self, line: &str) -> Reply {
         self.write(format!("{line}\r\n").as_bytes());
         self.reply()
     }
 
-    /// Begins a message; the replies to MAIL and to each RCPT.
+    /// Begins a message; returns the replies to MAIL and to each RCPT.
     pub fn envelope(&mut self, sender: &str, recipients: &[&str]) -> (Reply, Vec<Reply>) {
         let mail = self.command(&format!("MAIL FROM:<{sender}>"));
         (mail, recipients.iter().map(|recipient| self.command(&format!("RCPT TO:<{recipient}>"))).collect())
@@ -113,7 +114,7 @@ impl Client {
         self.end_data()
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub fn write(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
@@ -124,7 +125,7 @@ impl Client {
         self.reply()
     }
 
-    /// A whole message, of which the envelope must be taken; the reply to its end.
+    /// Sends a whole message, whose envelope must be accepted; returns the reply to its end.
     pub fn send(&mut self, sender: &str, recipients: &[&str], message: &[u8]) -> Reply {
         let (mail, recipients) = self.envelope(sender, recipients);
         mail.expect(250);
@@ -149,7 +150,7 @@ impl Client {
     }
 }
 
-/// With CRLF line ends, one at the end, and dots doubled where they stand first in a line (RFC 5321, 4.5.2).
+/// The message with CRLF line ends, one at the end, and with doubled dots at line starts (RFC 5321, 4.5.2).
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::new();
     for line in message.strip_suffix(b"\n").unwrap_or(message).split(|&b| b == b'\n') {

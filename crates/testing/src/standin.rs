@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is no signature server, at the address of one.
+//! Servers that are no signature servers, at the address of one.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// Listens until dropped; then the port is free for a server.
 pub struct StandIn {
-    /// Where it listens.
+    /// The port that it listens on.
     pub port: u16,
-    /// Connections that came.
+    /// The number of connections so far.
     pub asked: Arc<AtomicUsize>,
     ended: Arc<AtomicBool>,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -20,8 +20,8 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Answers the head of each request with the bytes that `answer` makes of it, and closes the connection. None: it keeps
-    /// the connection open without a word.
+    /// Answers the head of each request with the result of `answer`, and closes the connection. If that is None, the connection
+    /// stays open without an answer.
     pub fn new(port: u16, answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -44,22 +44,22 @@ impl StandIn {
     }
 }
 
-/// An answer that goes on for as long as somebody listens: head and beginning, and what follows again and again.
+/// An endless answer: head and beginning, and a repeated piece.
 pub fn endless(fields: &str, beginning: &[u8], again: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{fields}\r\n");
     [head.as_bytes(), beginning, MARK, again].concat()
 }
 
-/// Stands before what is sent again and again.
+/// The beginning, before the repeated piece.
 const MARK: &[u8] = b"\0again\0and\0again\0";
 
-/// The time between two of these.
+/// The time between two pieces.
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Drop for StandIn {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // So that it looks.
+        // Wakes the accept loop.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         let _ = self.thread.take().unwrap().join();
         for stream in self.open.lock().unwrap().drain(..) {
@@ -88,14 +88,14 @@ fn serve(mut stream: &TcpStream, answer: &dyn Fn(&str) -> Option<Vec<u8>>) {
             }
             let _ = stream.write_all(&bytes);
             let _ = stream.shutdown(std::net::Shutdown::Write);
-            // Until the other side has all of it.
+            // Until the other side has received everything.
             while stream.read(&mut byte).is_ok_and(|n| n > 0) {}
         }
         None => while stream.read(&mut byte).is_ok_and(|n| n > 0) {},
     }
 }
 
-/// An answer of this status, with these header fields, each on a line of its own.
+/// An answer with this status and these header fields, each on a line of its own.
 pub fn answer(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{fields}\r\n", body.len());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A real OpenDMARC and a real rspamd, as milters that tell what they verified, with the name server of a test.
+//! A real OpenDMARC and a real rspamd, as milters that add their results to the header, with a test's name server.
 
 use super::dns::Dns;
 use super::mta::free_port;
@@ -8,9 +8,9 @@ use std::fs;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-/// A verifier, or another program that looks at mail; stopped when dropped.
+/// A verifier, or another program that reads mail; stopped when dropped.
 pub struct Verifier {
-    /// As `smtpd_milters` names it.
+    /// The address, as in `smtpd_milters`.
     pub milter: String,
     /// Its files.
     pub directory: tempfile::TempDir,
@@ -18,8 +18,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// OpenDMARC as docs/authentication.md has it: behind an OpenDKIM that calls itself mx.test. It asks
-    /// whom /etc/resolv.conf names, so it is shown another one.
+    /// OpenDMARC as in docs/authentication.md: behind an OpenDKIM with the name mx.test. It uses the name servers in
+    /// /etc/resolv.conf, so it gets another such file.
     pub fn opendmarc(dns: &Dns) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
@@ -39,7 +39,7 @@ impl Verifier {
         Self::start("opendmarc", command, port, directory)
     }
 
-    /// rspamd as a milter, with the modules that it has, of which milter_headers tells.
+    /// rspamd as a milter, with its modules, whose results milter_headers reports.
     pub fn rspamd(dns: &Dns) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
@@ -60,7 +60,7 @@ impl Verifier {
         Self::start("rspamd", command, port, directory)
     }
 
-    /// Runs a command that will listen on a port; none where it is not installed.
+    /// Runs a command that listens on a port; none where it is not installed.
     pub fn start(name: &str, mut command: Command, port: u16, directory: tempfile::TempDir) -> Option<Self> {
         if Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
             skip(&format!("{name} is missing; run tests/mta/install {name} as root"));
@@ -75,7 +75,7 @@ impl Verifier {
     }
 }
 
-/// The lines of a file that docs/authentication.md shows, for the mail server of a test.
+/// The lines of a file in docs/authentication.md, adapted to a test's mail server.
 fn guide(file: &str) -> String {
     let guide = repository().join("docs/authentication.md");
     let guide = fs::read_to_string(guide).unwrap();
@@ -91,7 +91,7 @@ fn guide(file: &str) -> String {
 impl Drop for Verifier {
     fn drop(&mut self) {
         let id = i32::try_from(self.child.id()).unwrap();
-        // rspamd has children, which it ends itself.
+        // rspamd ends its own children.
         let asked = Command::new("kill").arg(id.to_string()).status();
         if asked.is_ok_and(|status| status.success()) {
             let _ = self.child.wait();

@@ -1,4 +1,4 @@
-# Counts and user stay, and a configuration that was changed, as milter.toml.rpmsave.
+# Counts and user stay, and a changed configuration as milter.toml.rpmsave.
 daemon=@DAEMON@
 
 @USABLE@

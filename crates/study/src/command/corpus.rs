@@ -11,9 +11,9 @@ use std::path::Path;
 /// Names the directory of mail.
 pub(super) const VARIABLE: &str = "BULKMARK_CORPUS";
 
-/// How often each body is in the messages below `directory`, in no particular order that depends on the machine.
+/// Counts how often each body is in the messages below `directory`, in an order that does not depend on the machine.
 ///
-/// Files are messages or mboxes; others are no mail. Bodies that say too little for a signature are left out.
+/// Files are messages or mboxes; others are ignored. Bodies with too little text for a signature are left out.
 ///
 /// # Errors
 /// When a file or directory cannot be read.
@@ -66,7 +66,7 @@ mod tests {
         write("1", &body(1));
         write("2", &body(3));
         let from = |name: &str| format!("From {name} Sat Nov 21 10:00:00 2026\n");
-        // One body again with a line that begins like the next message, and that line as an mbox quotes it.
+        // One body again with a line that begins like the next message, and that line in its mbox quoting.
         write("3", &format!("{}\nFrom here\n", body(7)));
         let quoted = format!("{}\n>From here\n\n", body(9));
         write(

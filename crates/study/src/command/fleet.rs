@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const SPOOL: f64 = 1e6;
 const SPOOL_SECONDS: f64 = 86_400.0;
 
-/// Messages a day of which one mail server is thought to take care.
+/// The assumed messages a day of one mail server.
 const OF_A_MILTER: f64 = 5e6;
 
 /// What carries counts.
@@ -96,7 +96,7 @@ fn number(text: &str) -> Result<f64, String> {
     number.ok().filter(|number| (1e3..=1e12).contains(number)).ok_or_else(wrong)
 }
 
-/// A plan, and what comes of it.
+/// A plan, and its results.
 struct Column {
     plan: Plan,
     load: Load,
@@ -232,7 +232,7 @@ fn need_rows(row: &Rows<'_>, engine: Engine) {
     row("  at most, while nothing is dead", &|c| format!("{:.2} s", c.needs.most));
 }
 
-/// What the death of a machine costs. No row has mail that waits or counts that are gone: there are none.
+/// The cost of a machine's failure. No row has delayed mail or lost counts: there are none.
 fn lost_rows(row: &Rows<'_>) {
     row("an aggregator dies: steps late by, at most", &|c| format!("{:.1} s", 3.0 * c.plan.interval));
     row("  a new one takes", &|c| bytes(c.needs.snapshot));
@@ -259,7 +259,7 @@ fn bytes(number: f64) -> String {
     scaled(number, &[" B", " kB", " MB", " GB", " TB"])
 }
 
-/// How long the spool is enough.
+/// The time for which the spool is large enough.
 fn lasts(seconds: f64) -> String {
     let seconds = seconds.min(SPOOL_SECONDS);
     if seconds < 7200.0 { format!("{:.0} min", seconds / 60.0) } else { format!("{:.1} h", seconds / 3600.0) }

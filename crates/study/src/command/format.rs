@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How results are printed.
+//! The output format of results.
 
 /// As a table for people, or for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

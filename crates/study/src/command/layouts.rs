@@ -54,10 +54,10 @@ pub(super) struct Args {
 }
 
 /// A part of the study.
-// What each is, the manual says: lines of help that begin with a dash are for options.
+// The manual explains them: lines of help that begin with a dash are for options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    // Layouts at equal memory, elements added as often as Pareto(1) says.
+    // Layouts at equal memory, elements added by Pareto(1).
     Pareto,
     // The same with Zipf's law.
     Zipf,
@@ -65,7 +65,7 @@ enum Part {
     Corpus,
     // Four layouts by the number of cells for each element.
     Cells,
-    // What an addition and a question cost.
+    // The cost of an addition and a question.
     Speed,
 }
 
@@ -82,7 +82,7 @@ fn bits(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is printed and how.
+/// The printed tables and their format.
 struct Printer {
     format: Format,
     seed: u64,
@@ -217,7 +217,7 @@ fn header(format: Format) -> String {
     }
 }
 
-/// What cannot be told is a dash, in CSV nothing.
+/// An unknown value is a dash, in CSV nothing.
 fn line(format: Format, name: &str, Row { layout, size, measured }: &Row) -> String {
     let wanted = match size {
         Size::Bits(bits) => format!("{bits} bits"),

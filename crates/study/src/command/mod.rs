@@ -38,10 +38,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the study; errors that end it are for standard error.
+    /// Runs the study; errors that end it belong on standard error.
     ///
     /// # Errors
-    /// Whatever stopped it.
+    /// Any error that ended the study.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Fleet(args) => fleet::run(&args),

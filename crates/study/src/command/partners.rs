@@ -5,7 +5,7 @@ use bulkmark_study::partners::{Conspiracy, Way};
 use std::num::NonZeroU32;
 use std::process::ExitCode;
 
-/// How often a message counts, with this time, that the partners want to be bulk: the last one is new.
+/// How often a message that the partners want to be bulk has been counted, including this time: the last one is new.
 const SEEN: [u32; 4] = [15, 10, 5, 1];
 
 /// Reckon how much of others' mail partners of a server who conspire can make bulk, and try it on a ledger.

@@ -34,7 +34,7 @@ pub(super) struct Args {
 /// The last days of the periods.
 const PERIODS: [u32; 4] = [10, TURN, 40, 60];
 
-/// What came of a scenario, by days.
+/// The results of a scenario, by days.
 struct Outcome {
     scenario: Scenario,
     plain: Vec<Day>,
@@ -115,7 +115,7 @@ fn weights(outcomes: &[Outcome], days: u32) {
     println!();
 }
 
-/// Against the same people who say nothing: how many wrong verdicts fewer before they lie, and more afterwards.
+/// Compared with the same people without reports: how many wrong verdicts fewer before the lies, and how many more afterwards.
 fn patience(outcomes: &[Outcome], runs: Runs) {
     if runs.days <= TURN {
         return;

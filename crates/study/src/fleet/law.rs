@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How often mail repeats: of how many copies the mailings of a day are.
+//! The repetition of mail: the numbers of copies of a day's mailings.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// No mailing has more copies, unless it is said otherwise.
+/// The most copies of a mailing, by default.
 const MOST: u32 = 1_000_000;
 
 /// Copies of mailings.
@@ -17,7 +17,7 @@ pub enum Law {
         /// Copies of the largest.
         most: u32,
     },
-    /// Each mailing has so many copies. With 1 nothing repeats.
+    /// Each mailing has so many copies. With 1, none repeats.
     Same(u32),
 }
 
@@ -41,7 +41,7 @@ impl Law {
         }
     }
 
-    /// The copies of the mailing that has this share of all before it, from the largest on.
+    /// The copies of the mailing at this share of all, counted from the largest.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to `most`")]
     pub fn copies(self, share: f64) -> u32 {
@@ -51,8 +51,7 @@ impl Law {
         }
     }
 
-    /// The share of mailings of which at least one copy comes to a mail server that gets the `part`-th part of all copies, each by
-    /// chance.
+    /// The share of mailings with at least one copy at a mail server that gets the `part`-th part of all copies, each by chance.
     #[must_use]
     pub fn seen_by(self, part: f64) -> f64 {
         let missed = |copies: u32| (1.0 - 1.0 / part).powf(copies.into());
@@ -106,7 +105,7 @@ impl FromStr for Law {
 mod tests {
     use super::*;
 
-    /// What is drawn by shares has the mean and the tails that are said.
+    /// Samples by shares have the expected mean and tails.
     #[test]
     fn a_law_is_what_it_says() {
         let n = 200_000u32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One ledger that is aggregator and holder at once: what a step has in bytes, and what it takes to make and to apply it.
+//! One ledger that is both aggregator and holder: the size of a step, and the cost of making and applying it.
 
 use bulkmark_counts::{Durability, Federation, LoggedBatch, Role, Settings, SpoolBatch, Terms};
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError, OpenError, now};
@@ -8,45 +8,45 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Bytes of a step at most.
+/// The most bytes of a step.
 pub(super) use bulkmark_sync::log::MAX_BYTES;
 
-/// Reports of a batch at most.
+/// The most reports of a batch.
 pub use bulkmark_counts::MAX_BATCH;
 
 /// A ledger of the study failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
-    /// There is no directory for it.
+    /// The directory cannot be made.
     #[error("cannot make a directory: {0}")]
     Io(#[from] std::io::Error),
-    /// It cannot be opened.
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It failed.
+    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// It refuses what was made for it.
+    /// The ledger rejects a batch or step that was made for it.
     #[error("the ledger refuses what it is given: {0}")]
     Refused(String),
 }
 
 /// Reports of one spool.
 pub(super) struct Spooled<'a> {
-    /// The number of the milter.
+    /// The milter's number.
     pub(super) milter: usize,
-    /// What it reports.
+    /// Its reports.
     pub(super) reports: &'a [(Signature, u32)],
 }
 
-/// What came of one step.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Stepped {
     /// Bytes of the step.
     pub(super) step: usize,
     /// Bytes of its batches.
     pub(super) batches: usize,
-    /// Seconds of a processor to make it, and to apply it.
+    /// CPU seconds to make it, and to apply it.
     pub(super) made: f64,
     /// See `made`.
     pub(super) applied: f64,
@@ -56,37 +56,37 @@ pub(super) struct Stepped {
 pub(super) struct Member {
     directory: TempDir,
     ledger: Ledger,
-    /// Of each milter the number of its next batch.
+    /// The number of the next batch of each milter.
     next: Vec<u64>,
     place: u64,
     key_id: u64,
-    /// When all of it comes, so that it is of one window.
+    /// The time of all batches, so that they are in one window.
     at: u64,
 }
 
-/// What a ledger is set to that is made for so many signatures.
+/// The settings of a ledger for so many signatures.
 pub(super) fn settings(capacity: u32, federation: Federation) -> Settings {
     let capacity = NonZeroU32::new(capacity).unwrap_or(NonZeroU32::MIN);
     Settings { capacity, durability: Durability::Relaxed, federation, ..Settings::default() }
 }
 
-/// Seconds of processors that this program took so far: of others that run beside it nothing is in it. 0 where there is no /proc.
+/// CPU seconds of this program so far, without other programs on the machine. 0 where there is no /proc.
 fn processor() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// The name of a milter, as the step's marks have it.
+/// The name of a milter, in the form of the step's marks.
 fn name(milter: usize) -> String {
     format!("mx{milter}")
 }
 
 impl Member {
-    /// Of nothing yet.
+    /// Makes an empty ledger.
     ///
     /// # Errors
-    /// When there can be none.
+    /// When the ledger cannot be made.
     pub(super) fn new(capacity: u32, milters: usize) -> Result<Self, SampleError> {
         let (directory, key) = (tempfile::tempdir()?, FederationKey::public());
         let settings = settings(capacity, Federation::default());
@@ -94,7 +94,7 @@ impl Member {
         Ok(Self { directory, ledger, next: vec![1; milters], place: 0, key_id: key.id(), at: now() })
     }
 
-    /// Makes one step of these batches, or several if they do not fit, and applies them. Returns what all of them were.
+    /// Makes one step of these batches, or several if they do not fit, and applies them. Returns their sum.
     ///
     /// # Errors
     /// When the ledger fails.
@@ -136,7 +136,7 @@ impl Member {
         Ok(stepped)
     }
 
-    /// Counts all of these, however many steps that takes. Returns what all of them were.
+    /// Counts all of these, in as many steps as necessary. Returns their sum.
     ///
     /// # Errors
     /// When the ledger fails.
@@ -160,7 +160,7 @@ impl Member {
     /// When the ledger fails.
     pub(super) async fn sizes(&self) -> Result<[u64; 3], SampleError> {
         let memory: usize = self.ledger.status(None).await?.slices.iter().map(|slice| slice.memory).sum();
-        // Where nothing is answered for, it is on disk a while later.
+        // Data that nobody waits for reaches the disk a little later.
         while self.ledger.fleet_snapshot()?.is_none() {
             self.ledger.checkpoint().await?;
             tokio::time::sleep(Duration::from_millis(50)).await;

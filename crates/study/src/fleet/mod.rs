@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a fleet needs, and when its signatures must be sharded. crates/study/docs/fleet.md has the tables.
+//! The needs of a fleet, and when its signatures must be sharded. crates/study/docs/fleet.md has the tables.
 //!
-//! `law` and `traffic` are the mail. `member` makes real steps of it, `sample` and `partial` find what each report costs so, and `plan`
-//! multiplies. `shard` has what limits one chain.
+//! `law` and `traffic` are the mail. `member` makes real steps of it, `sample` and `partial` measure the cost of each report with them,
+//! and `plan` multiplies. `shard` has the limits of one chain.
 
 pub mod law;
 mod member;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a milter holds and is told that holds bulk alone: by a real server, and a real holder that takes what it tells.
+//! The memory and the notes of a partial copy: by a real server, and a real holder that applies its notes.
 
 use super::law::Law;
 use super::member::{MAX_BATCH, SampleError, settings};
@@ -12,20 +12,20 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// From which count on bulk is told: half of the usual threshold.
+/// The count from which bulk is sent: half of the usual threshold.
 pub const BOUND: u32 = 10;
 
-/// Bytes of a frame beside its note.
+/// Bytes of a frame without its note.
 const FRAME: usize = 9;
 
-/// What bulk costs.
+/// The cost of bulk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Partial {
     /// Bytes of memory of a window for each of its signatures, bulk or not; and of a window in which nothing is bulk.
     pub memory: f64,
     /// See `memory`.
     pub empty: f64,
-    /// Bytes of notes for each report, and of a note in which nothing rose.
+    /// Bytes of notes for each report, and of a note without a rise.
     pub note: f64,
 }
 
@@ -62,7 +62,7 @@ impl Pair {
             let taken = self.server.take_batch(reporter, self.batch, part.to_vec(), None, now()).await?;
             taken.map_err(|refusal| SampleError::Refused(refusal.to_string()))?;
         }
-        // One note for all of it.
+        // One note for all reports.
         tokio::time::sleep(Duration::from_millis(2)).await;
         self.server.status(None).await?;
         self.follow().await
@@ -109,7 +109,7 @@ pub async fn partial(law: Law, signatures: u32, notes: f64) -> Result<Partial, S
         some.map(|(mailing, &copies)| (signature(mailing, 0), copies)).collect()
     };
     let mut pair = Pair::new(signatures).await?;
-    // Both kinds of bulk, so that a window has its parts.
+    // Both kinds of bulk, so that a window has all its parts.
     pair.report(&[(signature(0, 1), BOUND)]).await?;
     let empty = pair.memory().await?;
     let morning = traffic.morning();

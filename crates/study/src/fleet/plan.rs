@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What so many machines need for so much mail.
+//! The machines' needs for a volume of mail.
 
 use super::law::Law;
 use super::member::{MAX_BATCH, MAX_BYTES};
@@ -8,30 +8,30 @@ use super::sample::{CAPACITY, SIGNATURES, Sample, cells};
 
 const DAY: f64 = 86_400.0;
 
-/// For how many more signatures than there are windows are made.
+/// The factor of spare signatures for which windows are made.
 const HEADROOM: f64 = CAPACITY as f64 / SIGNATURES as f64;
 
 /// Bytes of the program itself, after 100,000 messages (docs/sizing.md).
 pub const PROGRAM: f64 = 22.5e6;
 
-/// Bytes of batches that an aggregator holds at most (`crates/sync/src/fleet/queue.rs`).
+/// The most bytes of batches that an aggregator holds (`crates/sync/src/fleet/queue.rs`).
 const QUEUE: f64 = (16 << 20) as f64;
 
-/// For what a draft takes a signature and a batch, in bytes, before it is encoded; and signatures that one has at most
+/// The bytes that a draft takes for each signature and batch before it is encoded; and the most signatures of a draft
 /// (`crates/counts/src/state/fleet/draft.rs`).
 const DRAFT_SIGNATURE: f64 = 10.0;
 const DRAFT_BATCH: f64 = 256.0;
 const DRAFT_MOST: f64 = 131_072.0;
 
-/// How often a snapshot is put, in seconds, and after how many bytes of steps at the latest, as its own size is
+/// The interval of snapshots in seconds. One is also due when the bytes of steps reach its own size
 /// (`crates/sync/src/fleet/snapshot.rs`).
 const SNAPSHOT_EVERY: f64 = 600.0;
 const SNAPSHOT_AFTER: [f64; 2] = [(64 << 20) as f64, (512 << 20) as f64];
 
-/// What carries counts from one machine to another.
+/// The transport of counts from one machine to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Nothing: each milter counts for itself.
+    /// Nothing: each milter counts separately.
     Embedded,
     /// A signature server.
     Https,
@@ -41,38 +41,38 @@ pub enum Engine {
     Postgres,
 }
 
-/// What an engine adds to what it carries, and how long it takes: measured by `tests/fleet/model.rs`.
+/// The overhead of an engine in bytes and time: measured by `tests/fleet/model.rs`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Framing {
-    /// Bytes beside a batch, from a milter to the log, and its acknowledgement.
+    /// Bytes in addition to a batch, from a milter to the log, and its acknowledgement.
     pub batch_up: f64,
     /// See `batch_up`.
     pub batch_down: f64,
-    /// Bytes beside a step, to whoever follows.
+    /// Bytes in addition to a step, to each follower.
     pub step: f64,
-    /// Bytes beside a batch, to each aggregator, and of the question for it: of NATS, of a batch is told live that it is there, and then
-    /// each aggregator fetches it.
+    /// Bytes in addition to a batch, to each aggregator, and of the request for it: NATS announces a batch live, and then each
+    /// aggregator fetches it.
     pub read: f64,
     /// See `read`.
     pub asked: f64,
-    /// Bytes a second on a connection where nothing happens, to the log, and from it: how far is it?
+    /// Bytes a second on an idle connection, to the log and from it, for questions about its end.
     pub idle_up: f64,
     /// See `idle_up`.
     pub idle_down: f64,
-    /// The same that an aggregator asks, and hears, more than others: who its clients are, and how it is.
+    /// The further questions and answers of an aggregator: its clients, and the state of the log.
     pub look_up: f64,
     /// See `look_up`.
     pub look_down: f64,
-    /// Bytes beside a batch or a step on a node's disk.
+    /// Bytes in addition to a batch or a step on a node's disk.
     pub stored: f64,
-    /// Seconds from the milter into the log, and from the log to whoever follows.
+    /// Seconds from the milter into the log, and from the log to a follower.
     pub way: f64,
     /// Seconds without a log when its leader dies.
     pub leaderless: f64,
 }
 
 impl Engine {
-    /// What it adds.
+    /// The overhead of the engine.
     #[must_use]
     pub const fn framing(self) -> Framing {
         let none = Framing {
@@ -138,7 +138,7 @@ impl Engine {
     }
 }
 
-/// What is planned.
+/// The input of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// Messages a day, all mail servers together.
@@ -153,9 +153,9 @@ pub struct Plan {
     pub aggregators: f64,
     /// Nodes of the log.
     pub nodes: f64,
-    /// What carries the counts.
+    /// The transport of the counts.
     pub engine: Engine,
-    /// Windows in memory: those of the retention, and one that is about to leave.
+    /// Windows in memory: those of the retention, and one that is about to expire.
     pub windows: f64,
     /// Seconds between a milter's batches, and between steps.
     pub sync: f64,
@@ -163,7 +163,7 @@ pub struct Plan {
     pub interval: f64,
 }
 
-/// What is under way in a second, on average over a day.
+/// The load a second, on average over a day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Different signatures of a window.
@@ -181,7 +181,7 @@ pub struct Load {
 }
 
 impl Plan {
-    /// What is under way.
+    /// The load of a plan.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     pub fn load(&self) -> Load {
@@ -202,30 +202,30 @@ impl Plan {
     }
 }
 
-/// What each machine needs. Bytes; bytes a second, on average over a day; cores; seconds.
+/// Each machine's needs. Bytes; bytes a second, on average over a day; cores; seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Needs {
-    /// Memory of a milter that holds all, of one that holds bulk, and of an aggregator or server.
+    /// Memory of a milter with a full copy, of one with a partial copy, and of an aggregator or server.
     pub milter: f64,
     /// See `milter`.
     pub partial: f64,
     /// See `milter`.
     pub aggregator: f64,
-    /// From a milter, and to one that holds all, or bulk.
+    /// From a milter, and to one with a full or a partial copy.
     pub up: f64,
     /// See `up`.
     pub down: f64,
     /// See `up`.
     pub partial_down: f64,
-    /// Of what comes down, what stands there for the marks of spools.
+    /// The part of the download for the marks of spools.
     pub marks: f64,
     /// To an aggregator, and from the one that makes the steps, with snapshots.
     pub read: f64,
     /// See `read`.
     pub written: f64,
-    /// Of that, snapshots.
+    /// The part of this for snapshots.
     pub snapshots: f64,
-    /// From one node of the log to others, all nodes together; and from all nodes to members.
+    /// Between the nodes of the log, all together; and from all nodes to members.
     pub within: f64,
     /// See `within`.
     pub out: f64,
@@ -235,29 +235,29 @@ pub struct Needs {
     pub log: f64,
     /// Bytes of a snapshot.
     pub snapshot: f64,
-    /// Processor of a holder for steps, and of an aggregator.
+    /// CPU of a holder for steps, and of an aggregator.
     pub apply: f64,
     /// See `apply`.
     pub aggregate: f64,
-    /// The part of the time that steps take, one after the other, with their way to the log and back.
+    /// The share of the time for steps, one after the other, with their way to the log and back.
     pub serial: f64,
-    /// From a message to all others: usually, and at most while nothing is dead.
+    /// The time from a message to all others: usually, and at most while all machines run.
     pub usual: f64,
     /// See `usual`.
     pub most: f64,
 }
 
-/// What a node of NATS keeps at most of batches and of steps, and for how long; those of PostgreSQL go by time and by snapshots
-/// (`crates/sync/src/log/nats/streams.rs`).
+/// The most that a node of NATS keeps of batches and of steps, and for how long; those of PostgreSQL expire by time and by
+/// snapshots (`crates/sync/src/log/nats/streams.rs`).
 const KEPT_BYTES: f64 = (1 << 30) as f64;
 const KEPT_BATCHES: f64 = DAY;
 const KEPT_STEPS: f64 = 7.0 * DAY;
 
-/// Bytes of steps that a ledger keeps at most (docs/ledger.md).
+/// The most bytes of steps that a ledger keeps (docs/ledger.md).
 const KEPT_HERE: f64 = (64 << 20) as f64;
 
 impl Plan {
-    /// What comes of it.
+    /// The results of a plan.
     #[must_use]
     pub fn needs(&self, load: &Load, sample: &Sample, partial: &Partial) -> Needs {
         let (frame, is_log) = (self.engine.framing(), self.engine.is_log());
@@ -274,7 +274,7 @@ impl Plan {
         let of_each = |bytes: f64| bytes / self.milters;
         let framed_down =
             load.steps * frame.step + frame.idle_down + of_each(load.batches) * frame.batch_down;
-        // In a log, steps have both.
+        // In a log, steps include both.
         let partial_told = if is_log { told + told_bulk } else { told_bulk };
         let read = reported + load.batches * frame.read + frame.look_down;
         let asks = load.batches * frame.asked + frame.idle_up + frame.look_up;
@@ -312,14 +312,14 @@ impl Plan {
         }
     }
 
-    /// Bytes a second from node to node. Of NATS, each message goes from the node that the member is connected to, to the stream's
-    /// leader, unless it is that; and from there to each other node. Of PostgreSQL, each standby gets what is written.
+    /// Bytes a second between nodes. In NATS, each message goes from the member's node to the stream's leader, unless both are the
+    /// same, and from there to each other node. In PostgreSQL, each standby receives all writes.
     fn within(&self, batches: f64, steps: f64, snapshots: f64) -> f64 {
         let others = self.nodes - 1.0;
         match self.engine {
             Engine::Nats => {
                 let forwarded = others / self.nodes.max(1.0);
-                // Steps are told live, too, on each node.
+                // Steps are also announced live, on each node.
                 (batches + snapshots) * (forwarded + others) + steps * (forwarded + 2.0 * others)
             }
             Engine::Postgres => others * (batches + steps + snapshots),
@@ -334,7 +334,7 @@ impl Plan {
                 let kept = |bytes: f64, time: f64| (bytes * time).min(KEPT_BYTES);
                 kept(batches, KEPT_BATCHES) + kept(steps, KEPT_STEPS) + 2.0 * snapshot
             }
-            // Steps go when there are as many bytes of them as of a snapshot.
+            // Steps expire when their bytes reach the size of a snapshot.
             Engine::Postgres => batches * KEPT_BATCHES + (steps * KEPT_STEPS).min(snapshot) + 2.0 * snapshot,
             Engine::Embedded | Engine::Https => 0.0,
         }

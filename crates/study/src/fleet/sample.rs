@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one report costs, found by having real ledgers make, encode and apply real batches, steps and snapshots.
+//! The cost of one report: measured with real ledgers that make, encode and apply real batches, steps and snapshots.
 //!
-//! A day is sampled by one that has the same mailings and steps, and a million signatures: the bytes of a step depend on how much of
-//! the filter it changes, and memory grows with the number of signatures, so both are the same for each signature.
+//! The sample of a day has the same mailings and steps, but a million signatures. The bytes of a step depend on the share of the
+//! filter that it changes, and memory grows with the number of signatures, so both are the same for each signature.
 
 use super::law::Law;
 use super::member::{MAX_BATCH, Member, SampleError, Spooled};
@@ -14,23 +14,23 @@ use std::collections::HashMap;
 /// Signatures of the sampled day.
 pub const SIGNATURES: u32 = 1_000_000;
 
-/// Signatures for which its window is made: a tenth more, since what is there is estimated within a twentieth, and a filter of twice
-/// the size joins one that seems to be full.
+/// Signatures for which its window is made: a tenth more, since the fill is estimated within a twentieth, and a filter that seems
+/// full is joined by one of twice the size.
 pub const CAPACITY: u32 = capacity_of(SIGNATURES);
 
-/// That of a sample of so many.
+/// The capacity for a sample of so many.
 pub(super) const fn capacity_of(signatures: u32) -> u32 {
     signatures / 10 * 11
 }
 
-/// Reports that are drawn to find what a step has in bytes, about, and how many steps at least and at most.
+/// The approximate number of reports drawn to measure the bytes of a step, and the least and most steps.
 const DRAWN: f64 = 60_000.0;
 const STEPS: [f64; 2] = [30.0, 1000.0];
 
-/// What the sampled day was like.
+/// The measurements of the sampled day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Bytes of a step beside its reports, of one batch.
+    /// Bytes of a step without its reports, of one batch.
     pub empty_step: f64,
     /// Bytes of a step that each further milter with a batch in it adds.
     pub mark: f64,
@@ -46,7 +46,7 @@ pub struct Sample {
     pub snapshot: f64,
     /// See `snapshot`.
     pub file: f64,
-    /// Seconds of one core for each report: to make a step of many, and to apply it.
+    /// CPU seconds for each report: to make a step of many, and to apply it.
     pub make: f64,
     /// See `make`.
     pub apply: f64,
@@ -131,7 +131,7 @@ pub async fn sample(law: Law, signatures: u32, steps: f64) -> Result<Sample, Sam
     })
 }
 
-/// Messages of a window that were all counted.
+/// Messages of a fully counted window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole {
     /// Reports, each a signature of a message.
@@ -144,11 +144,11 @@ pub struct Whole {
     pub step_bytes: u64,
     /// See `steps`.
     pub batch_bytes: u64,
-    /// Of a holder: memory of its cells, bytes of its file, of a snapshot.
+    /// A holder's memory of cells, bytes of its file, and of a snapshot.
     pub sizes: [u64; 3],
 }
 
-/// How the messages of a small window are dealt.
+/// The distribution of a small window's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dealt {
     /// Signatures that the window is made for.
@@ -157,11 +157,11 @@ pub struct Dealt {
     pub milters: usize,
     /// Messages of a step, all mail servers together.
     pub each: usize,
-    /// Batches of a mail server in it.
+    /// A mail server's batches in it.
     pub batches: usize,
 }
 
-/// All of a small window: its messages in this order.
+/// Counts a whole small window: its messages in this order.
 ///
 /// # Errors
 /// When a ledger fails.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What limits one chain, and so when signatures must be sharded by prefix.
+//! The limits of one chain, and so when signatures must be sharded by prefix.
 
 use super::plan::{Load, Needs, Plan};
 
-/// Bytes of a snapshot that fits into NATS beside the two that are kept (`crates/sync/src/log/nats/streams.rs`).
+/// The largest snapshot that fits into NATS in addition to the two that are kept (`crates/sync/src/log/nats/streams.rs`).
 pub const SNAPSHOT: f64 = (1 << 30) as f64;
 
 /// Batches a second that a log took on two shared cores: three nodes of NATS with `sync_interval: always`, in a prototype, and
@@ -12,7 +12,7 @@ pub const NATS_BATCHES: f64 = 2660.0;
 /// See [`NATS_BATCHES`].
 pub const POSTGRES_BATCHES: f64 = 6500.0;
 
-/// What a site is willing to give.
+/// The resources of a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Bytes of memory of an aggregator, and of a milter.
@@ -23,22 +23,22 @@ pub struct Budget {
     pub down: f64,
     /// Bytes a second from an aggregator, for snapshots.
     pub snapshots: f64,
-    /// How many times as much as on average comes in the busiest hour.
+    /// The load of the busiest hour, as a multiple of the average.
     pub busy: f64,
 }
 
-/// Something of which one chain has only so much.
+/// A resource with a limit for one chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
-    /// The part of it that is used, where 1 is all.
+    /// The used part, where 1 is all.
     pub used: f64,
     /// Whether more shards leave less of it to each.
     pub sharding_helps: bool,
 }
 
-/// How much of each limit is used.
+/// The used part of each limit.
 #[must_use]
 pub fn limits(plan: &Plan, load: &Load, needs: &Needs, budget: &Budget) -> Vec<Limit> {
     let limit = |what, used, sharding_helps| Limit { what, used, sharding_helps };
@@ -59,7 +59,7 @@ pub fn limits(plan: &Plan, load: &Load, needs: &Needs, budget: &Budget) -> Vec<L
     all
 }
 
-/// Shards, a power of two, that leave each limit of a chain unreached.
+/// The fewest shards, a power of two, that keep a chain below each limit.
 #[must_use]
 pub fn shards(limits: &[Limit]) -> u32 {
     let most = limits.iter().filter(|limit| limit.sharding_helps).map(|limit| limit.used).fold(0.0, f64::max);
@@ -74,7 +74,7 @@ mod tests {
     const BLOCKS: usize = 1000;
 
     /// Sixteen shards by the first four bits: the signatures of one have all first blocks in a sixteenth of its filter, unless those
-    /// bits are shifted out. So a shard is asked and counted by what is behind its prefix.
+    /// bits are shifted out. So a shard looks up and counts the bits behind its prefix.
     #[test]
     fn a_shard_is_probed_behind_its_prefix() {
         let signature =

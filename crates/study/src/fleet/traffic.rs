@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A day's mail, as signatures see it: mailings, each of some copies, in a random order.
+//! A day's mail in signatures: mailings, each with some copies, in a random order.
 
 use super::law::Law;
 use bulkmark_types::Signature;
@@ -40,18 +40,18 @@ impl Traffic {
         self.sums.last().copied().unwrap_or(0)
     }
 
-    /// A number below this one, which is not zero. (The bias of so small numbers is below one in a billion.)
+    /// A number below this one, which is not zero. (The bias of such small numbers is below one in a billion.)
     fn below(&mut self, bound: u64) -> u64 {
         self.random.next_u64() % bound
     }
 
-    /// Half of the copies of each mailing, which came before noon; of an odd one, by chance.
+    /// Half of each mailing's copies, those before noon; an odd one falls by chance.
     pub fn morning(&mut self) -> Vec<u32> {
         let halves: Vec<_> = self.copies.iter().map(|&copies| (copies / 2, copies % 2)).collect();
         halves.into_iter().map(|(half, odd)| half + odd * u32::from(self.below(2) == 1)).collect()
     }
 
-    /// The mailing of a message that comes at any time.
+    /// The mailing of a message at a random time.
     pub fn draw(&mut self) -> usize {
         let all = self.all().max(1);
         let at = self.below(all);

@@ -15,7 +15,7 @@ pub const BITS: [f64; 4] = [32.0, 40.0, 44.0, 48.0];
 /// Cells for each element at which filters of one layout are compared.
 pub const RATIOS: [f64; 9] = [4.0, 5.0, 6.0, 7.0, 7.75, 8.75, 10.0, 12.0, 16.0];
 
-/// How large a filter is made.
+/// The size of a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Size {
     /// By bits of all memory for each element.
@@ -24,22 +24,22 @@ pub enum Size {
     Cells(f64),
 }
 
-/// One filter and what was measured of it.
+/// One filter with its measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Its layout.
     pub layout: Layout,
-    /// How large it was to be.
+    /// The intended size.
     pub size: Size,
     /// `None` when split storage alone needs more memory than that.
     pub measured: Option<Measured>,
 }
 
-/// Measures a filter of each layout in each size, with `unseen` elements that were never added; `progress` is told after
-/// each. The rows are by size, then by layout.
+/// Measures a filter of each layout in each size, with `unseen` elements that were never added; calls `progress` after each. The
+/// rows are by size, then by layout.
 ///
 /// # Errors
-/// When the machine has not so much memory.
+/// When the machine lacks the memory.
 pub fn compare(
     layouts: &[Layout],
     sizes: &[Size],

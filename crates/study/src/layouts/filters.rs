@@ -9,8 +9,8 @@ use bulkmark_filter::internals::{Cell, Cells, Overflow, Packed, add_refined, cou
 
 /// A counting filter of some layout, with the refined extension.
 pub trait Filter: Send {
-    /// Adds an element so many times and returns its new count, which is never below the truth as long as the layout
-    /// can tell it.
+    /// Adds an element so many times and returns its new count, which is never below the truth as long as the layout can
+    /// represent it.
     fn add(&mut self, element: u128, times: u32) -> u32;
 
     /// How often an element was added.
@@ -33,7 +33,7 @@ pub trait Filter: Send {
 /// An empty filter of `blocks` blocks of 64 bytes.
 ///
 /// # Errors
-/// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+/// When `blocks` is 0 or above 2^32, or the machine lacks the memory.
 pub fn filter(layout: Layout, blocks: usize) -> Result<Box<dyn Filter>, ParameterError> {
     Ok(match (layout.bits(), layout.storage()) {
         (4, Storage::Tables) => Box::new(Flagged::<4>::new(layout, blocks)?),
@@ -45,7 +45,7 @@ pub fn filter(layout: Layout, blocks: usize) -> Result<Box<dyn Filter>, Paramete
     })
 }
 
-/// The largest value of a cell says that there may be more, as in the shipped filter, for some cells of an element or none.
+/// As in the shipped filter, the largest value of a cell means that there may be more, for some cells of an element or none.
 struct Split<const BITS: usize> {
     layout: Layout,
     base: Packed<BITS>,
@@ -80,7 +80,7 @@ impl<const BITS: usize> Filter for Split<BITS> {
         if after < Packed::<BITS>::MAX || self.split == 0 {
             return after;
         }
-        // What is left goes on from what the cells show there, which others may have raised.
+        // The rest continues from the cells' values there, which others may have raised.
         let left = times - (after - before);
         let target = self.least_further(&probes).saturating_add(left);
         if left > 0 {
@@ -121,7 +121,7 @@ impl<const BITS: usize> Filter for Split<BITS> {
             .filter(|&(_, value)| value >= threshold.saturating_sub(max));
         let mut entries = entries.map(|(at, _)| at.block).peekable();
         let per_group = self.layout.cells();
-        // Of the cells of each block of an element, those with further counts.
+        // The cells with further counts, in each block of an element.
         let split: Vec<usize> = (0..self.layout.blocks())
             .map(|group| self.split.saturating_sub(group * per_group).min(per_group))
             .collect();
@@ -173,7 +173,7 @@ impl<const BITS: usize> Cells for FlaggedCells<BITS> {
             self.base.set(at, low);
             return;
         }
-        // Seven of eight additions leave the further bits alone.
+        // Seven of eight additions do not change the further bits.
         if self.base.get(at) < Self::FLAG || self.further.get(at) != high {
             self.further.set(at, high);
         }
@@ -225,8 +225,7 @@ impl<const BITS: usize> Filter for Flagged<BITS> {
     }
 }
 
-/// Whether an element has a zero in its first block, as most have that were never added: then its other cells need not be
-/// made.
+/// Whether an element has a zero in its first block, as most elements that were never added: then its other cells are not needed.
 fn is_new<const BITS: usize>(cells: &impl Cells, layout: &Layout, blocks: usize, element: u128) -> bool {
     let probes = Probes::of_blocks::<BITS>(layout, blocks, element, 1);
     probes.groups().all(|group| cells.least(group) == 0)
@@ -239,7 +238,7 @@ fn share<const BITS: usize>(cells: &impl Cells, block: usize, threshold: u32) ->
     reached.count() as f64 / per_block as f64
 }
 
-/// Of few cells: k is at most 16.
+/// For few cells: k is at most 16.
 fn power(base: f64, exponent: usize) -> f64 {
     (0..exponent).map(|_| base).product()
 }
@@ -266,7 +265,7 @@ mod tests {
             })
     }
 
-    /// The paper's split storage as it should be: whole numbers.
+    /// A model of the paper's split storage: whole numbers.
     #[derive(Default)]
     struct Exact(HashMap<Cell, u32>);
 
@@ -329,7 +328,7 @@ mod tests {
             tables_are_exact::<8>("1x6", &history, blocks)?;
         }
 
-        /// No layout counts too low what it can tell, however crowded.
+        /// No layout counts below the truth in its range, however crowded.
         #[test]
         fn none_undercounts(layout in layouts(), history in history(), blocks in 1usize..4) {
             let mut filter = filter(layout, blocks).unwrap();
@@ -346,7 +345,8 @@ mod tests {
         }
     }
 
-    /// The chance is what elements find that were never added, in filters so crowded that many are taken for bulk.
+    /// The chance equals the share of false finds among elements that were never added, in filters so crowded that many are taken
+    /// for bulk.
     #[test]
     fn the_chance_is_what_is_found() {
         for text in ["2x4/4", "2x4/4+6", "1x4/5+2", "4x1/4", "3x2/8+0", "2x3/5+paper"] {

@@ -14,8 +14,8 @@ pub(super) const MOST: u32 = (1 << VALUE_BITS) - 1;
 /// Cells of a chunk at most.
 const CHUNK_CELLS: usize = 1 << (32 - VALUE_BITS);
 
-/// Where the chunks of a filter of cells of `BITS` bits begin and end: known when the program is built, since a division by
-/// a number that is not takes as long as all else.
+/// The bounds of the chunks of a filter of cells of `BITS` bits: a constant, since a division by a variable takes as long as all
+/// else.
 struct Chunks<const BITS: usize>;
 
 impl<const BITS: usize> Chunks<BITS> {
@@ -74,14 +74,14 @@ impl<const BITS: usize> Tables<BITS> {
         table.places[i] = offset | value.clamp(1, MOST);
     }
 
-    /// Bytes on the heap, free places included, without what the allocator adds.
+    /// Bytes on the heap, free places included, without the allocator's overhead.
     pub(super) fn memory(&self) -> usize {
         let places: usize = self.tables.iter().map(|table| table.places.capacity() * size_of::<u32>()).sum();
         places + self.tables.capacity() * size_of::<Table>()
     }
 }
 
-/// The place that has the entry of this offset, or the free one where it would be.
+/// The place of this offset's entry, or the free one for it.
 fn place(places: &[u32], offset: u32) -> usize {
     // Offsets of one element are near one another; the multiplication spreads them.
     let hash = u64::from(offset >> VALUE_BITS).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which cells an element has, how wide they are, and where goes what does not fit them.
+//! The cells of an element, their width, and the place for larger counts.
 
 use bulkmark_filter::ParameterError;
 use bulkmark_filter::internals::Packed;
@@ -9,19 +9,19 @@ use std::str::FromStr;
 /// Cells of an element at most, the largest k of the paper's table 1.
 pub const MOST_CELLS: usize = 16;
 
-/// Of an element's cells, those with further bits unless the layout says otherwise: as many as in the shipped filter.
+/// The number of an element's cells with further bits unless the layout sets it: as many as in the shipped filter.
 const SPLIT_CELLS: usize = 3;
 
-/// Where a count goes that does not fit the cells.
+/// The place for counts that do not fit the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// Nowhere: cells stay at their largest value.
     Saturating,
-    /// The largest value says that there may be more. The further counts of the first so many cells of an element, whole
+    /// The largest value means that there may be more. The further counts of the first so many cells of an element, whole
     /// numbers, are beside the cells as in the shipped filter; the others stay at their largest value.
     Split(usize),
-    /// The paper's split storage (section 4): one bit of each cell says that there is more; the further bits of all cells
-    /// are in hash tables, one for each chunk of the filter, keyed by the offset in it.
+    /// The paper's split storage (section 4): one bit of each cell means that there is more; the further bits of all cells are in
+    /// hash tables, one for each chunk of the filter, keyed by the offset in it.
     Tables,
 }
 
@@ -38,7 +38,7 @@ pub struct Layout {
     storage: Storage,
 }
 
-/// Why there is no such layout.
+/// The reason why a layout is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LayoutError {
     /// The text has another form.
@@ -99,7 +99,7 @@ impl Layout {
         self.bits
     }
 
-    /// Where goes what does not fit the cells.
+    /// The place for counts that do not fit the cells.
     #[must_use]
     pub const fn storage(&self) -> Storage {
         self.storage
@@ -124,20 +124,20 @@ impl Layout {
         }
     }
 
-    /// Whether a filter of this layout can tell if a count is `threshold` or more.
+    /// Whether a filter of this layout can show that a count is `threshold` or more.
     #[must_use]
     pub fn tells(&self, threshold: u32) -> bool {
         self.storage != Storage::Saturating || threshold <= self.fits()
     }
 
-    /// The layouts that the study compares when it is told no others: the shipped one first.
+    /// The layouts that the study compares by default: the shipped one first.
     #[must_use]
     pub fn standard() -> Vec<Self> {
         STANDARD.iter().filter_map(|text| text.parse().ok()).collect()
     }
 }
 
-/// The shipped layout; what differs from it in one respect; then the paper's cells of five bits, and others.
+/// The shipped layout; variants in one respect; then the paper's cells of five bits, and others.
 const STANDARD: [&str; 19] = [
     "2x4/4",
     "2x4/4+1",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What one filter shows of a history: counts too high, false bulk, and elements that were never added.
+//! The counts of one filter after a history: counts too high, false bulk, and elements that were never added.
 
 use super::filters::{Filter, filter};
 use super::layout::Layout;
@@ -10,10 +10,10 @@ use bulkmark_filter::{ParameterError, false_positive_rate};
 /// The usual threshold of bulk, and one that only whole numbers reach.
 pub const THRESHOLDS: [u32; 2] = [20, 100];
 
-/// From which count on elements that were never added are looked at.
+/// The counts from which elements that were never added are listed.
 pub const UNSEEN: [u32; 3] = [2, THRESHOLDS[0], THRESHOLDS[1]];
 
-/// What was measured of one filter. What its layout cannot tell, such as a count of 100 in saturating cells, is missing.
+/// The measurements of one filter. Values outside the layout's range, such as a count of 100 in saturating cells, are missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Cells for each element that was added (the paper's m/n).
@@ -22,7 +22,7 @@ pub struct Measured {
     pub bits: f64,
     /// The share of elements whose count is above the truth.
     pub too_high: f64,
-    /// At each of [`THRESHOLDS`], of the elements that were added less often the share that shows it.
+    /// At each of [`THRESHOLDS`], the share of less frequent elements that reach it.
     pub false_bulk: [Option<f64>; 2],
     /// How many elements that were never added show each of [`UNSEEN`] or more.
     pub unseen: [Option<u64>; 3],
@@ -35,10 +35,10 @@ pub struct Measured {
     pub reached: [f64; 2],
 }
 
-/// Fills a filter of `blocks` blocks with a history and asks it for all elements, and for `unseen` others.
+/// Fills a filter of `blocks` blocks with a history, and looks up all its elements and `unseen` others.
 ///
 /// # Errors
-/// When the machine has not so much memory.
+/// When the machine lacks the memory.
 pub fn measure(
     layout: Layout,
     blocks: usize,
@@ -96,14 +96,14 @@ fn count_unseen(filter: &dyn Filter, history: &History, unseen: u64) -> [u64; 3]
     found
 }
 
-/// How many blocks a filter may have so that it takes at most about `bits` bits of memory for each element of a history, split
-/// storage included; `None` when split storage alone takes more, or the machine has not so much. Split storage grows in
-/// steps: so it may be a few hundredths less.
+/// The most blocks of a filter that takes at most about `bits` bits of memory for each element of a history, split storage
+/// included; `None` when split storage alone takes more, or the machine lacks the memory. Split storage grows in steps: so it may
+/// be a few hundredths less.
 #[must_use]
 pub fn blocks_within(layout: Layout, bits: f64, history: &History) -> Option<usize> {
     const BLOCK_BYTES: f64 = 64.0;
     let budget = bits * history.elements() as f64 / 8.0;
-    // Only those need split storage, and whoever shares a cell with another needs less of it.
+    // Only those need split storage, and elements that share a cell need less of it.
     let heavy = |&(_, count): &(u64, &u32)| *count > layout.fits();
     let (mut before, mut blocks) = (f64::INFINITY, budget / BLOCK_BYTES);
     for _ in 0..ROUNDS {
@@ -114,11 +114,11 @@ pub fn blocks_within(layout: Layout, bits: f64, history: &History) -> Option<usi
         before = blocks;
         blocks = (budget - filter.further_memory() as f64) / BLOCK_BYTES;
     }
-    // At a step it goes back and forth, and only the smaller one keeps to the budget.
+    // At a step it alternates, and only the smaller one keeps to the budget.
     whole(blocks.min(before))
 }
 
-/// After each round the memory is nearer to what is wanted by a factor of ten or more.
+/// After each round the memory is closer to the target by a factor of ten or more.
 const ROUNDS: usize = 3;
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1")]
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::layouts::sample::Distribution;
 
-    /// Each layout takes the memory that it is given, split storage included, or is told that it does not fit.
+    /// Each layout takes the given memory, split storage included, or is reported as too large.
     #[test]
     fn memory_is_what_was_wanted() {
         let history = History::draw(&Distribution::Pareto, 5000, 1).unwrap();
@@ -143,7 +143,7 @@ mod tests {
                     continue;
                 };
                 let bits = measure(layout, blocks, &history, 10).unwrap().bits;
-                // Where there is no room to speak of, counts that are too high need split storage, too.
+                // In very little memory, counts that are too high need split storage, too.
                 let allowed = if wanted < 32.0 { 0.5 } else { 0.05 };
                 assert!((bits / wanted - 1.0).abs() < allowed, "{layout}: {bits} bits, {wanted} were wanted");
             }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How much memory there is: a kernel promises more, and kills who believes it.
+//! The available memory: a kernel promises more, and kills processes that use it.
 
 use bulkmark_filter::ParameterError;
 
-/// Bytes of memory that are free, as the kernel estimates them; `None` where it does not tell.
+/// Bytes of free memory by the kernel's estimate; `None` if it has none.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -11,7 +11,7 @@ pub fn free_memory() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Whether so many bytes can be had. `name` and `value` are what asks for them.
+/// Checks that so many bytes are available. `name` and `value` are the parameter that needs them.
 pub(super) fn check(name: &'static str, value: u64, bytes: u64) -> Result<(), ParameterError> {
     if free_memory().is_some_and(|free| bytes > free) {
         return Err(ParameterError::memory(name, value));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the paper left as future work, measured: how often does a filter mistake other elements for bulk, when elements are
-//! added as often as mail is, and which layout of cells does it least in the same memory?
+//! The paper's future work, measured: how often does a filter mistake other elements for bulk, when elements are added as often
+//! as mail is, and which layout of cells does it least in the same memory?
 //!
-//! A [`Layout`] says which cells an element has, [`filter()`] makes a filter of it, a [`History`] is what is added to it,
-//! [`measure`] asks it, [`compare`] does so for many on all cores, and [`speed`] takes the time of the shipped one.
+//! A [`Layout`] defines the cells of an element, [`filter()`] makes a filter of it, a [`History`] is added to it, [`measure`]
+//! looks elements up, [`compare`] does so for many on all cores, and [`speed`] times the shipped one.
 
 mod compare;
 mod filters;

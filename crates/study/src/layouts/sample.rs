@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Elements, how often each is added, and in which order.
+//! Elements, their numbers of additions, and the order.
 
 use super::memory;
 use crate::random::below;
@@ -8,13 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fmt;
 
-/// No element is added more often.
+/// The most additions of an element.
 const MOST: u32 = 100_000;
 
-/// Of Zipf's law the exponent, the inverse of [`ZIPF_ALPHA`].
+/// The exponent of Zipf's law, the inverse of [`ZIPF_ALPHA`].
 const ZIPF_EXPONENT: &str = "1.2";
 
-/// Of additions drawn from Zipf's law with exponent s, the elements that were seen once are the share 1/s of all.
+/// In additions drawn from Zipf's law with exponent s, the elements seen once are the share 1/s of all.
 const ZIPF_ALPHA: f64 = 1.0 / 1.2;
 
 /// The finaliser of `SplitMix64`: a one-to-one mixture of 64 bits.
@@ -36,10 +36,10 @@ pub(super) const fn element(seed: u64, number: u64) -> u128 {
 pub enum Distribution {
     /// c times or more with probability 1/c, at most 100,000 times: 5 % are added 20 times or more.
     Pareto,
-    /// What comes of additions that are drawn one by one from Zipf's law with exponent 1.2, at most 100,000 of each: 83 %
-    /// are added once, 1.5 % 20 times or more.
+    /// The result of additions drawn one by one from Zipf's law with exponent 1.2, at most 100,000 of each: 83 % are added once,
+    /// 1.5 % 20 times or more.
     Zipf,
-    /// Numbers that were found somewhere, one for each element; each is as likely as the others.
+    /// Observed numbers, one for each element; each is equally likely.
     Found(Vec<u32>),
 }
 
@@ -81,8 +81,8 @@ impl Distribution {
     }
 }
 
-/// The chance of more than 1, 2, 3, ... additions. An element that came up j times and no more has the probability
-/// a/1 (j = 1), then each time the share a/j of what is left (Karlin's law of rare elements under Zipf's law).
+/// The chance of more than 1, 2, 3, ... additions. An element that came up exactly j times has the probability a/1 (j = 1), then
+/// each time the share a/j of the rest (Karlin's law of rare elements under Zipf's law).
 fn zipf_tail() -> Vec<f64> {
     let mut tail = 1.0;
     (1..MOST)
@@ -93,7 +93,7 @@ fn zipf_tail() -> Vec<f64> {
         .collect()
 }
 
-/// What is added to a filter: so many elements, so often each, in random order.
+/// The additions to a filter: so many elements, each with its number, in random order.
 #[derive(Debug, Clone)]
 pub struct History {
     pub(super) seed: u64,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an addition and a question cost in the shipped filter as it outgrows the caches.
+//! The costs of an addition and a question in the shipped filter as it outgrows the caches.
 
 use super::sample::element;
 use bulkmark_filter::{Counting, ParameterError, Refined, Sharded};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Bytes of cells of the filters that are measured, from a day of a million messages to all that a server has.
+/// Bytes of cells of the measured filters, from a day of a million messages to all of a server's counts.
 pub const FILTER_BYTES: [u64; 7] =
     [5_000_000, 20_000_000, 100_000_000, 500_000_000, 1_000_000_000, 2_000_000_000, 4_000_000_000];
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
 
-/// Each page is written to before anything is measured, so that the kernel has given it.
+/// Each page is written before a measurement, so that the kernel has allocated it.
 const PAGE_BLOCKS: usize = 4096 / BLOCK;
 
 /// Elements that are added or asked for together.
@@ -28,9 +28,9 @@ const REPEATS: u64 = 3;
 /// Nanoseconds for an addition and for a question.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
-    /// Of an element that is added once.
+    /// For an element that is added once.
     pub add: f64,
-    /// Of an element that is asked for.
+    /// For an element that is looked up.
     pub count: f64,
 }
 
@@ -53,7 +53,7 @@ pub struct Speed {
 /// Measures filters of `bytes` bytes.
 ///
 /// # Errors
-/// When the machine has not so much memory.
+/// When the machine lacks the memory.
 pub fn speed(bytes: u64, seed: u64) -> Result<Speed, ParameterError> {
     Work { seed, batches: BATCHES }.speed(bytes)
 }
@@ -158,7 +158,7 @@ fn in_parts(blocks: usize, work: Work) -> Result<(Cost, Cost), ParameterError> {
     Ok((shared, Cost { add, count }))
 }
 
-/// An element both of whose blocks are this one, with these lowest bits.
+/// An element with both blocks equal to this one, and these lowest bits.
 fn in_block(block: usize, blocks: usize, lowest: usize) -> u128 {
     // The least number whose fraction of 2^64 is in the block, and a little more.
     let word = ((block as u128) << 64).div_ceil(blocks as u128);

@@ -5,11 +5,11 @@ use super::experiment::KEYS;
 use super::published::{Published, published};
 use super::run::Outcome;
 
-/// Standard errors by which two means may differ. With 156 means, one of 4 is to be expected once in 100 studies.
+/// Standard errors by which two means may differ. With 156 means, one of 4 can be expected once in 100 studies.
 const TOLERANCE: f64 = 4.0;
 
-/// The paper drew the numbers of insertions of experiments 4, 5 and 8 once for all rounds, so its means of these carry
-/// the chance of that one draw: up to 3.5 % below fresh draws (as its intuitive rows tell, which have a closed form).
+/// The paper drew the numbers of insertions of experiments 4, 5 and 8 once for all rounds, so its means of these carry the chance
+/// of that one draw: up to 3.5 % below fresh draws (as its intuitive rows show, which have a closed form).
 const DRAWN_ONCE: f64 = 0.04;
 
 /// One of our means beside the published one.
@@ -44,8 +44,7 @@ fn compare_one(ours: Outcome, theirs: Published) -> Comparison {
     Comparison { ours, theirs, standard_errors: difference / error.sqrt(), agrees: difference <= allowed }
 }
 
-/// Of rare events a study of so many rounds may have seen none; its deviation is then taken as that of one wrong key in
-/// all rounds.
+/// In few rounds, a rare event may not occur; its deviation is then taken as that of one wrong key in all rounds.
 fn variance_of_mean(std_dev: f64, rounds: u64) -> f64 {
     let one_event = 1.0 / KEYS as f64 / (rounds as f64).sqrt();
     std_dev.max(one_event).powi(2) / rounds as f64

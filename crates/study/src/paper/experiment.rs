@@ -19,7 +19,7 @@ pub const HASH_NUMBERS: [usize; 3] = [4, 6, 8];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Experiment(u8);
 
-/// A number is no experiment.
+/// A number without an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an experiment, 1 to 8")]
 pub struct ParseExperimentError;
@@ -46,7 +46,7 @@ enum Times {
     Poisson(f64),
 }
 
-/// In which order.
+/// The order of insertions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// All keys in sequence, then all keys again.
@@ -69,8 +69,7 @@ impl Experiment {
         if self.0 == 8 { vec![80_000, 160_000, 240_000, 320_000, 640_000] } else { FILTER_SIZES.to_vec() }
     }
 
-    /// In the first three experiments a wrong count is one of 10,000; in the others it weighs as many insertions as the
-    /// key has.
+    /// In the first three experiments a wrong count is one of 10,000; in the others it has the weight of the key's insertions.
     pub(super) const fn weighs_insertions(self) -> bool {
         self.0 >= 4
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The simulation study of Yan & Cho (section 5), repeated with the code of this program.
 //!
-//! [`Experiment`] says what is inserted and in which order, [`round`] inserts it once into both extensions,
-//! [`run`] repeats that a thousand times on all cores, and [`compare`] holds the means against the published ones.
+//! [`Experiment`] defines the insertions and their order, [`round`] inserts them once into both extensions, [`run`] repeats that
+//! a thousand times on all cores, and [`compare`] compares the means with the published ones.
 
 mod compare;
 mod experiment;

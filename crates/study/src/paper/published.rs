@@ -10,9 +10,9 @@ const TABLES: &str = include_str!("published.csv");
 /// One published row: mean and standard deviation over 1,000 rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// Of what.
+    /// The configuration.
     pub configuration: Configuration,
-    /// With which extension.
+    /// The extension.
     pub extension: Extension,
     /// The mean rate.
     pub mean: f64,

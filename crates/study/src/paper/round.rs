@@ -37,8 +37,8 @@ pub struct Rates {
     pub refined: f64,
 }
 
-/// Inserts what `experiment` says into filters of `m` cells with `k` hashes, both extensions with the same hashes and
-/// keys, and returns how often they count wrongly (section 5).
+/// Inserts the keys of `experiment` into filters of `m` cells with `k` hashes, both extensions with the same hashes and keys, and
+/// returns how often they count wrongly (section 5).
 #[must_use]
 pub fn round(experiment: Experiment, m: u32, k: usize, random: &mut dyn Rng) -> Rates {
     let hashes: Vec<_> = (0..k).map(|_| Universal::draw(random, m)).collect();

@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What one row of the paper's tables is about, for both extensions.
+/// The configuration of one row of the paper's tables, for both extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Configuration {
     /// The experiment.
@@ -20,7 +20,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Its random numbers: a stream of its own for each round, so that rounds can be run anywhere.
+    /// Its random numbers: a separate stream for each round, so that rounds can run in any thread.
     fn random(&self, seed: u64, round: u64) -> Xoshiro256PlusPlus {
         let experiment = u64::from(self.experiment.to_string().as_bytes()[0]);
         let mut state = seed;
@@ -35,11 +35,11 @@ impl Configuration {
 /// Mean and standard deviation of the rates of one configuration with one extension.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Of what.
+    /// The configuration.
     pub configuration: Configuration,
-    /// With which extension.
+    /// The extension.
     pub extension: Extension,
-    /// Over how many rounds.
+    /// The number of rounds.
     pub rounds: u64,
     /// The mean rate.
     pub mean: f64,
@@ -47,8 +47,8 @@ pub struct Outcome {
     pub std_dev: f64,
 }
 
-/// Runs `rounds` rounds of each configuration; `progress` is told after each round. Two outcomes a configuration, the
-/// intuitive one first.
+/// Runs `rounds` rounds of each configuration; calls `progress` after each round. Two outcomes a configuration, the intuitive one
+/// first.
 pub fn run(
     configurations: &[Configuration],
     rounds: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Several partners of one server, all of one mind.
+//! Several conspiring partners of one server.
 
 use super::aim::blocks;
 use super::cover::{Spending, Way};
@@ -13,20 +13,20 @@ use std::num::NonZeroU32;
 
 const DAY: u64 = 86_400;
 
-/// Some noon, after which the attack begins.
+/// A noon, after which the attack begins.
 const NOON: u64 = 20_000 * DAY + DAY / 2;
 
 /// Windows that count: the retention.
 const WINDOWS: u32 = 7;
 
-/// Who conspires, and against what.
+/// The conspirators and their target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Conspiracy {
     /// Partners.
     pub partners: u32,
-    /// What each may bring to a cell.
+    /// The most that each may add to a cell.
     pub influence: NonZeroU32,
-    /// What each may bring as different signatures in a window, in millionths of the capacity.
+    /// The different signatures of each in a window, in millionths of the capacity.
     pub quota: u32,
     /// The count from which on a message is bulk.
     pub threshold: u32,
@@ -34,12 +34,12 @@ pub struct Conspiracy {
     pub capacity: NonZeroU32,
 }
 
-/// What came of it on a ledger.
+/// The result on a ledger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The share of strange signatures that rose by as much as was asked for.
+    /// The share of strange signatures that rose by the wanted amount.
     pub share: f64,
-    /// Partners of whom the server says that their signatures are made up.
+    /// Partners whom the server reports for made-up signatures.
     pub noticed: usize,
 }
 
@@ -61,13 +61,13 @@ pub enum TrustError {
 }
 
 impl Conspiracy {
-    /// What a signature that counts `seen` must rise by to be bulk.
+    /// The rise that a signature with the count `seen` needs to be bulk.
     #[must_use]
     pub const fn rise(&self, seen: u32) -> u32 {
         self.threshold.saturating_sub(seen)
     }
 
-    /// The partners that it takes to make a signature rise by so much.
+    /// The number of partners that raise a signature by so much.
     #[must_use]
     pub const fn needed(&self, rise: u32) -> u32 {
         rise.div_ceil(self.influence.get())
@@ -87,14 +87,14 @@ impl Conspiracy {
         }
     }
 
-    /// The share of signatures, of whatever mail, that they can raise by so much: those with both blocks in one of the sets.
+    /// The share of signatures, of any mail, that they can raise by so much: those with both blocks in one of the sets.
     #[must_use]
     pub fn reckoned(&self, rise: u32) -> f64 {
         let covered = CELLS_PER_ELEMENT as f64 * f64::from(self.quota) / 1e6 / CELLS_AT_CAPACITY;
         (f64::from(self.sets(rise)) * covered * covered).min(1.0)
     }
 
-    /// The same where the server is to notice nothing.
+    /// The same without being noticed by the server.
     #[must_use]
     pub fn reckoned_unnoticed(&self, rise: u32) -> f64 {
         let all = blocks(self.capacity.get());
@@ -102,7 +102,7 @@ impl Conspiracy {
         (f64::from(self.sets(rise)) * covered * covered).min(1.0)
     }
 
-    /// Has a ledger count what they report to raise signatures by `rise` on seven days, and asks it for `samples` others.
+    /// Makes a ledger count their reports, which raise signatures by `rise` on seven days, and looks up `samples` others.
     ///
     /// # Errors
     /// When the ledger fails.
@@ -122,7 +122,7 @@ impl Conspiracy {
             sets: sets as usize,
         };
         for turn in 0..sets * needed {
-            // Each partner in turn, so that those of a set are different ones, and each has a window for each of its sets.
+            // Partners take turns, so that a set has different ones, and each has a window for each of its sets.
             let (partner, window) = (turn % self.partners, u64::from(turn / self.partners));
             let signatures = way.signatures((turn / needed) as usize, spending, self.influence.get());
             self.report(&ledger, partner, &signatures, NOON + window * DAY).await?;

@@ -11,14 +11,14 @@ use std::fmt;
 /// Halves of signatures, of four cells each, that take all cells of a block.
 const HALVES: usize = CELLS_PER_BLOCK / 4;
 
-/// What the attackers choose.
+/// The attackers' choice of signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// All cells of as many blocks as the quota reaches: no other choice has as many signatures with all cells in it.
     Whole,
     /// All cells of some blocks, and of the others as many blocks and cells as honest signatures take.
     Unnoticed,
-    /// Signatures that nobody chose.
+    /// Random signatures.
     Random,
 }
 
@@ -31,14 +31,14 @@ impl Way {
     pub fn whole_blocks(self, signatures: usize, blocks: usize) -> usize {
         match self {
             Self::Whole => 2 * signatures / HALVES,
-            // What is left when all blocks that honest ones touch have one half.
+            // The rest, when all blocks of honest signatures have one half.
             Self::Unnoticed => (2 * signatures).saturating_sub(touched(signatures, blocks)) / (HALVES - 1),
             Self::Random => 0,
         }
     }
 
-    /// What covers the set of this number, of all that the attackers cover: signatures, and how often each is reported, of
-    /// `influence` times at most.
+    /// The signatures that cover the set of this number, of all that the attackers cover, and the reports of each, at most
+    /// `influence`.
     pub(super) fn signatures(self, set: usize, spending: Spending, influence: u32) -> Vec<(u128, u32)> {
         let Spending { signatures, blocks, sets } = spending;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(set as u64);
@@ -47,7 +47,7 @@ impl Way {
             return (0..signatures).map(|n| (number(n), influence)).collect();
         }
         let whole = self.whole_blocks(signatures, blocks);
-        // Sets have no block in common while there are enough of them, and then are grouped anew.
+        // Sets have no block in common while there are enough of them, and then are regrouped.
         let together = (blocks / whole.max(1)).max(1);
         let mut grouping = Xoshiro256PlusPlus::seed_from_u64(1 << 32 | (set / together) as u64);
         let places = shuffled((0..blocks).collect(), &mut grouping);
@@ -56,13 +56,13 @@ impl Way {
         let halves = all.flat_map(|&block| (0..HALVES).map(move |j| (block, four(j)))).collect::<Vec<_>>();
         let mut found = paired(&halves, blocks, influence);
         if self == Self::Unnoticed {
-            // Where no set lies first.
+            // Blocks beyond the sets.
             let beyond = (sets.min(together) * whole).min(blocks);
             let others = shuffled(places[beyond..].to_vec(), &mut random).into_iter();
             let of_sets =
                 places[..beyond].iter().filter(|block| !places[first..first + whole].contains(block));
             let single = (2 * signatures).saturating_sub(halves.len());
-            // Honest signatures fall on cells of others now and then; each of these takes two cells less.
+            // Honest signatures sometimes fall on others' cells; each of these takes two cells less.
             let shared = (8 * signatures).saturating_sub(taken(signatures, blocks)) / 2;
             let half = |(i, block)| {
                 let cells = [(); 4].map(|()| cell(drawn(&mut random, CELLS_PER_BLOCK)));
@@ -78,7 +78,7 @@ impl Way {
     }
 }
 
-/// What all attackers have to spend.
+/// The attackers' budget.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spending {
     /// Signatures of one partner in one window.
@@ -95,7 +95,7 @@ fn paired(halves: &[(usize, [u8; 4])], blocks: usize, times: u32) -> Vec<(u128, 
     firsts.iter().zip(seconds).map(|(&a, &b)| (signature(blocks, [a, b]), times)).collect()
 }
 
-/// In the order in which honest signatures touch one block after another, since the server looks all the time.
+/// In the order in which honest signatures touch one block after another, since the server checks all the time.
 fn in_turn(whole: Vec<(u128, u32)>, singles: Vec<(u128, u32)>, blocks: usize) -> Vec<(u128, u32)> {
     let (mut whole, mut singles) = (whole.into_iter(), singles.into_iter());
     let (mut all, mut reached) = (Vec::new(), 0);
@@ -127,7 +127,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// Four cells of a block, which no other number has.
+/// Four cells of a block, unique for this number.
 fn four(number: usize) -> [u8; 4] {
     std::array::from_fn(|i| cell(4 * number + i))
 }

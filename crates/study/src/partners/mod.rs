@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What partners who conspire can do to a server's counts: reckoned, and tried on the ledger itself. crates/study/docs/partners.md.
+//! The power of conspiring partners over a server's counts: calculated, and tried on the ledger itself.
+//! crates/study/docs/partners.md.
 
 pub mod aim;
 mod conspiracy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One mailing, and what was said of it.
+//! One mailing, and its user reports.
 
 use bulkmark_trust::{Case, Effect, Judgement, Settings, Side, Standing, Vote};
 use bulkmark_types::{ReporterId, UNIT};
@@ -7,13 +7,13 @@ use bulkmark_types::{ReporterId, UNIT};
 /// A message that many get.
 #[derive(Debug)]
 pub(super) struct Mailing {
-    /// What it is.
+    /// Whether it is spam or ham.
     pub(super) truth: Side,
     votes: Vec<Vote>,
-    /// What speaks for spam, less what speaks against it, in units.
+    /// The weight for spam minus the weight against it, in units.
     net: i64,
     heard: bool,
-    /// Whether only accounts in one hand get it.
+    /// Whether only accounts of one owner receive it.
     pub(super) is_own: bool,
     /// Copies that came.
     pub(super) seen: u32,
@@ -24,7 +24,7 @@ impl Mailing {
         Self { truth, votes: Vec::new(), net: 0, heard: false, is_own: false, seen: 0 }
     }
 
-    /// A mailing that only so many accounts in one hand get.
+    /// A mailing that only so many accounts of one owner receive.
     pub(super) fn own(accounts: u32) -> Self {
         Self { seen: accounts, is_own: true, ..Self::new(Side::Spam) }
     }
@@ -37,7 +37,7 @@ impl Mailing {
         self.votes.iter().any(|vote| vote.spam_after)
     }
 
-    /// Hears somebody; true for the first word.
+    /// Applies a user's report; true for the first one.
     pub(super) fn says(
         &mut self,
         person: u32,
@@ -58,14 +58,14 @@ impl Mailing {
         }
         match self.votes.iter_mut().find(|known| known.reporter == who) {
             Some(known) => *known = vote,
-            // What weighs nothing changes nothing, now or later.
+            // A report without weight changes nothing, now or later.
             None if vote.units == 0 => (),
             None => self.votes.push(vote),
         }
         !std::mem::replace(&mut self.heard, true)
     }
 
-    /// A trap gets a copy and reports it with full weight; true for the first word.
+    /// A trap receives a copy and reports it with full weight; true for the first report.
     pub(super) fn trapped(&mut self, settings: &Settings) -> bool {
         self.net += i64::from(UNIT);
         self.votes.push(Vote {
@@ -85,7 +85,7 @@ impl Mailing {
         Case { votes: self.votes.as_slice(), elsewhere: 0, seen: self.seen }
     }
 
-    /// Judges those who spoke.
+    /// Judges the reporters.
     pub(super) fn judge(&self) -> Vec<Judgement> {
         self.case().judge().1
     }
@@ -94,7 +94,7 @@ impl Mailing {
 /// The trap of a site.
 const TRAP: ReporterId = ReporterId::from_bytes((u128::MAX << 2 | 2).to_le_bytes());
 
-/// People are numbered.
+/// The reporter of a person's number.
 pub(super) const fn id(person: u32) -> ReporterId {
     ReporterId::from_bytes((person as u128).to_le_bytes())
 }

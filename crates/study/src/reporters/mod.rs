@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether trust keeps liars from deciding what is spam: a site's mail of some weeks, with and without it. docs/trust.md.
+//! Whether trust prevents liars from deciding what counts as spam: a site's mail of some weeks, with and without it.
+//! docs/trust.md.
 
 mod mailing;
 mod people;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who reports: honest people who err, and liars.
+//! The reporters: honest people who err, and liars.
 
 use crate::random::below;
 use bulkmark_trust::Side;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The day on which patient liars begin to lie, and somebody opens his accounts.
+/// The day on which patient liars begin to lie, and an attacker opens his accounts.
 pub const TURN: u32 = 30;
 
-/// How liars lie.
+/// The behaviour of liars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
-    /// Spam or not as a coin falls.
+    /// Random reports.
     Random,
-    /// Always the opposite of what is true.
+    /// Always the opposite of the truth.
     Opposite,
-    /// What is true, without error, until the day; from then on the opposite.
+    /// The truth, without error, until the day; from then on the opposite.
     Patient(u32),
-    /// Nothing until the day; from then on the opposite.
+    /// No reports until the day; from then on the opposite of the truth.
     Sleeper(u32),
-    /// They say nothing.
+    /// No reports.
     Silent,
 }
 
 impl Lie {
-    /// Those that are simulated; patience lasts until the day [`TURN`].
+    /// The simulated behaviours; patience lasts until the day [`TURN`].
     pub const LIES: [Self; 3] = [Self::Random, Self::Opposite, Self::Patient(TURN)];
 
     /// Its name in tables.
@@ -39,7 +39,7 @@ impl Lie {
         }
     }
 
-    /// What a liar says of a message.
+    /// A liar's report of a message.
     pub(super) fn says(self, truth: Side, day: u32, random: &mut Xoshiro256PlusPlus) -> Option<Side> {
         match self {
             Self::Silent => None,
@@ -59,11 +59,10 @@ pub(super) const fn opposite(side: Side) -> Side {
     }
 }
 
-/// How many of a hundred people take the trouble for how many of a hundred messages that lie in the wrong folder: most
-/// people hardly ever do.
+/// How many of a hundred people report how many of a hundred messages in the wrong folder: most people hardly ever do.
 const TROUBLE: [(u32, u32); 4] = [(40, 1), (30, 5), (20, 20), (10, 60)];
 
-/// Draws of how many of a hundred messages somebody takes the trouble.
+/// Draws how many of a hundred messages a person reports.
 pub(super) fn trouble(random: &mut Xoshiro256PlusPlus) -> u32 {
     let mut drawn = below(random, 100);
     for (share, messages) in TROUBLE {
@@ -75,10 +74,10 @@ pub(super) fn trouble(random: &mut Xoshiro256PlusPlus) -> u32 {
     0
 }
 
-/// How often people err, in percent of what they look at.
+/// People's rate of error, in percent of the messages that they see.
 const ERROR: u32 = 5;
 
-/// What an honest person thinks of a message.
+/// An honest person's opinion of a message.
 pub(super) fn opinion(truth: Side, random: &mut Xoshiro256PlusPlus) -> Side {
     if below(random, 100) < ERROR { opposite(truth) } else { truth }
 }

@@ -8,13 +8,13 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::path::Path;
 
-/// Days over which a point is the mean: mailings differ much in size.
+/// The days of a point's mean: mailings differ much in size.
 const MEAN: usize = 5;
 
-/// What came of a scenario without trust and with it, by days.
+/// The results of a scenario without trust and with it, by days.
 pub type Outcomes = (Scenario, Vec<Day>, Vec<Day>);
 
-/// Draws ham called spam above, and spam missed below, against the days: dashed without trust, solid with it.
+/// Draws ham marked as spam above, and missed spam below, against the days: dashed without trust, solid with it.
 ///
 /// # Errors
 /// When the file cannot be written.

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is simulated: who lies, and how.
+//! The simulated scenarios: the liars and their behaviour.
 
 use super::people::{Lie, TURN};
 use super::world::{Accounts, Day, World};
 use bulkmark_trust::Settings;
 
-/// Accounts that somebody opens.
+/// Accounts that an attacker opens.
 const ACCOUNTS: u32 = 1_000;
 
-/// Days for which accounts in one hand are patient.
+/// Days for which accounts of one owner are patient.
 const PATIENCE: u32 = 10;
 
-/// Who lies, and how.
+/// The liars and their behaviour.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
     /// The percentage of people who lie.
     pub liars: u32,
-    /// How they lie.
+    /// Their behaviour.
     pub lie: Lie,
-    /// Whether they take the trouble always.
+    /// Whether they report every message.
     pub eager: bool,
-    /// Accounts in one hand.
+    /// Accounts of one owner.
     pub accounts: Option<Accounts>,
 }
 
 impl Scenario {
-    /// Nobody lies.
+    /// No liars.
     pub const NOBODY: Self = Self { liars: 0, lie: Lie::Silent, eager: false, accounts: None };
 
-    /// All that are simulated.
+    /// All simulated scenarios.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::NOBODY];
@@ -57,7 +57,7 @@ impl Scenario {
         }
     }
 
-    /// What comes of it, with or without trust.
+    /// Returns the results of a scenario, with or without trust.
     #[must_use]
     pub fn run(&self, runs: Runs, trust: bool) -> Vec<Day> {
         let (people, days) = (runs.people, runs.days);
@@ -92,13 +92,13 @@ impl Scenario {
     }
 }
 
-/// Everybody weighs one, and newcomers together as much as they like.
+/// Every reporter has the weight one, and newcomers have no common limit.
 fn alike() -> Settings {
     let default = Settings::default();
     Settings::new(1.0, 1_000.0, default.threshold()).unwrap_or(default)
 }
 
-/// How much of it is simulated.
+/// The size of the simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Runs {
     /// People of the site.
@@ -107,8 +107,8 @@ pub struct Runs {
     pub days: u32,
     /// Honest people for whom the administrator vouches.
     pub vouched: u32,
-    /// Of a hundred mailings of spam so many reach a trap.
+    /// The number in a hundred spam mailings that reach a trap.
     pub trapped: u32,
-    /// With so many seeds.
+    /// The number of seeds.
     pub runs: u32,
 }

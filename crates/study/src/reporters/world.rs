@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Days of mail: what arrives, what is said of it, and what the verdict is for each copy.
+//! Days of mail: copies, user reports, and the verdict for each copy.
 
 use super::mailing::{Mailing, id};
 use super::people::{Lie, opinion, opposite, trouble};
@@ -13,91 +13,91 @@ use std::collections::BinaryHeap;
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 
-/// Some midnight, with which it begins.
+/// A midnight, when it begins.
 const BEGIN: u64 = 20_000 * DAY;
 
-/// Mailings that begin on one day, of spam as many as of ham.
+/// Mailings that begin on one day, as many of spam as of ham.
 const MAILINGS: u32 = 30;
 
-/// Of so many kinds is a mailing, by its copies.
+/// The number of size classes of mailings.
 const KINDS: u32 = 10;
 
 /// Copies of a mailing, by a fair draw.
 const COPIES: [u32; KINDS as usize] = [2, 3, 5, 10, 20, 30, 50, 100, 200, 500];
 
-/// In how many hours all copies of a mailing arrive: spam trickles.
+/// The hours in which all copies of a mailing arrive: spam trickles.
 const SPAM_HOURS: u32 = 24;
 const HAM_HOURS: u32 = 3;
 
-/// Within how many hours people read their mail.
+/// The hours within which people read their mail.
 const READ_HOURS: u32 = 8;
 
-/// How often accounts in one hand send their own mailings to themselves again.
+/// How many times accounts of one owner send each own mailing to themselves again.
 const OWN_COPIES: u32 = 10;
 
-/// A site, its people, and how long it is watched.
+/// A site, its people, and the length of the simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct World {
     /// People who have accounts from the beginning.
     pub people: u32,
-    /// How many percent of them lie.
+    /// The percentage of liars.
     pub liars: u32,
-    /// How they lie.
+    /// The behaviour of liars.
     pub lie: Lie,
-    /// Whether liars say something of each message that they get, while others take the trouble more seldom.
+    /// Whether liars report every message that they get, while others report fewer.
     pub eager: bool,
     /// Honest people for whom the administrator vouches on the first day.
     pub vouched: u32,
-    /// Of a hundred mailings of spam so many reach a trap of this site.
+    /// The number in a hundred spam mailings that reach a trap of this site.
     pub trapped: u32,
-    /// Accounts that somebody opens on a day, and what they do with them.
+    /// Accounts that an attacker opens on a day, and their behaviour.
     pub accounts: Option<Accounts>,
     /// Days.
     pub days: u32,
-    /// Whether standings change; if not, everybody weighs the same at all times.
+    /// Whether standings change; if not, all weights are equal at all times.
     pub trust: bool,
-    /// What newcomers weigh.
+    /// The weight of newcomers.
     pub settings: Settings,
-    /// Of the random numbers.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Accounts in one hand, which get each mailing and say something of it at once.
+/// Accounts of one owner, which receive each mailing and report it at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Accounts {
-    /// How many.
+    /// The number of accounts.
     pub number: u32,
-    /// On which day they are opened.
+    /// The day on which they are opened.
     pub day: u32,
-    /// What they say of others' mail.
+    /// Their reports of others' mail.
     pub lie: Lie,
-    /// Mailings a day that they send to themselves alone, again and again, and call spam.
+    /// Mailings a day that they send only to themselves, again and again, and report as spam.
     pub own: u32,
 }
 
-/// The verdicts of one day, in copies, and what people weighed at its end.
+/// The verdicts of one day, in copies, and the reporters' weights at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Day {
-    /// Copies of ham, and those that were called spam.
+    /// Copies of ham, and those marked as spam.
     pub ham: [u64; 2],
-    /// Copies of spam, and those that were not called spam.
+    /// Copies of spam, and those not marked as spam.
     pub spam: [u64; 2],
-    /// Of the latter, those that came when the mailing had been called spam before.
+    /// The part of the latter that came when the mailing had been marked as spam before.
     pub taken_back: u64,
-    /// What honest people weigh on the average, 0 to 1.
+    /// The average weight of honest people, 0 to 1.
     pub honest: f64,
-    /// What liars weigh, accounts in one hand included.
+    /// The average weight of liars, accounts of one owner included.
     pub liars: f64,
 }
 
 impl Day {
-    /// Ham called spam, in percent.
+    /// Ham marked as spam, in percent.
     #[must_use]
     pub fn false_spam(&self) -> f64 {
         percent(self.ham[1], self.ham[0])
     }
 
-    /// Spam not called spam, in percent.
+    /// Spam not marked as spam, in percent.
     #[must_use]
     pub fn missed(&self) -> f64 {
         percent(self.spam[1], self.spam[0])
@@ -109,7 +109,7 @@ impl Day {
         self.ham[1] + self.spam[1]
     }
 
-    /// Spam no longer called spam, in percent.
+    /// Spam no longer marked as spam, in percent.
     #[must_use]
     pub fn taken_back(&self) -> f64 {
         percent(self.taken_back, self.spam[0])
@@ -123,7 +123,7 @@ impl Day {
         Self { honest: last.honest, liars: last.liars, ..sum }
     }
 
-    /// Both together; weights are added, too.
+    /// Adds both; weights are added, too.
     #[must_use]
     pub(super) fn and(&self, other: &Self) -> Self {
         Self {
@@ -140,18 +140,18 @@ fn percent(part: u64, all: u64) -> f64 {
     100.0 * part as f64 / all.max(1) as f64
 }
 
-/// What people weigh at a time.
+/// The reporters' weights at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Weights {
-    /// What honest people weigh on the average, 0 to 1.
+    /// The average weight of honest people, 0 to 1.
     pub honest: f64,
-    /// What liars weigh, accounts in one hand included.
+    /// The average weight of liars, accounts of one owner included.
     pub liars: f64,
-    /// How many have a trust of a half or more.
+    /// The number of reporters with a trust of a half or more.
     pub established: u32,
 }
 
-/// What happens at a time.
+/// An event at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrives { mailing: usize, person: u32 },
@@ -170,7 +170,7 @@ struct Run<'a> {
     events: BinaryHeap<Reverse<(u64, usize, Event)>>,
     planned: usize,
     mailings: Vec<Mailing>,
-    /// How many of a hundred messages each person takes the trouble for.
+    /// The number in a hundred messages that each person reports.
     trouble: Vec<u32>,
     standings: Standings,
     days: Vec<Day>,
@@ -178,13 +178,13 @@ struct Run<'a> {
 }
 
 impl World {
-    /// Lets the days pass.
+    /// Runs the days.
     #[must_use]
     pub fn run(&self) -> Vec<Day> {
         self.watch(&[]).0
     }
 
-    /// The same, and what people weigh after so many hours.
+    /// The same, with the weights after so many hours.
     #[must_use]
     pub fn watch(&self, hours: &[u64]) -> (Vec<Day>, Vec<Weights>) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
@@ -233,7 +233,7 @@ impl Run<'_> {
         self.weigh(day, begin + DAY);
     }
 
-    /// A time within so many hours.
+    /// A random time within so many hours.
     fn within(&mut self, hours: u32) -> u64 {
         below(&mut self.random, hours * 3_600).into()
     }
@@ -248,7 +248,7 @@ impl Run<'_> {
         self.mailings.push(Mailing::new(truth));
         let copies = COPIES[below(&mut self.random, KINDS) as usize].min(self.world.people);
         let hours = if truth == Side::Spam { SPAM_HOURS } else { HAM_HOURS };
-        // A stride that has no factor in common with the number of people finds nobody twice.
+        // A stride without a common factor with the number of people selects nobody twice.
         let (first, stride) = (below(&mut self.random, self.world.people), self.stride());
         for copy in 0..u64::from(copies) {
             let person = (u64::from(first) + copy * stride) % u64::from(self.world.people);
@@ -267,7 +267,7 @@ impl Run<'_> {
         }
     }
 
-    /// Accounts in one hand get a mailing of theirs, call it spam, and get it as often again.
+    /// Accounts of one owner get their own mailing, report it as spam, and receive it [`OWN_COPIES`] times more.
     fn begin_own(&mut self, accounts: u32, day: u64) {
         let (mailing, time) = (self.mailings.len(), day + self.within(24));
         self.mailings.push(Mailing::own(accounts));
@@ -346,7 +346,7 @@ impl Run<'_> {
         self.plan(read, Event::Reads { mailing, person, in_junk });
     }
 
-    /// What somebody says who reads a message: who is honest moves what is in the wrong folder, sometimes; liars lie.
+    /// A reader's report of a message: honest people sometimes move messages out of the wrong folder; liars lie.
     fn reaction(&mut self, mailing: usize, person: u32, in_junk: bool, day: u32) -> Option<Side> {
         let (truth, lies) = (self.mailings[mailing].truth, self.world.lies(person));
         let trouble = if lies && self.world.eager { 100 } else { self.trouble[person as usize] };
@@ -374,7 +374,7 @@ impl Run<'_> {
         }
     }
 
-    /// What everybody weighs at the end of a day.
+    /// The reporters' weights at the end of a day.
     fn weigh(&mut self, day: u32, now: u64) {
         let Weights { honest, liars, .. } = self.weights(day, now);
         (self.days[day as usize].honest, self.days[day as usize].liars) = (honest, liars);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The forms in which nominations are held.
+//! The data structures for nominations.
 
 use bulkmark_counts::{USER_REPORT_CAPACITY, USER_REPORT_SHARE};
 use bulkmark_filter::{
@@ -8,7 +8,7 @@ use bulkmark_filter::{
 };
 use bulkmark_types::{FederationKey, Signature, UNIT, nomination, revocation};
 
-/// Reports that make spam where they are counted.
+/// The reports that make spam in a counting form.
 pub(super) const THRESHOLD: u32 = 3;
 
 /// Units of one report: the ledger counts eighths.
@@ -20,7 +20,7 @@ const CAPACITY: u32 = 1_000_000;
 /// Windows of the ledger: 30 days of five each.
 const WINDOWS: usize = 6;
 
-/// A form, and how often strange elements are shown in it where that can be chosen.
+/// A form, with its error rate if that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
     /// The paper's pair of Bloom filters, each with this error rate.
@@ -29,13 +29,13 @@ pub enum Form {
     Deleting,
     /// A pair of refined counting filters, whose difference counts, in one window made for all.
     Counting,
-    /// As the ledger has it: both in one row of filters for each window, which begins small and grows; a filter takes one in so many of
+    /// The ledger's form: both in one row of filters for each window, which starts small and grows; a filter takes one in so many of
     /// the signatures that it is made for.
     Windows(u32),
 }
 
 impl Form {
-    /// All that are compared.
+    /// All compared forms.
     pub const ALL: [Self; 6] = [
         Self::Pair(1e-3),
         Self::Pair(1e-6),
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// An empty one for so many nominated elements, of which so many will be revoked.
+    /// Makes an empty one for so many nominated elements, so many of which will be revoked.
     pub(super) fn empty(self, elements: u32, revoked: u32) -> Result<Box<dyn Held>, ParameterError> {
         let revoked = revoked.max(1);
         Ok(match self {
@@ -78,11 +78,11 @@ impl Form {
     }
 }
 
-/// What is asked of each form.
+/// The operations of each form.
 pub(super) trait Held {
-    /// One report, as the `number`th of all.
+    /// Adds one report, the `number`th of all.
     fn nominate(&mut self, number: u32, element: u128) -> Result<(), ParameterError>;
-    /// One report is taken back.
+    /// Withdraws one report.
     fn revoke(&mut self, number: u32, element: u128) -> Result<(), ParameterError>;
     fn is_spam(&self, element: u128) -> bool;
     fn memory(&self) -> usize;
@@ -115,7 +115,7 @@ impl Held for Intuitive {
     }
 
     fn revoke(&mut self, _: u32, element: u128) -> Result<(), ParameterError> {
-        // Whoever revokes nominated before, so it is there.
+        // A revocation follows a nomination, so it is there.
         let _ = self.remove(element);
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Held for Intuitive {
     }
 }
 
-/// What was nominated, and what was revoked, in units.
+/// Nominations and revocations, in units.
 struct Two {
     nominated: Refined,
     revoked: Refined,
@@ -157,7 +157,7 @@ impl Held for Two {
     }
 }
 
-/// The same, each window for itself; elements take turns in the windows.
+/// The same, each window separately; elements take turns in the windows.
 struct Windows {
     rows: Vec<Scaling<Refined>>,
     key: FederationKey,

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Nominate, revoke, nominate again, and look after each.
+//! Nominates, revokes, and nominates again, with lookups after each step.
 
 use super::forms::{Form, THRESHOLD};
 use bulkmark_filter::ParameterError;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// What a form showed. Shares are percentages.
+/// The results of a form. Shares are percentages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Bytes of memory, when all was nominated.
+    /// Bytes of memory after all nominations.
     pub memory: usize,
-    /// Strange elements that were shown as spam, in so many.
+    /// Strange elements shown as spam, in so many.
     pub false_spam: (u32, u32),
-    /// Of the revoked elements, those that were spam still.
+    /// The share of revoked elements that were still spam.
     pub kept: f64,
-    /// Of the others, those that were spam no longer.
+    /// The share of the others that were no longer spam.
     pub lost: f64,
-    /// Of the revoked elements, those that were spam again when one more nominated them.
+    /// The share of revoked elements that were spam again after one more nomination.
     pub again: f64,
 }
 
-/// How many people nominate a signature.
+/// The number of people who nominate a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Law {
     /// Three each: all of it is spam.
@@ -31,7 +31,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// Of the element with this number.
+    /// The number for this element.
     fn people(self, number: u32) -> u32 {
         const EXPONENT: f64 = 1.5;
         /// More than these change nothing.
@@ -53,7 +53,8 @@ impl Law {
     }
 }
 
-/// Has people nominate each of `elements`, then one person revoke `percent` of those that just are spam, then one more nominate these.
+/// Nominates each of `elements` by several people, then revokes `percent` of those just above the limit by one person, then nominates
+/// these once more.
 ///
 /// # Errors
 /// When there is no memory for the filters.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What it costs that nominations can be revoked: the paper's two Bloom filters against counting ones. docs/filter.md.
+//! The cost of revocable nominations: the paper's two Bloom filters against counting ones. docs/filter.md.
 
 mod forms;
 mod measure;

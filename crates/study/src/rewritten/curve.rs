@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is found of rewritten copies, by how much of them is other text.
+//! The share of rewritten copies that is found, by their share of other text.
 
 use super::ledger::Ledger;
 use super::rewrite::{Way, rewritten};
@@ -19,10 +19,10 @@ const COPIES: usize = 40;
 /// The count from which on a message is bulk.
 const AT: u32 = 20;
 
-/// Words of the texts that are rewritten: less is hardly an advertisement, and more is seldom seen.
+/// The length in words of the rewritten texts: shorter ones are hardly advertisements, and longer ones are rare.
 const WORDS: std::ops::RangeInclusive<usize> = 80..=400;
 
-/// Words of a sentence that stands for ham.
+/// Words of a sentence used as ham.
 const SENTENCE: std::ops::RangeInclusive<usize> = 5..=40;
 
 /// Replaced words, in percent.
@@ -32,15 +32,15 @@ const PERCENT: [u32; 11] = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50];
 #[derive(Debug)]
 pub struct Mail {
     bases: Vec<Vec<Sentence>>,
-    /// Of unrelated ham.
+    /// The results for unrelated ham.
     sentences: Vec<Sentence>,
     ham: Vec<RawMessage>,
 }
 
-/// Unrelated ham that is taken for copies, on the average of all keys.
+/// Unrelated ham that is taken for copies, averaged over all keys.
 #[derive(Debug, Clone, Copy)]
 pub struct False {
-    /// How many messages there are.
+    /// The number of messages.
     pub messages: usize,
     /// Those that are joined.
     pub joined: f64,
@@ -48,23 +48,23 @@ pub struct False {
     pub at: f64,
 }
 
-/// What is found of one way of rewriting.
+/// The results of one way of rewriting.
 #[derive(Debug, Clone)]
 pub struct Curve {
     /// The way.
     pub way: Way,
-    /// By increasing numbers of replaced words.
+    /// The results by increasing numbers of replaced words.
     pub points: Vec<Point>,
 }
 
-/// What is found of copies; percent.
+/// The results for copies; percent.
 #[derive(Debug, Clone, Copy)]
 pub struct Point {
-    /// Words that are replaced.
+    /// The replaced words.
     pub replaced: u32,
-    /// Of all copies but the first, those that count two or more.
+    /// The share of copies after the first with a count of two or more.
     pub joined: f64,
-    /// Of the copies that could be at the threshold, those that are.
+    /// The share of copies at the threshold, of those that could be.
     pub at: f64,
 }
 
@@ -92,13 +92,13 @@ impl Mail {
         Ok(Self { bases, sentences: of_ham, ham })
     }
 
-    /// How many texts are rewritten.
+    /// The number of rewritten texts.
     #[must_use]
     pub fn bases(&self) -> usize {
         self.bases.len()
     }
 
-    /// What is taken for copies at the same time.
+    /// The ham that is taken for copies at the same time.
     #[must_use]
     pub fn false_bulk(&self) -> False {
         let (mut joined, mut at) = (0, 0);
@@ -114,7 +114,7 @@ impl Mail {
         False { messages: self.ham.len(), joined: mean(joined), at: mean(at) }
     }
 
-    /// What is found of copies that are rewritten in this way; each text has a ledger of its own.
+    /// Measures copies that are rewritten in this way; each text has its own ledger.
     #[must_use]
     pub fn curve(&self, way: Way) -> Curve {
         Curve { way, points: PERCENT.iter().map(|&replaced| self.point(way, replaced)).collect() }
@@ -150,7 +150,7 @@ fn keys() -> impl Iterator<Item = FederationKey> {
     (0..KEYS).filter_map(key)
 }
 
-/// What is no message is an empty one.
+/// A file that is no message counts as an empty one.
 fn read(path: &std::path::PathBuf) -> Result<RawMessage, LabelledError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(RawMessage::from_bytes(&bytes).unwrap_or_default()),

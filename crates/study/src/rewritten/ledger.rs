@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A ledger in memory, and what a message counts by it.
+//! A ledger in memory, and its counts of messages.
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::signatures;
@@ -8,12 +8,12 @@ use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// What went by under one key.
+/// The mail so far under one key.
 pub(super) struct Ledger<'a> {
     key: &'a FederationKey,
     settings: bulkmark_signature::Settings,
     counts: HashMap<Signature, u32>,
-    /// How many messages came: each from another network.
+    /// The number of messages so far, each from another network.
     messages: u32,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Ledger<'a> {
         Self { key, settings: bulkmark_signature::Settings::default(), counts: HashMap::new(), messages: 0 }
     }
 
-    /// Counts a message to one recipient; the highest of its counts, 0 where it is not counted.
+    /// Counts a message to one recipient; returns the highest of its counts, 0 if it is not counted.
     pub(super) fn count(&mut self, message: &RawMessage) -> u32 {
         let signatures = signatures(message, self.key, &self.settings);
         self.messages += 1;

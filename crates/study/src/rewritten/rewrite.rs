@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Copies of a text that are written anew.
+//! Rewritten copies of a text.
 
 use super::texts::Sentence;
 use crate::random::below;
 use bulkmark_mail::RawMessage;
 use rand_xoshiro::rand_core::Rng;
 
-/// What is done to a text beside other words in it.
+/// The change to a text in addition to replaced words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Nothing.
     Words,
-    /// Its sentences stand in another order.
+    /// Its sentences are in another order.
     Shuffled,
     /// Ham stands before it, twice as many words.
     Padded,
@@ -23,7 +23,7 @@ impl Way {
     /// All ways.
     pub const ALL: [Self; 4] = [Self::Words, Self::Shuffled, Self::Padded, Self::Both];
 
-    /// For people.
+    /// The name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,13 +43,13 @@ impl Way {
     }
 }
 
-/// For each word of the text so many words of ham.
+/// So many words of ham for each word of the text.
 const PADDING: usize = 2;
 
 /// Words on a line.
 const LINE: usize = 11;
 
-/// A copy in which so many percent of the words are others, drawn from `ham`, which is not empty.
+/// A copy with so many percent of its words replaced by words from `ham`, which must not be empty.
 pub(super) fn rewritten(
     text: &[Sentence],
     way: Way,

@@ -3,10 +3,10 @@
 
 use bulkmark_mail::{File, RawMessage, Text, Visitor};
 
-/// Words of a sentence, as they stand.
+/// The words of a sentence, unchanged.
 pub(super) type Sentence = Vec<String>;
 
-/// Sentences of what a message says in plain text, without lines that quote another. Nothing where it has only HTML.
+/// The sentences of a message's plain text, without quoted lines. None if it has only HTML.
 pub(super) fn sentences(message: &RawMessage) -> Vec<Sentence> {
     let mut reader = Reader::default();
     message.visit(&mut reader);
