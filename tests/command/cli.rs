@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The commands: what they print and how they end.
+//! The commands' output and exit codes.
 
 use bulkmark_ledger::FILE_NAME;
 use bulkmark_testing::Site;
@@ -52,7 +52,7 @@ fn signatures_are_tab_separated() {
     assert!(text(&output.stdout).starts_with(&format!("-\tbody\t{}\n", lines[0][2])));
 }
 
-/// A file that cannot be read costs its own line and the exit code, and not the lines of the others.
+/// An unreadable file affects its own line and the exit code, and not the lines of the others.
 #[test]
 fn signature_goes_on_after_an_error() {
     let output = bulkmark(&["signature", "/nowhere/a.eml", mail("plain.eml").to_str().unwrap()]);
@@ -65,7 +65,7 @@ fn signature_goes_on_after_an_error() {
     assert_eq!(bulkmark(&["signature"]).status.code(), Some(2), "a file must be named");
 }
 
-/// Another key gives other signatures, and so does `min-words` where it makes a message say enough.
+/// Another key gives other signatures, and so does `min-words` where it makes a message long enough.
 #[test]
 fn signature_obeys_the_configuration() {
     let site = Site::new("[signature]\nmin-words = 1\n[ledger]\nfederation-key-file = \"KEY\"\n");
@@ -87,7 +87,7 @@ fn signature_obeys_the_configuration() {
     assert_ne!(text(&under_key.stdout).lines().next(), text(&public.stdout).lines().next());
 }
 
-/// The same answers whether the milter runs or not, by the two ways to them.
+/// The answers are the same whether the milter runs or not, in both ways.
 #[test]
 fn check_tells_the_count() {
     let site = Site::new("[thresholds]\nbody = 3\n[whitelist]\nfiles = [\"LIST\"]\n");
@@ -145,7 +145,7 @@ fn check_tells_the_count() {
         );
         let (code, told) = human("thanks.eml");
         assert!(code == 0 && told.contains(": exempt\n  low information: 1 distinct words"), "{told}");
-        // To ask is not to report.
+        // A check is not a report.
         let (_, again) = site.check(&read("plain.eml"));
         assert!(again.contains("\"count\":3"), "{again}");
     }
@@ -193,7 +193,7 @@ fn config_check_says_ok_or_ends_with_78() {
     assert!(!output.stderr.is_empty());
 }
 
-/// As all other commands take it.
+/// The option of all other commands.
 #[test]
 fn config_commands_take_the_file_as_an_option_too() {
     let site = Site::new("");
@@ -209,7 +209,7 @@ fn config_commands_take_the_file_as_an_option_too() {
     }
 }
 
-/// Files of one call are answered together; the worst of the answers is the exit code, and one that cannot be read costs only its own.
+/// Files of one call are answered together; the worst answer is the exit code, and an unreadable file affects only its own answer.
 #[test]
 fn check_takes_several_files() {
     let site = Site::new("[thresholds]\nbody = 1\nnear = 1\n");
@@ -235,7 +235,7 @@ fn check_takes_several_files() {
     assert_eq!((code, all), (2, vec![[&thanks.into(), &"exempt".into()], [&plain.into(), &"bulk".into()]]));
 }
 
-/// What is printed for people and for programs is the same.
+/// The output for people and for programs has the same values.
 #[test]
 fn json_is_always_one_object() {
     let server = bulkmark_testing::server::Server::new("");
@@ -267,7 +267,7 @@ fn json_is_always_one_object() {
     assert_eq!(json(&["doctor", "--config", "/nowhere/x.toml"])["worst"], "error");
 }
 
-/// Whose a file is, its content says; a name only where that does not decide.
+/// The content shows which program a file belongs to; its name counts only if the content does not decide.
 #[test]
 fn a_file_is_known_by_its_content() {
     let site = Site::new("");
@@ -289,7 +289,7 @@ fn a_file_is_known_by_its_content() {
     }
 }
 
-/// Monitoring reads one line and the code of its plugins; `--quiet` leaves what is well away.
+/// Monitoring reads one line and the code of its plugins; `--quiet` omits everything without a problem.
 #[test]
 fn doctor_speaks_to_monitoring() {
     let site = Site::new("");

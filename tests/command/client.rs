@@ -6,7 +6,7 @@ use bulkmark_testing::server::Server;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What a client is must be said, and what cannot be taken back is not removed as if it could.
+/// A new client needs an explicit kind, and a client whose token cannot be revoked is not removed as if it could.
 #[test]
 fn what_a_client_is_must_be_said() {
     let server = Server::new("");
@@ -23,7 +23,7 @@ fn what_a_client_is_must_be_said() {
     assert!(run(&["add", "--role", "read", "reader"]).status.success());
 }
 
-/// A client is made once for all servers: its token, and a newer one, is valid at each that took the list over.
+/// A client is made once for all servers: its token, and a newer one, is valid at each server that got the list.
 #[test]
 fn clients_are_made_once_for_all_servers() {
     let (one, two) = (Server::new(""), Server::new(""));
@@ -56,7 +56,7 @@ fn clients_are_made_once_for_all_servers() {
     assert_eq!(import("{}"), "");
 }
 
-/// A limit that only partners have makes a client a partner, whether it is added or changed, with the defaults for the other limits.
+/// A limit that only partners have makes a client a partner, at adding or changing it, with the defaults for the other limits.
 #[test]
 fn a_limit_of_partners_makes_a_partner() {
     let server = Server::new("");

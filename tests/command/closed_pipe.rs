@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A reader that has seen enough, as in `bulkmark explain letter.eml | head -1`: every command ends without a word, as a program
-//! that SIGPIPE ended.
+//! A reader that stops early, as in `bulkmark explain letter.eml | head -1`: every command ends silently, as a program ended by SIGPIPE.
 
 use bulkmark::command::Cli;
 use bulkmark_testing::Site;
@@ -10,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a command. Where `output` or `error` is false, nobody reads that end.
+/// Runs a command. If `output` or `error` is false, that end is closed.
 fn run(args: &[&str], output: bool, error: bool) -> Output {
     let stdio = |open: bool| {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -22,7 +21,7 @@ fn run(args: &[&str], output: bool, error: bool) -> Output {
     command.output().unwrap()
 }
 
-/// All commands, with those that they are of: `ledger info`.
+/// All commands, with the names above them: `ledger info`.
 pub(crate) fn all_commands() -> BTreeSet<String> {
     let mut waiting = vec![(String::new(), Cli::command())];
     let mut all = BTreeSet::new();
@@ -36,7 +35,7 @@ pub(crate) fn all_commands() -> BTreeSet<String> {
     all
 }
 
-/// Those that print JSON, too, in both ways.
+/// The commands that print JSON, too, in both forms.
 fn of_json(config: &str, of_server: &str, of_live: &str, state: &str, plain: &str) -> Vec<String> {
     vec![
         format!("check --config {config} {plain}"),
@@ -118,7 +117,7 @@ fn every_command_ends_without_a_word() {
 
 fn every_one_is_tried(lines: &[String]) {
     let is_run = |name: &String| lines.iter().any(|line| line.replace("--json ", "").starts_with(name));
-    // Those of a fleet need a log, and others a site that registered, or clients of another server; they write with the same means.
+    // Commands of a fleet need a log, and others a site that registered, or clients of another server; they write by the same code.
     let silent = [
         "client approve",
         "client import",
@@ -138,7 +137,7 @@ fn every_one_is_tried(lines: &[String]) {
     assert!(missing.is_empty(), "nobody tried {missing:?} with a closed pipe");
 }
 
-/// Who complains to nobody ends as if somebody had listened.
+/// A command with a closed error output ends as with an open one.
 #[test]
 fn complaints_to_nobody_are_no_panic() {
     let server = Server::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the shells make of the completions: each is asked to complete a command line, as if somebody had pressed Tab.
+//! The completions in each shell, which completes a command line as if somebody had pressed Tab.
 
 use bulkmark_testing::{program, skip};
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A command line that is begun, and what it becomes.
+/// The beginning of a command line, and its completion.
 const LINES: [(&str, &str); 5] = [
     ("bulkmark mil", "milter"),
     ("bulkmark client ro", "rotate"),
@@ -16,7 +16,7 @@ const LINES: [(&str, &str); 5] = [
     ("bulkmark report forget --rep", "--reporter"),
 ];
 
-/// A directory with the completions for a shell, under the name that it wants.
+/// A directory with the completions for a shell, under the name that it expects.
 fn completions(shell: &str, name: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new(program()).args(["completions", shell]).output().unwrap();
@@ -25,7 +25,7 @@ fn completions(shell: &str, name: &str) -> TempDir {
     directory
 }
 
-/// What a script prints; none where there is no such shell.
+/// The output of a script; none if the shell is missing.
 fn run(shell: &str, options: &[&str], script: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(shell);
     match command.args(options).args(["-c", script]).args(arguments).stdin(Stdio::null()).output() {
@@ -62,7 +62,7 @@ fn bash() {
     }
 }
 
-/// In a shell of its own behind a terminal, since zsh completes nowhere else. The second key prints the line.
+/// In its own shell behind a terminal, since zsh completes nowhere else. The second key prints the line.
 #[test]
 fn zsh() {
     const SCRIPT: &str = r#"

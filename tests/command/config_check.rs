@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark config check`: what is valid and cannot work is said before it fails, for milters and servers.
+//! `bulkmark config check`: settings that are valid but cannot work are reported before they fail, for milters and servers.
 
 use bulkmark_testing::authority::{Authority, tls_server};
 use bulkmark_testing::server::Server;
@@ -82,8 +82,8 @@ fn a_milters_doubts_are_told_with_their_places() {
     );
 }
 
-/// Whose outbound mail passes has domains of his own, which nobody should call spam; and newcomers who weigh much and are bound to
-/// little say nothing once others are trusted.
+/// A site that lets outbound mail pass has its own domains, whose mail should not be reported; and newcomers with much weight and a low
+/// limit count for nothing once others are trusted.
 #[test]
 fn reports_are_checked() {
     let of = |text: &str| {
@@ -107,7 +107,7 @@ fn reports_are_checked() {
     }
 }
 
-/// Owner, groups and mode of a file and of what is above it.
+/// Owner, groups and mode of a file and of the directories above it.
 #[test]
 fn what_the_daemons_user_cannot_read_is_told() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -154,7 +154,7 @@ fn what_the_daemons_user_cannot_read_is_told() {
     assert_eq!((code, &*told), (0, "DIR/milter.toml: ok\n"));
 }
 
-/// Whose file it is: by the option, by its name, by its content.
+/// The program of a file: by the option, by its name, by its content.
 #[test]
 fn a_servers_file_is_known() {
     let of_server = format!("{PLACES}anonymous-reading = true\n");
@@ -194,7 +194,7 @@ fn a_servers_file_is_known() {
     assert!(told[0].starts_with("bulkmark: inbound.toml:3:1: on-failure: unknown key"), "{told:?}");
 }
 
-/// What is said of a server's certificate, by its check and by `doctor --server`.
+/// The messages about a server's certificate, from its check and from `doctor --server`.
 fn of_certificate(server: &Server) -> (i32, Vec<String>, Vec<String>) {
     let config = server.config();
     let (code, _, told) = check(server.site.directory.path(), &[config.to_str().unwrap()]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Every kind of mistake in the configuration, and exactly what the administrator is told.
+//! Every kind of mistake in the configuration, with the exact message to the administrator.
 
 use bulkmark_testing::text_of;
 use std::fs;
@@ -40,7 +40,7 @@ fn told(directory: &Path, command: &[&str], text: &str) -> (Option<i32>, String)
     (output.status.code(), error.trim_end().to_owned())
 }
 
-/// Rows of `^` as one, since their length is that of the name of a directory.
+/// Shortens rows of `^` to one, since their length is that of the directory's name.
 fn one_caret(text: &str) -> String {
     let mut last = ' ';
     text.chars().filter(|&c| (c != '^' || last != '^', last = c).0).collect()
@@ -69,7 +69,7 @@ fn each_mistake_is_told_with_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whoever starts the daemon, or asks it, with a wrong configuration is told the same.
+/// A start and a command report the same error for an invalid configuration.
 #[test]
 fn all_commands_tell_it() {
     let directory = directory();
@@ -119,7 +119,7 @@ fn limits_of_texts_are_told() {
     assert_eq!(told(directory.path(), &["config", "check"], &text(300)).0, Some(0));
 }
 
-/// What stands in front of the place is counted in characters and not in bytes.
+/// The column of the error is counted in characters and not in bytes.
 #[test]
 fn columns_are_characters() {
     let directory = directory();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A configuration in pieces: what comes over what, what `bulkmark config show` says of it, and that a reload reads them.
+//! A configuration in pieces: which piece overrides which, what `bulkmark config show` prints, and that a reload reads them.
 
 use bulkmark::config::{self, Kind};
 use bulkmark_testing::milter::{Mail, session};
@@ -20,7 +20,7 @@ fn conf(name: &str) -> String {
     text_of(&format!("conf/{name}"))
 }
 
-/// The running milter takes a piece at a reload, refuses a wrong one by its own name, and goes back when it is removed.
+/// The running milter applies a piece at a reload, refuses an invalid one by its own name, and goes back when it is removed.
 #[test]
 fn a_reload_reads_the_pieces() {
     let site = Site::new("[thresholds]\nnear = 5\n");
@@ -46,7 +46,7 @@ fn a_reload_reads_the_pieces() {
     assert!(client.message(&mail).header().contains("clean; body=3;"));
 }
 
-/// A configuration with one piece, in a directory of its own.
+/// A configuration with one piece, in its own directory.
 struct Case {
     directory: tempfile::TempDir,
     kind: Kind,
@@ -74,7 +74,7 @@ impl Case {
         config::pieces_directory(&self.path()).join("local.toml")
     }
 
-    /// What `config show` prints with this option.
+    /// The output of `config show` with this option.
     fn shown(&self, option: &str) -> String {
         let path = self.path();
         let args: Vec<_> =
@@ -85,7 +85,7 @@ impl Case {
     }
 }
 
-/// What is shown says where each value is from, is a configuration itself, and that one is in force.
+/// The output names the origin of each value, is a configuration itself, and that one is in force.
 #[test]
 fn what_is_shown_is_what_is_in_force() {
     for case in Case::both() {
@@ -149,7 +149,7 @@ fn all_keys_are_shown() {
         );
         assert_eq!(*window, expected);
         let example = conf(case.name);
-        // What a policy may have is not there before there is one.
+        // The keys of a policy are absent until there is one.
         let mut is_of_policy = false;
         let names = example.lines().filter_map(|line| {
             is_of_policy = line.starts_with("#[[") || is_of_policy && line.starts_with('#');
@@ -169,8 +169,8 @@ fn all_keys_are_shown() {
     }
 }
 
-/// Four guides, each of which sets `listen` or the white list's files in a piece of its own: all of it is in force, and of a key that two
-/// set to different values `config check` names both files.
+/// Four guides, each of which sets `listen` or the white list's files in its own piece: all of it is in force, and if two set a key to
+/// different values, `config check` names both files.
 #[test]
 fn pieces_of_several_guides_go_together() {
     let site = Site::new("[whitelist]\nfiles = []\n");
@@ -224,14 +224,14 @@ fn what_cannot_be_used_is_not_shown() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(78), ""));
     let expected = format!("bulkmark: {}:1:1: listn: unknown key", site.path("milter.d/a.toml").display());
     assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
-    // A key that belongs with another one is where it was written.
+    // A key that belongs with another one is reported at its place in the file.
     fs::write(site.path("milter.d/a.toml"), "\n[ledger]\nretention = \"5h\"\n").unwrap();
     let output = show(&[config.to_str().unwrap()]);
     let expected = format!("bulkmark: {}:3:13: ledger.retention: ", site.path("milter.d/a.toml").display());
     assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
 }
 
-/// A second instance has a file of its own, and pieces of its own beside it.
+/// A second instance has its own file, with its own pieces beside it.
 #[test]
 fn another_file_has_other_pieces() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the log has of messages, and `bulkmark digest` of a day.
+//! The log lines of messages, and `bulkmark digest` for a day.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
@@ -12,10 +12,10 @@ use std::process::{Command, Output, Stdio};
 
 const REFUSING: &str = "exempt = [\"authenticated\"]\nactions.bulk = \"reject\"\n";
 
-/// One user's word makes a message spam.
+/// One user's report makes a message spam.
 const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\nuser-reports.trust = { new-reporter = 1.0 }\n";
 
-/// Sends a letter by a client of this name so many times.
+/// Sends a letter from a client with this name so many times.
 fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {
     let mut client = bulkmark_testing::milter::Client::connect(daemon);
     client.client(host, "192.0.2.9");
@@ -25,7 +25,7 @@ fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {
     }
 }
 
-/// Has a user nominate a message, whose word is enough with [`ONE_IS_ENOUGH`].
+/// Nominates a message as a user, which is enough with [`ONE_IS_ENOUGH`].
 fn nominate(site: &Site, message: &[u8]) {
     let path = site.path("nominated.eml");
     fs::write(&path, message).unwrap();
@@ -49,7 +49,7 @@ fn has(text: &str, wanted: &[&str]) {
     }
 }
 
-/// The real way: the daemon's lines, through rsyslog with the packages' example, into a file that is read.
+/// The real path: the daemon's lines, through rsyslog with the packages' example, into a file.
 #[test]
 fn a_day_of_syslog() {
     if Command::new("rsyslogd").arg("-v").output().is_err() {
@@ -82,7 +82,7 @@ fn a_day_of_syslog() {
     mail(&daemon, 2, "friend@example.net", "unknown", 1);
     nominate(&site, &letter(3));
     mail(&daemon, 3, "win@lottery.example", "mail.lottery.example", 2);
-    // Whoever writes to the log under another name is not us.
+    // Lines from a program with another name are ignored.
     let forged = "x bulkmark[1]: 4F: client=a[192.0.2.1] from=<> nrcpt=1 verdict=bulk action=reject ms=1";
     let logger = ["-u", socket.to_str().unwrap(), "-t", "postfix/smtpd[2]", "-p", "mail.info", forged];
     assert!(Command::new("logger").args(logger).status().unwrap().success());
@@ -108,10 +108,10 @@ fn a_day_of_syslog() {
             "nobody wants yet\n        11  host .shop.example\n",
         ],
     );
-    // What is routine is no news.
+    // Routine lines are left out.
     assert!(!text.contains("listens on") && !text.contains("Not judged"), "{text}");
 
-    // A file that was rotated and packed says the same.
+    // A rotated and compressed file gives the same result.
     assert!(Command::new("gzip").arg(&file).status().unwrap().success());
     assert_eq!(digest(&file.with_extension("log.gz")), text);
 }
@@ -130,7 +130,7 @@ fn the_example_of_logrotate() {
     assert!(!text.contains("error"), "{text}");
 }
 
-/// A program of another's name that writes down how it was called and what it read.
+/// A stand-in under another program's name that records its arguments and input.
 fn stand_in(site: &Site, name: &str, script: &str) {
     let path = site.path(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -200,7 +200,7 @@ fn what_cannot_be_done_is_told() {
     has(&told(&output), &["2026-11-22\n\nNothing was logged. Did the daemon run"]);
 }
 
-/// Which messages have a line is changed while the daemon runs; what is left out costs no line, and nothing else.
+/// The choice of messages with a line can be changed while the daemon runs; an omitted message loses its line, and nothing else.
 #[test]
 fn messages_that_are_told() {
     let kinds = |daemon: &Daemon, skip: usize| {
@@ -239,7 +239,7 @@ fn messages_that_are_told() {
     assert!(daemon.reload().contains("log.messages: found \"some\""));
 }
 
-/// By Message-ID a message is found in other programs' logs; what cannot be judged has them too.
+/// The Message-ID finds a message in other programs' logs; messages that cannot be judged have it too.
 #[test]
 fn message_id_and_size_are_told() {
     let daemon = Site::new("exempt = [\"authenticated\"]\n").start();
@@ -251,7 +251,7 @@ fn message_id_and_size_are_told() {
     has(&line, &[&format!(" nrcpt=1 {escaped} size={} verdict=exempt reason=low-information ", text.len())]);
 }
 
-/// With `format = "json"` each line is an object, and is summarized as text is.
+/// With `format = "json"` each line is an object, with the same digest as text.
 #[test]
 fn json_lines_are_summarized_too() {
     let mut site = Site::unix(&format!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The table of exit codes in bulkmark(1), over all commands: 2 for a command line that is not valid, 75 where the daemon does not
-//! answer, 78 for a configuration that cannot be used.
+//! The table of exit codes in bulkmark(1), over all commands: 2 for an invalid command line, 75 if the daemon does not answer, 78 for an
+//! unusable configuration.
 
 use crate::closed_pipe::all_commands;
 use bulkmark::command::Cli;
@@ -24,7 +24,7 @@ fn has(name: &str, option: &str) -> bool {
     })
 }
 
-/// Arguments without which a command does not begin.
+/// Arguments that a command requires.
 fn needed(name: &str) -> &'static [&'static str] {
     match name {
         "allow" => &["--list"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `make install` gives files the modes that they have in the packages, whatever the umask is.
+//! `make install` gives files the same modes as the packages, whatever the umask is.
 
 use bulkmark_testing::skip;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ fn only_root_and_the_daemons_read_the_configuration() {
     ] {
         assert!(without.contains_key(name), "{without:?}");
     }
-    // A second time, nothing of the administrator's is changed.
+    // A second run changes none of the administrator's files.
     fs::write(directory.path().join("etc/bulkmark/milter.toml"), "# mine\n").unwrap();
     assert_eq!(installed(directory.path(), "nogroup"), without);
     assert_eq!(fs::read_to_string(directory.path().join("etc/bulkmark/milter.toml")).unwrap(), "# mine\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The command line: what each command prints, and how it ends.
+//! The command line: the output and the exit code of each command.
 
 mod cli;
 mod client;

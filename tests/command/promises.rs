@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The promises of docs/promises.md for headers, log lines, JSON, commands, configuration, white lists, metrics and the files of the state
 //! directory. `tests/data/0.1.0` has all of them as 0.1.0 writes and reads them: this program must still write all members, fields and
-//! names of then, and read all files of then. More is allowed.
+//! names of 0.1.0, and read all of its files. Additions are allowed.
 //!
 //! `WRITE_FIXTURES=1` with one thread makes them again, which is right only until 0.1.0 is released; afterwards a release adds its own directory.
 
@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every mechanism that adds a field, in a rehearsal, so that messages are delivered with a header.
+/// Uses every mechanism that adds a field, in a rehearsal, so that messages are delivered with a header.
 const SETTINGS: &str = "exempt = [\"authenticated\"]\nexempt-networks = [\"198.51.100.0/24\"]\nactions.bulk = \"reject\"\nactions.spam = \"reject\"\n\
     actions.rehearse = true\nrefusals.days = 14\nthresholds.spam = 1\nuser-reports.trust = { new-reporter = 1.0 }\nledger.capacity = 1000\n";
 
@@ -31,7 +31,7 @@ fn is_writing() -> bool {
     std::env::var_os("WRITE_FIXTURES").is_some()
 }
 
-/// What 0.1.0 wrote. When fixtures are made it is what is written now.
+/// The output of 0.1.0. When fixtures are made, it is the current output.
 fn then(name: &str, now: &str) -> String {
     if is_writing() && !now.is_empty() {
         fs::create_dir_all(fixture("")).unwrap();
@@ -170,7 +170,7 @@ fn what_0_1_0_wrote_is_written() {
     if is_writing() {
         let _ = fs::remove_dir_all(fixture("state"));
         copy(&site.path("state"), &fixture("state"));
-        // A file of a megabyte for nothing: no message of this day has a correspondent.
+        // A megabyte without content: no message of this day has a correspondent.
         fs::remove_file(fixture("state/correspondents.redb")).unwrap();
         let day = Command::new("date").args(["--utc", "+@%F %T"]).output().unwrap();
         fs::write(fixture("day.txt"), day.stdout).unwrap();
@@ -189,7 +189,7 @@ fn copy(from: &Path, to: &Path) {
 fn what_0_1_0_stored_is_read() {
     let mut site = site();
     copy(&fixture("state"), &site.path("state"));
-    // Counts and refusals have an age, so the daemon lives on that day.
+    // Counts and refusals have an age, so the daemon's clock shows that day.
     let Some(_clock) = Clock::of(&mut site, then("day.txt", "").trim()) else { return };
     let daemon = site.start();
     let config = path(&site, "milter.toml");
@@ -247,7 +247,7 @@ fn the_command_lines_of_0_1_0_are_taken() {
     assert!(gone.is_empty(), "{gone:?}");
 }
 
-/// Every key and every form of white-list entry of 0.1.0; a key that is renamed since is a warning.
+/// Every key and every form of white-list entry of 0.1.0; a key that was renamed since then causes a warning.
 #[test]
 fn the_configuration_of_0_1_0_is_taken() {
     for (name, server) in [("milter.toml", false), ("server.toml", true)] {

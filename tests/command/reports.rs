@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the administrator sees of what was said, and undoes: `bulkmark report list`, and the log.
+//! User reports in the administrator's view, and their withdrawal: `bulkmark report list`, and the log.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
@@ -10,15 +10,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
-/// By how much a message is called spam, as `check` tells.
+/// The weight of reports of a message as spam, from `check`.
 fn weight(site: &Site, message: &[u8]) -> Value {
     let (_, answer) = site.check(message);
     let told: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
     told["spam"]["weight"].clone()
 }
 
-/// The administrator sees which mailings are spoken of, and whom to believe; what one user said is taken back, and is not said again by
-/// a start after a crash.
+/// The administrator sees the reported mailings, and each reporter's trust; withdrawn reports of one user do not return at a start after a
+/// crash.
 #[test]
 fn the_administrator_sees_what_was_said_and_takes_it_back() {
     let mut site = Site::new(
@@ -46,7 +46,7 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
     assert_eq!(anna["reporters"].as_array().unwrap().len(), 1, "{anna}");
     assert_eq!((&anna["reporters"][0]["weight"], &anna["reporters"][0]["spam"]), (&0.5.into(), &2.into()));
     assert!(!all.to_string().contains("anna"), "{all}");
-    // Another kind of reporter of this name is another one.
+    // A reporter of another kind with this name is a different one.
     assert_eq!(told(&site, &["--trap", "anna"])["mailings"], json!([]));
 
     milter.kill();
@@ -67,7 +67,7 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
     assert_eq!(silent.status.code(), Some(75), "{silent:?}");
 }
 
-/// What `bulkmark report list` prints: exit code, and both outputs together.
+/// The output of `bulkmark report list`: exit code, and both outputs together.
 fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(program());
     let (verb, arguments) = match arguments {
@@ -86,7 +86,7 @@ fn printed(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(text).unwrap())
 }
 
-/// Whoever is listed can be looked at and undone by the hash that is listed, and told by the kind; who spoke of one mailing is told.
+/// The listed hash selects a reporter for viewing and withdrawal, and the kind is shown; one mailing's reporters are shown.
 #[test]
 fn who_is_listed_is_undone_by_the_hash() {
     let site = Site::new(
@@ -118,7 +118,7 @@ fn who_is_listed_is_undone_by_the_hash() {
     };
     assert!(line(&trap).contains(" trap ") && line(&carl).contains(" user "), "{list}");
 
-    // Of one mailing: by whom, for how much.
+    // One mailing's reporters, with their weights.
     let mailing = all["mailings"][0]["mailing"].as_str().unwrap();
     let spoken = told(&site, &["--mailing", &mailing[..12]]);
     let by: Vec<&str> =
@@ -133,7 +133,7 @@ fn who_is_listed_is_undone_by_the_hash() {
     let (_, text) = printed(&site, &["--mailing", mailing]);
     assert!(text.contains(&format!("{}  trap ", &trap[..12])) && text.contains("spam"), "{text}");
 
-    // By the beginning of a hash, in the list and for undoing.
+    // The beginning of a hash is enough for the list and for withdrawal.
     let only = told(&site, &["--reporter", &bert[..12]]);
     assert_eq!(
         (&only["reporters"][0]["reporter"], only["reporters"].as_array().unwrap().len()),
@@ -149,7 +149,7 @@ fn who_is_listed_is_undone_by_the_hash() {
     assert!(milter.terminate().success());
 }
 
-/// Nobody, several, and what is no hash: each is an error that says so, and undoes nothing.
+/// No match, several, and an invalid hash: each is an error with its reason, and withdraws nothing.
 #[test]
 fn a_hash_that_is_not_clear_is_refused() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -166,7 +166,7 @@ fn a_hash_that_is_not_clear_is_refused() {
     assert!(
         printed(&site, &["--mailing", "ffffffffffffffff"]).1.contains("no mailing that is known here begins")
     );
-    // Of seventeen hashes two begin alike.
+    // Of seventeen hashes two begin with the same digit.
     for n in 0..17 {
         report(&site, &["--user", &n.to_string()], &letter(1));
     }
@@ -180,7 +180,7 @@ fn a_hash_that_is_not_clear_is_refused() {
     assert!(milter.terminate().success());
 }
 
-/// The log names nobody unless it may; then it names them so that no byte of a name breaks a line, and the hash can be found by it.
+/// The log names reporters only if configured; then no byte of a name breaks a line, and the hash can be found by it.
 #[test]
 fn the_log_names_reporters_where_it_may() {
     let mut site = Site::new("exempt = [\"authenticated\"]\n");

@@ -20,7 +20,7 @@ fn golden() -> String {
     std::fs::read_to_string(repository().join("tests/data/signatures.tsv")).unwrap()
 }
 
-/// The signatures of a message under its file's name. crates/signature/tests/forms/body.rs says why they never change.
+/// The signatures of a message under its file's name. crates/signature/tests/forms/body.rs explains why they never change.
 #[test]
 fn the_released_form_stays() {
     let mail = std::fs::read_dir(repository().join("tests/data/mail")).unwrap();

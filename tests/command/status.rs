@@ -21,7 +21,7 @@ fn json(arguments: &[&str], config: &Path) -> serde_json::Value {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
 }
 
-/// Asks until the answer is as it should be.
+/// Asks until the answer is good.
 fn wait_until(ask: impl Fn() -> serde_json::Value, good: impl Fn(&serde_json::Value) -> bool) {
     bulkmark_testing::wait_until("a status", || {
         let found = ask();
@@ -42,7 +42,8 @@ fn a_milter_tells_of_its_counts() {
     assert_eq!(found["role"], "milter");
     let slice = &found["ledger"]["slices"][0];
     assert_eq!((&slice["signatures"], &slice["counted"]), (&11.into(), &"own".into()));
-    // One message of nine signatures, and two that tell its network, of eight cells in a filter for a million: its own cells are no false bulk to speak of.
+    // One message of nine signatures, and two for its network, of eight cells in a filter for a million: its own cells cause almost no false
+    // bulk.
     let fill = slice["fill"].as_f64().unwrap();
     assert!((0.0..1e-3).contains(&fill), "{fill}");
     assert!(slice["false-bulk"].as_f64().unwrap() < 1e-9);
@@ -85,7 +86,7 @@ fn a_federation_is_seen_from_both_sides() {
     assert_eq!((&client["name"], &client["refused"]), (&"mx".into(), &0.into()));
     assert!(client["signatures"].as_u64() > Some(0), "{client}");
 
-    // A client that may not report is refused, and both sides say so.
+    // A client that may not report is refused, and both sides show it.
     let reader = milter(&[server.entry("reader", "read")]);
     let at_reader = reader.start();
     send(&at_reader, &letter(1), 1);
@@ -94,7 +95,7 @@ fn a_federation_is_seen_from_both_sides() {
     assert!(out.contains("reader (read): "), "{out}");
     assert!(out.contains("times refused, last: this client may only read"), "{out}");
 
-    // Without its server the milter runs on, and says what is wrong.
+    // Without its server the milter runs on, and shows the problem.
     daemon.kill();
     wait_until(|| json(&[], &site.config()), |found| found["links"][0]["error"].is_string());
     let (code, out, _) = status(&[], &site.config());
@@ -102,7 +103,7 @@ fn a_federation_is_seen_from_both_sides() {
     assert!(out.contains("  does not answer\n") && out.contains("\n  error: "), "{out}");
 }
 
-/// A server in reserve that did not answer, and does by now, is no error any more.
+/// A reserve server that did not answer, and answers now, is no error any more.
 #[test]
 fn a_reserve_that_is_back_is_no_error() {
     let (one, two) = (Server::new(""), Server::new(""));
@@ -120,7 +121,7 @@ fn a_reserve_that_is_back_is_no_error() {
     assert_eq!(code, 0, "{out}");
 }
 
-/// Reports that a server refused for a while and takes again are no error any more, while its updates are followed all the time.
+/// Reports that a server refused for a while and accepts again are no error any more, while its updates are followed all the time.
 #[test]
 fn a_server_that_takes_reports_again_is_no_error() {
     let server = Server::new("");
@@ -138,7 +139,7 @@ fn a_server_that_takes_reports_again_is_no_error() {
     assert_eq!(code, 0, "{out}");
 }
 
-/// A server that is started by hand, where no service manager made a directory for its socket.
+/// A server started by hand, without a service manager that made a directory for its socket.
 #[test]
 fn the_control_sockets_directory_is_made() {
     let server = Server::new("");
@@ -153,7 +154,7 @@ fn the_control_sockets_directory_is_made() {
     assert_eq!(json(&["--server"], &config)["role"], "server");
 }
 
-/// Prometheus is told by the server, with a token for nothing else.
+/// The server answers Prometheus, with a token for nothing else.
 #[test]
 fn metrics_are_told() {
     let server = Server::new("");
@@ -178,7 +179,7 @@ fn metrics_are_told() {
     assert!(ask("/v1/status", &tokens[1]).starts_with("HTTP/1.1 200 "));
 }
 
-/// Each configured interface is shown with what was asked there, or with the reason why it is not open.
+/// Each configured interface is shown with its requests, or with the reason why it is not open.
 #[test]
 fn interfaces_are_shown() {
     let mut site = bulkmark_testing::Site::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark tune`: archives that are written here, and what it says of them.
+//! `bulkmark tune`: its results for archives that are written here.
 
 use bulkmark_ledger::FILE_NAME;
 use bulkmark_testing::Site;
@@ -18,7 +18,7 @@ const BEGIN: u64 = 1_790_553_600;
 
 const DAY: u64 = 86_400;
 
-/// A place for archives.
+/// A directory for archives.
 struct Place(TempDir);
 
 impl Place {
@@ -30,7 +30,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Writes a file, and the directories that it is in.
+    /// Writes a file, and its directories.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,7 +44,7 @@ impl Place {
         command.output().unwrap()
     }
 
-    /// What it says as JSON.
+    /// The JSON output.
     fn tune(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json"]].concat());
         let told = String::from_utf8_lossy(&output.stderr);
@@ -53,13 +53,13 @@ impl Place {
     }
 }
 
-/// A date as mail has it.
+/// A date in the form of mail.
 fn date(time: u64) -> String {
     let time = UNIX_EPOCH + Duration::from_secs(time);
     httpdate::fmt_http_date(time).replace("GMT", "+0000")
 }
 
-/// Words that no other number has.
+/// A text with words that no other number has.
 fn text(number: u64) -> String {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut word = || {
@@ -70,7 +70,7 @@ fn text(number: u64) -> String {
     (0..80).map(|i| if i % 12 == 11 { word() + "\n" } else { word() + " " }).collect()
 }
 
-/// A message that came at that time.
+/// A message that arrived at that time.
 fn mail(time: u64, from: &str, more: &str, text: &str) -> String {
     let date = date(time);
     format!("Received: from a by mx; {date}\nFrom: <{from}>\n{more}Subject: News of {from}\n\n{text}\n")
@@ -93,7 +93,7 @@ fn lines(report: &Value, standing: &str) -> Vec<String> {
     proposals.map(|p| p["line"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The same letter in all forms of archives, once with a line that an mbox must quote: one body, so often.
+/// The same letter in all forms of archives, once with a line that an mbox must quote: one body with this count.
 #[test]
 fn all_forms_of_archives() {
     let place = Place::new();
@@ -109,7 +109,7 @@ fn all_forms_of_archives() {
     place.write("maildir/dovecot-uidlist", "3 V1 N2\n");
     place.write("tmp/deep/below/6.eml", &copies[10]);
     place.write("7.eml", &copies[11]);
-    // Circles, and what is given twice.
+    // Circles, and paths that are given twice.
     symlink("..", place.path("maildir/.Old/up")).unwrap();
     symlink("nowhere", place.path("tmp/dangling")).unwrap();
     let report = place.tune(&["mbox", "crlf.mbox", "maildir", "tmp", "7.eml", "7.eml", "tmp/deep"]);
@@ -125,7 +125,7 @@ fn all_forms_of_archives() {
     assert_eq!(unreadable[0]["path"], "tmp/dangling");
 }
 
-/// The fifth in time is the only one that reaches 5, wherever it stands. The last Received field is the topmost one.
+/// The fifth in time is the only one that reaches 5, wherever it is. The last Received field is the topmost one.
 #[test]
 fn messages_count_in_the_order_of_their_time() {
     let place = Place::new();
@@ -144,7 +144,7 @@ fn messages_count_in_the_order_of_their_time() {
     );
 }
 
-/// A time in the future, or none, is that of the file.
+/// A message with a future time, or none, gets its file's time.
 #[test]
 fn a_message_without_a_time_has_that_of_its_file() {
     let place = Place::new();
@@ -157,7 +157,7 @@ fn a_message_without_a_time_has_that_of_its_file() {
     }
 }
 
-/// What is out of the retention counts no more, as in the milter; a configuration may say how long it is.
+/// Messages outside the retention no longer count, as in the milter; a configuration may set its length.
 #[test]
 fn counts_are_those_of_the_retention() {
     let place = Place::new();
@@ -173,7 +173,7 @@ fn counts_are_those_of_the_retention() {
     assert_eq!(report["configured"]["bulk"], 10);
 }
 
-/// Each message gets the counts that the milter tells of it.
+/// Each message gets the counts that the milter returns for it.
 #[test]
 fn the_milter_counts_the_same() {
     let place = Place::new();
@@ -213,7 +213,7 @@ fn the_milter_counts_the_same() {
     assert!(report["clusters"].as_array().unwrap().len() >= 2, "{report}");
 }
 
-/// What is proposed for newsletters, pasted into the white list, makes them wanted: in the replay and in the milter.
+/// The entries proposed for newsletters, pasted into the white list, make them wanted: in the replay and in the milter.
 #[test]
 fn proposed_lines_make_newsletters_wanted() {
     let place = Place::new();
@@ -258,7 +258,7 @@ fn proposed_lines_make_newsletters_wanted() {
     assert!(client.message(&Mail::raw(mails[2].as_bytes())).verdict().starts_with("clean"));
 }
 
-/// Envelope addresses that the last mail server wrote down are held against the white list, too.
+/// The white list also applies to envelope addresses that the last mail server recorded.
 #[test]
 fn envelopes_are_known_from_the_header() {
     let place = Place::new();
@@ -273,7 +273,7 @@ fn envelopes_are_known_from_the_header() {
     assert_eq!(report["configured"]["whitelisted"], 2, "{report}");
 }
 
-/// The recipient's policy decides, as far as the header knows him.
+/// The recipient's policy decides, if the header names him.
 #[test]
 fn policies_decide_for_those_who_got_the_messages() {
     let place = Place::new();
@@ -304,7 +304,7 @@ fn policies_decide_for_those_who_got_the_messages() {
     }
 }
 
-/// What cannot be read is told, and the rest is counted.
+/// Unreadable files are reported, and the rest is counted.
 #[test]
 fn what_cannot_be_read_is_listed() {
     let place = Place::new();
@@ -346,7 +346,7 @@ fn without_any_message_it_is_an_error() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("milter.toml:2"), "{output:?}");
 }
 
-/// Counts go on from those of a ledger, which stays as it is; a daemon's own is not touched.
+/// Counts continue those of a ledger, which stays unchanged; a daemon's own is not touched.
 #[test]
 fn a_ledger_is_gone_on_from_and_not_changed() {
     let site = Site::new("");
@@ -373,7 +373,7 @@ fn a_ledger_is_gone_on_from_and_not_changed() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot open the ledger"), "{output:?}");
 }
 
-/// Nothing of the ledger of a replay is left.
+/// A replay leaves no ledger behind.
 #[test]
 fn nothing_is_left_behind() {
     let place = Place::new();
@@ -387,7 +387,7 @@ fn nothing_is_left_behind() {
     assert_eq!(fs::read_dir(temporary).unwrap().count(), 0);
 }
 
-/// 80 columns, and nothing of what strangers wrote that a terminal would obey.
+/// The output has 80 columns, and no control characters from strangers' text.
 #[test]
 fn the_table_is_for_terminals() {
     let place = Place::new();
@@ -428,13 +428,13 @@ fn clusters_are_limited_and_drawn() {
     assert!(printed.contains("(4 of 6 clusters)"), "{printed}");
 }
 
-/// The networks that mail servers wrote down: one's own bulk would be refused, that of somebody else who has its text would not.
+/// The networks that mail servers recorded: a site's own bulk would be refused, its text from somebody else would not.
 #[test]
 fn networks_are_read_from_received_lines() {
     let place = Place::new();
     let from = |ip: &str, n: u64| {
         let line = |by: &str, ip: &str| format!("Received: from c (c [{ip}]) by {by}; {}\n", date(BEGIN + n));
-        // Through a filter of one's own, and after it was somewhere else.
+        // Through an own filter, and after another server.
         let lines = [line("store.test", "127.0.0.1"), line("mx.test", ip), line("else.test", "203.0.113.9")];
         lines.concat() + &mail(BEGIN + n, "a@x.test", "", &text(1))
     };
@@ -448,7 +448,7 @@ fn networks_are_read_from_received_lines() {
     };
     assert_eq!(told(&place.tune(&["mbox"])), (21, 10, 0));
     assert_eq!(told(&place.tune(&["mbox", "--border", "MX.test"])), (21, 10, 0));
-    // One line says of all that they came from one network, another one of none.
+    // The line of one server shows one network for all of them, another one none.
     assert_eq!(told(&place.tune(&["mbox", "--border", "else.test"])), (21, 0, 0));
     assert_eq!(told(&place.tune(&["mbox", "--border", "none.test"])), (21, 0, 40));
     place.write("off.toml", "[thresholds]\nmin-sources = 1\n");

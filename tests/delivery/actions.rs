@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is done with bulk.
+//! The actions on bulk.
 
 use crate::{AT_ONCE, BULK_AT_ONCE};
 use bulkmark_testing::mta::Kind;
@@ -32,7 +32,7 @@ fn rejected_bulk_is_refused_with_550(kind: Kind) {
     let reply = rig.send("b@box.test", &message("", NEWS)).expect(550);
     let expected = "5.7.1 bulk mail refused (id ";
     assert!(reply.text.starts_with(expected) && reply.text.ends_with(')'), "{reply:?}");
-    // The id in the answer is the one by which the mail log knows the message.
+    // The id in the answer is the message's id in the mail log.
     let id = &reply.text[expected.len()..reply.text.len() - 1];
     match kind {
         Kind::Postfix => drop(rig.mta.wait_for_log(&format!("{id}: milter-reject: END-OF-MESSAGE"))),
@@ -79,7 +79,7 @@ fn discarded_bulk_is_accepted_and_never_delivered(kind: Kind) {
     rig.send("a@box.test", &message("", NEWS)).expect(250);
     rig.send("b@box.test", &message("", NEWS)).expect(250);
     rig.mta.wait_for_mail("a@box.test", 1);
-    // What was accepted is in the queue until it is delivered.
+    // An accepted message is in the queue until it is delivered.
     wait_for_some("an empty queue", || rig.mta.is_idle().then_some(()));
     assert!(rig.mta.delivered("b@box.test").is_empty());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! White lists by what is verified, behind a real Postfix with a real OpenDKIM before the daemon; and senders who write themselves
-//! what a verifier would.
+//! White lists by verified results, behind a real Postfix with a real OpenDKIM before the daemon; and senders who forge a verifier's
+//! results.
 
 use crate::AT_ONCE;
 use bulkmark_testing::dkim::{DOMAIN, OpenDkim};
@@ -9,7 +9,7 @@ use bulkmark_testing::rig::{NEWS, Rig, message};
 use bulkmark_testing::{program, text_of};
 use std::process::Command;
 
-/// A site on which bulk is refused at once, unless the shop signed it. `verifier` comes first.
+/// A site on which bulk is refused at once, unless the shop signed it. `verifier` is the first milter.
 fn site(verifier: Option<&OpenDkim>, whitelist: &str, settings: &[&str]) -> Option<Rig> {
     let mut site = Rig::tcp_site("");
     let list = site.path("list");
@@ -25,15 +25,15 @@ fn site(verifier: Option<&OpenDkim>, whitelist: &str, settings: &[&str]) -> Opti
     Rig::start_with(Kind::Postfix, site, &settings)
 }
 
-/// The message with these lines on top.
+/// The message with these lines at its top.
 fn with_fields(fields: &str, message: &[u8]) -> Vec<u8> {
     [fields.as_bytes(), message].concat()
 }
 
-/// What a verifier would say of a signature of the shop.
+/// A verifier's result for a signature of the shop.
 const PASS: &str = "Authentication-Results: mx.test; dkim=pass header.d=shop.example\n";
 
-/// A signature that is none, but has all that one has.
+/// An invalid signature with all fields of a real one.
 const BOGUS: &str = "DKIM-Signature: v=1; a=rsa-sha256; d=shop.example; s=sel; h=from; bh=AA==; b=AA==\n";
 
 #[test]
@@ -55,7 +55,7 @@ fn what_a_verifier_says_lets_bulk_pass() {
     let other_list = dkim.sign(&message("List-Id: <other.shop.example>\n", NEWS));
     rig.outside().send("news@sender.test", &["d@box.test"], &other_list).expect(550);
 
-    // What was delivered tells by itself.
+    // The delivered message proves it.
     let file = rig.write("b.eml", &mail.0);
     let explained = explain(&rig, &file);
     assert!(explained.contains(&format!("mx.test says dkim=pass header.d={DOMAIN}: counts")), "{explained}");
@@ -80,7 +80,7 @@ fn explain(rig: &Rig, file: &str) -> String {
     String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
 }
 
-/// OpenDKIM removes such fields, but leaves what it cannot read, and says nothing of mail without a signature that it can read.
+/// OpenDKIM removes such fields, but leaves those that it cannot parse, and adds nothing to mail without a parsable signature.
 #[test]
 fn what_a_sender_writes_above_his_message_does_not() {
     let Some(dkim) = OpenDkim::start("") else { return };
@@ -113,14 +113,14 @@ fn what_a_sender_writes_above_his_message_does_not() {
             rig.outside().send("news@shop.example", &[&format!("{n}@box.test")], &with_fields(fields, &news));
         assert_eq!(reply.code, 550, "{fields}");
     }
-    // And on top of what he really signed with a key of his own.
+    // And above a message that he really signed with his own key.
     let own = dkim.sign(&news);
     let own = String::from_utf8(own).unwrap().replace("d=shop.example", "d=evil.example");
     let reply = rig.outside().send("a@sender.test", &["a@box.test"], &with_fields(PASS, own.as_bytes()));
     reply.expect(550);
 }
 
-/// The line of docs/authentication.md for the border: it is all that keeps forged fields out where no verifier writes its own.
+/// The line of docs/authentication.md for the border: nothing else keeps forged fields out where no verifier writes its own.
 #[test]
 fn postfix_removes_what_is_written_in_its_name() {
     let forged = |results: &str| with_fields(&format!("{results}{BOGUS}"), &message("", NEWS));

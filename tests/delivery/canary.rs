@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 with_both!(it_is_bulk_on_any_white_list_and_counted_nowhere, it_meets_what_bulk_meets, a_reply_is_none);
 
-/// What `bulkmark canary` prints.
+/// The output of `bulkmark canary`.
 fn canary(site: &Site) -> Vec<u8> {
     let output = Command::new(program())
         .args(["canary", "--from", "news@sender.test", "--to", "a@box.test", "--config"])
@@ -54,14 +54,14 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
     let told = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(told.contains(": bulk, since it is the canary, which is always bulk"), "{told}");
 
-    // Exempt clients are not looked at.
+    // Messages of exempt clients are not examined.
     let login = Origin { login: Some("anna"), ..Origin::default() };
     rig.from(login).send("news@sender.test", &["b@box.test"], &canary).expect(250);
     let header = rig.mta.wait_for_mail("b@box.test", 1)[0].verdict();
     assert_eq!(header, "exempt; reason=authenticated; host=mx.test");
 }
 
-/// Who answers one comes through, however it is quoted; and so does what is a canary at another site.
+/// An answer to a canary passes, however it quotes it; and so does the canary of another site.
 fn a_reply_is_none(kind: Kind) {
     let Some(rig) = Rig::start(kind, "[actions]\nbulk = \"reject\"\n") else { return };
     let text = String::from_utf8(canary(&rig.site)).unwrap();
@@ -111,7 +111,7 @@ fn the_command_sendmail_takes_it_as_it_is() {
     assert_eq!(rig.mta.wait_for_mail("a@box.test", 1)[0].verdict(), "bulk; reason=canary; host=mx.test");
 }
 
-/// The sender and the recipient are in it, and nothing that is none is taken.
+/// Sender and recipient are in it, and invalid addresses are refused.
 #[test]
 fn addresses_that_are_none_are_refused() {
     let site = Site::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whoever an own user wrote to is not refused: outbound and inbound mail through a real Postfix, forgers, and kills.
+//! Mail from an address that an own user wrote to is not refused: outbound and inbound mail through a real Postfix, forgers, and kills.
 
 use bulkmark_testing::dns::Dns;
 use bulkmark_testing::mta::Kind;
@@ -27,12 +27,12 @@ fn letter(from: &str) -> Vec<u8> {
     text.replace("From: Harbour Museum <news@sender.test>", &format!("From: <{from}>")).into_bytes()
 }
 
-/// What a client is told of bulk from there.
+/// The reply code for bulk from this client.
 fn code(rig: &Rig, origin: Origin<'_>, sender: &str, recipients: &[&str]) -> u16 {
     rig.from(origin).send(sender, recipients, &letter(sender)).code
 }
 
-/// A user who logged in writes a letter that says nothing of itself.
+/// Sends an ordinary letter from a user who logged in.
 #[track_caller]
 fn write(rig: &Rig, login: &str, sender: &str, recipients: &[&str], fields: &str) {
     let origin = Origin { login: Some(login), ..Origin::default() };
@@ -44,18 +44,18 @@ fn who_was_written_to_is_not_refused_and_who_says_so_only_is() {
     let Some(mut rig) = start(STATUS) else { return };
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
     write(&rig, "anna", "Anna@box.test", &[BEN], "");
-    // What was said to the sender is on disk.
+    // An acknowledged letter is on disk.
     rig.kill_and_restart();
     assert_eq!(code(&rig, HOST, "Ben@friends.test", &["anna+news@box.test"]), 250);
     let mail = &rig.mta.wait_for_mail("anna+news@box.test", 1)[0];
     assert_eq!(mail.verdict(), "bulk; body=2; threshold=1; host=mx.test; held=correspondent");
     rig.daemon.log.wait_for(0, "held=correspondent");
-    // Others, or in the name of Ben, or to others.
+    // Other senders, forgers of Ben's name, or other recipients.
     assert_eq!(code(&rig, HOST, "carl@friends.test", &["anna@box.test"]), 550);
     assert_eq!(code(&rig, STRANGER, BEN, &["anna@box.test"]), 550);
     assert_eq!(code(&rig, Origin { name: None, ..HOST }, BEN, &["anna@box.test"]), 550);
     assert_eq!(code(&rig, HOST, BEN, &["dora@box.test"]), 550);
-    // One answer for both of them.
+    // Both recipients get one answer.
     assert_eq!(code(&rig, HOST, BEN, &["dora@box.test", "anna@box.test"]), 250);
     assert_eq!(
         rig.mta.wait_for_mail("dora@box.test", 1)[0].verdict().split("held=").nth(1),
@@ -64,7 +64,7 @@ fn who_was_written_to_is_not_refused_and_who_says_so_only_is() {
     assert_eq!(status(&rig.site)["correspondents"], 1);
     let metrics = metrics(&rig.daemon);
     assert_eq!([metrics["bulkmark_correspondents"], metrics["bulkmark_messages_spared_total"]], [1.0, 2.0]);
-    // Users write through this milter, and nobody said which domains are theirs.
+    // Users write through this milter, and no key names their domains.
     let doctor = |rig: &Rig| {
         let output =
             Command::new(program()).args(["doctor", "--config"]).arg(rig.site.config()).output().unwrap();
@@ -76,7 +76,7 @@ fn who_was_written_to_is_not_refused_and_who_says_so_only_is() {
     assert!(!doctor(&rig).contains(warning), "{}", doctor(&rig));
 }
 
-/// Where mail is verified, that counts and the client's name does not.
+/// Where mail is verified, the result counts and the client's name does not.
 #[test]
 fn what_is_verified_is_from_whom_it_says() {
     let Some(key) = Signer::new(2048) else { return };
@@ -97,7 +97,7 @@ fn what_is_verified_is_from_whom_it_says() {
     assert_eq!(send(ip, "bounce@mailer.test", &forged), 550);
     assert_eq!(send(ip, BEN, &letter("news@mailer.test")), 550);
     assert_eq!(send("192.0.2.71", BEN, &letter("news@mailer.test")), 250, "by its sender's network");
-    // Who has a signed letter of somebody else cannot make it Ben's.
+    // Somebody else's signed letter cannot be passed off as Ben's.
     let other = key.sign(&letter("eve@friends.test"), &Form { domain: "friends.test", ..Form::default() });
     assert_eq!(send(ip, BEN, &other), 550);
 
@@ -113,7 +113,7 @@ fn what_is_verified_is_from_whom_it_says() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    // Who forges Ben's address does not end the correspondence with Ben; Ben's signature does.
+    // A forger of Ben's address does not end the correspondence with Ben; Ben's signature does.
     let report = |message: &[u8]| {
         let file = rig.write("reported.eml", std::str::from_utf8(message).unwrap());
         assert!(report(&rig, "anna@box.test", &file, &[]).contains("counted as spam"));
@@ -129,7 +129,7 @@ fn what_is_verified_is_from_whom_it_says() {
     assert_eq!(report(&signed), 550);
 }
 
-/// What `bulkmark report add` says of a message in a file.
+/// The output of `bulkmark report add` for a message in a file.
 fn report(rig: &Rig, user: &str, file: &str, more: &[&str]) -> String {
     let (verb, more) = if let ["forget"] = more { ("forget", &[][..]) } else { ("add", more) };
     let output = Command::new(program())
@@ -155,7 +155,7 @@ fn newsletters_and_programs_write_to_nobody() {
         .expect(250);
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
     assert_eq!(status(&rig.site)["correspondents"], 0);
-    // A policy of her own, and everybody's.
+    // Under a policy of her own, and under the default one.
     write(&rig, "anna", "anna@box.test", &[BEN], "Auto-Submitted: no\n");
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250);
     let policy = "[[policy]]\nname = \"strict\"\nmatch = { recipient = \"anna@box.test\" }\nactions = { correspondents = \"off\" }\n";
@@ -165,7 +165,7 @@ fn newsletters_and_programs_write_to_nobody() {
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
 }
 
-/// Who wrote to a spammer is believed when they call the next message spam; nobody else may do that in their place.
+/// A user who wrote to a spammer can end that by reporting the next message as spam; nobody else can do it in their place.
 #[test]
 fn a_user_ends_a_correspondence() {
     let Some(rig) = start("spam = \"reject\"\n[user-reports]\ntrust = { new-reporter = 1.0 }\n") else {
@@ -182,8 +182,7 @@ fn a_user_ends_a_correspondence() {
     }
     assert!(report("dora@box.test", &["--force"]).contains("counted as spam"));
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250, "it is Anna's");
-    // Spam with Ben's address in it, which came from somebody else, as Anna's mailbox has it: without a mark of the milter's, or with a
-    // forged one beside its own.
+    // Spam with Ben's address from somebody else, as in Anna's mailbox: without a mark of the milter's, or with a forged one beside its own.
     let strange = letter(BEN).iter().map(|&byte| char::from(byte)).collect::<String>();
     let mark = "X-Bulkmark: bulk; body=2; threshold=1; host=mx.test; held=correspondent\r\n";
     let own = "X-Bulkmark: exempt; reason=network; host=mx.test\r\n";
@@ -202,7 +201,7 @@ fn a_user_ends_a_correspondence() {
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
 }
 
-/// An account that was taken over makes no friends.
+/// An account that was taken over gains no correspondents.
 #[test]
 fn who_is_over_the_limit_writes_to_nobody() {
     let limit = "[outbound]\nrecipients = 2\n[outbound.match]\nclient = \"192.0.2.10\"\n";
@@ -216,7 +215,7 @@ fn who_is_over_the_limit_writes_to_nobody() {
     assert_eq!(status(&rig.site)["correspondents"], 1);
 }
 
-/// Mail of an outbound service is judged, so what is bulk there is no letter.
+/// Mail of an outbound service is judged, so bulk is no letter there.
 #[test]
 fn what_the_outbound_rule_names_is_written_by_own_users() {
     let Some(rig) = start("[outbound.match]\nclient = \"192.0.2.10\"\n") else { return };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is counted, and what counts as the same.
+//! Which messages are counted, and which count as the same.
 
 use crate::{AT_ONCE, count};
 use bulkmark_testing::crlf;
@@ -82,7 +82,7 @@ fn recipients_that_were_refused_are_not_counted(kind: Kind) {
     let envelope = ["a@box.test", "b@elsewhere.test", "c@elsewhere.test", "d@box.test"];
     let (mail, replies) = client.envelope("news@sender.test", &envelope);
     mail.expect(250);
-    // Postfix says 554, Sendmail 550.
+    // Postfix replies 554, Sendmail 550.
     assert_eq!(replies.iter().map(|reply| reply.code / 100).collect::<Vec<_>>(), [2, 5, 5, 2]);
     client.data(&message("", NEWS)).expect(250);
     assert_eq!(count(&rig.mta.wait_for_mail("a@box.test", 1)[0].verdict()), "clean; body=2; threshold=20");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! docs/dovecot.md, done with a real Dovecot and two users over IMAP: what they move into Junk and out of it.
+//! docs/dovecot.md on a real Dovecot with two users over IMAP, who move messages into Junk and out of it.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::mta::free_port;
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whose mail it is, and as whom the program runs: users of every machine.
+/// Owner of the mail, and user of the program: one that every machine has.
 const MAILS: &str = "nobody";
 const PROGRAMS: &str = "daemon";
 
-/// A Dovecot with the guide's configuration, in a directory of its own.
+/// A Dovecot with the guide's configuration, in its own directory.
 struct Dovecot {
     place: tempfile::TempDir,
     port: u16,
@@ -28,7 +28,7 @@ struct Dovecot {
 }
 
 impl Dovecot {
-    /// In front of this site's milter; none where something is missing.
+    /// Starts it before this site's milter; none if a program is missing.
     fn start(site: &Site) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             skip("Dovecot needs root, since it changes to other users");
@@ -48,7 +48,7 @@ impl Dovecot {
         }
         let (mails, _) = ids(MAILS);
         chown(path("mail"), Some(mails), None).unwrap();
-        // The program as it is shipped, beside the one that is tested.
+        // The program as shipped, beside the tested one.
         let script = text_of("packaging/dovecot/bulkmark-report")
             .replace("/run/bulkmark/milter.sock", site.path("control.sock").to_str().unwrap())
             .replace("bulkmark report add", &format!("{} report add", path("bulkmark").display()));
@@ -81,7 +81,7 @@ impl Dovecot {
         imap
     }
 
-    /// Has these messages delivered to a user who has logged in before.
+    /// Delivers these messages to a user who has logged in before.
     fn deliver(&self, name: &str, messages: impl Iterator<Item = Vec<u8>>) {
         let (mails, _) = ids(MAILS);
         for (n, message) in messages.enumerate() {
@@ -104,8 +104,8 @@ impl Drop for Dovecot {
     }
 }
 
-/// The commands of the guide before its configuration, and after it, as they are done here: the packages' files are those of this tree, and
-/// what is not there yet is not reloaded.
+/// The guide's commands before its configuration, and after it, adapted to the test: the packages' files are those of this tree, and services
+/// that do not run yet are not reloaded.
 fn commands(place: &Path) -> (Vec<String>, Vec<String>) {
     let guide = text_of("docs/dovecot.md");
     let section = guide.split_once("\n## Set it up\n").unwrap().1.split_once("\n## ").unwrap().0;
@@ -133,7 +133,7 @@ fn run(line: &str) {
     assert!(done.status.success(), "{line}: {done:?}");
 }
 
-/// The guide's block with what the machine of the guide has besides.
+/// The guide's block, with the other settings of the guide's machine.
 fn config(place: &Path, port: u16) -> String {
     let guide = text_of("docs/dovecot.md");
     let block = guide.split_once("```dovecot\n").unwrap().1.split_once("```").unwrap().0;
@@ -184,7 +184,7 @@ impl Imap {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Says something that must be done.
+    /// Sends a command that must succeed.
     #[track_caller]
     fn command(&mut self, command: &str) {
         self.number += 1;
@@ -215,7 +215,7 @@ impl Imap {
         self.expect_done("APPEND");
     }
 
-    /// Moves all that is in a folder into another.
+    /// Moves all messages of a folder into another.
     #[track_caller]
     fn move_all(&mut self, from: &str, to: &str) {
         self.move_some(from, "1:*", to);
@@ -228,7 +228,7 @@ impl Imap {
         self.command(&format!("MOVE {which} {to}"));
     }
 
-    /// How many messages are in a folder.
+    /// The number of messages in a folder.
     fn count(&mut self, folder: &str) -> usize {
         self.number += 1;
         self.say(&format!("{} STATUS {folder} (MESSAGES)\r\n", self.number));
@@ -240,7 +240,7 @@ impl Imap {
     }
 }
 
-/// A milter whose control socket the program's group may use, and nobody else.
+/// A milter with a control socket for the program's group alone.
 fn milter(site: &Site) -> Daemon {
     let daemon = site.start();
     let socket: PathBuf = site.path("control.sock");
@@ -269,23 +269,23 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
         user.move_all("INBOX", "Junk");
     }
     assert_eq!(spam(&site, &news), "2", "{}", dovecot.log());
-    // Through a crash; who says it again says nothing new.
+    // Reports survive a crash; a repeated one changes nothing.
     drop(daemon);
     let daemon = milter(&site);
     anna.append("Junk", &news);
     assert_eq!(spam(&site, &news), "2");
     daemon.log.wait_for(0, "reported: spam by=");
-    // Who throws it away does not speak for it, and who takes it back does.
+    // Deleting a message is no report; moving it back is a withdrawal.
     anna.move_all("Junk", "Trash");
     assert_eq!(spam(&site, &news), "2");
     ben.move_all("Junk", "INBOX");
     assert_eq!(spam(&site, &news), "1");
     daemon.log.wait_for(0, "reported: not-spam by=");
-    // What cannot be counted is moved all the same, without an error.
+    // A message that cannot be counted is moved all the same, without an error.
     anna.append("INBOX", b"From: a@b.test\r\nSubject: x\r\n\r\n\r\n");
     anna.move_all("INBOX", "Junk");
     assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
-    // Neither does a milter that is away hold anybody up; Dovecot's log says it.
+    // Nor does a missing milter block anybody; Dovecot's log reports it.
     drop(daemon);
     ben.move_all("INBOX", "Junk");
     wait_for_some("the reason in Dovecot's log", || {
@@ -293,18 +293,18 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     });
 }
 
-/// Pigeonhole 0.5.19 waits so long for the socket of a program (5 seconds are meant), and fails then. On a busy machine one of
-/// thousands does.
+/// Pigeonhole 0.5.19 waits so long for the socket of a program (5 seconds are meant), and then fails. On a busy machine this happens for
+/// one of thousands.
 const TOO_SLOW: &str = "Connection timed out (> 5 msecs)";
 
-/// Who moves thousands of messages by one command has them all moved, and is heard of as many as may be in a day. The milter's log tells that
-/// once, Dovecot's of no error; what was heard can be taken back by moving it back, also by who said enough. `BULKMARK_MOVED` says how many.
+/// If a user moves thousands of messages by one command, all are moved, and as many count as are allowed in a day. The milter's log reports
+/// that once, Dovecot's shows no error; moving back withdraws counted reports, also beyond the limit. `BULKMARK_MOVED` sets the number.
 #[test]
 fn who_moves_thousands_at_once_has_them_moved_and_is_told_of_once() {
     assert!((0..10).any(|_| move_thousands()), "Pigeonhole never reaches the program in time");
 }
 
-/// None of it is told where Pigeonhole was too slow.
+/// Returns false if Pigeonhole was too slow; then nothing is checked.
 fn move_thousands() -> bool {
     const HEARD: usize = 2000;
     let moved =
@@ -339,7 +339,7 @@ fn move_thousands() -> bool {
     // Dovecot takes them in the order of their files.
     let weights = [0, HEARD - 1, HEARD, moved - 1].map(|n| spam(&site, &letter(n)) == "1");
     assert_eq!(weights, [true, true, false, false]);
-    // Another user is heard, and the first one of what is taken back.
+    // Another user's report counts, and so do the first one's withdrawals.
     let mut ben = dovecot.user("ben");
     ben.append("INBOX", &message("", NEWS));
     ben.move_all("INBOX", "Junk");
@@ -353,7 +353,7 @@ fn move_thousands() -> bool {
     true
 }
 
-/// Waits until a mail server's `check` tells this weight.
+/// Waits until a mail server's `check` returns this weight.
 #[track_caller]
 fn wait_for_weight(site: &Site, message: &[u8], expected: &Value) {
     bulkmark_testing::wait_until("user reports", || {
@@ -362,8 +362,8 @@ fn wait_for_weight(site: &Site, message: &[u8], expected: &Value) {
     });
 }
 
-/// Two mail servers and a signature server, and Dovecot at the first one: what three of its users move into Junk is spam at the second, as
-/// a near-replica; two move it back, and it is not. The first mail server and the signature server are killed in between.
+/// Two mail servers and a signature server, and Dovecot at the first one: a message that three of its users move into Junk is spam at the
+/// second, as a near-replica; two move it back, and it is not. The first mail server and the signature server are killed in between.
 #[test]
 fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
     let server = Server::new("");
@@ -373,7 +373,7 @@ fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
         site.extra += "[user-reports]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
         site
     });
-    // A program that is started again listens where it did.
+    // A restarted program listens at the same address.
     near.listen = format!("inet:127.0.0.1:{}", free_port());
     let mut at_near = milter(&near);
     let at_far = far.start();
@@ -390,7 +390,7 @@ fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
         wait_for_weight(&far, &replica, &(n + 1).to_string().into());
         println!("the second mail server knew after {:.2} s", began.elapsed().as_secs_f64());
         match n {
-            // What was moved is on disk.
+            // Reports of moved messages are on disk.
             0 => {
                 at_near.kill();
                 at_near = milter(&near);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail that is not looked at, and what of its header is believed.
+//! Mail that is not judged, and which of its header fields are trusted.
 
 use crate::{AT_ONCE, BULK_AT_ONCE, count};
 use bulkmark_testing::mta::Kind;
@@ -86,7 +86,7 @@ fn forged_headers_are_removed(kind: Kind) {
     let mail = &rig.mta.wait_for_mail("a@box.test", 1)[0];
     assert_eq!(mail.verdict(), BULK_AT_ONCE);
     assert_eq!(mail.header("Subject2"), ["between"]);
-    // Somebody who only logged in is no mail server of ours.
+    // A client that only logged in is no mail server of ours.
     let login = Origin { login: Some("anna"), ..Origin::default() };
     rig.from(login).send("news@sender.test", &["b@box.test"], &message(FORGED, NEWS)).expect(250);
     let mail = &rig.mta.wait_for_mail("b@box.test", 1)[0];

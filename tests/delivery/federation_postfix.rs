@@ -7,8 +7,8 @@ use bulkmark_testing::server::Server;
 use bulkmark_testing::wait_until;
 use std::time::Instant;
 
-/// What was sent 20 times at one is bulk with the 21st at the other. `cargo test --test delivery federation_postfix:: -- --nocapture`
-/// prints how long the news took.
+/// A message sent 20 times at one is bulk with the 21st at the other. `cargo test --test delivery federation_postfix:: -- --nocapture`
+/// prints how long the counts took to arrive.
 #[test]
 fn what_one_mail_server_saw_is_bulk_at_the_other() {
     let mut server = Server::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! All connections to the milter are taken by somebody who says nothing.
+//! Silent clients take all connections to the milter.
 
 use bulkmark_testing::crlf;
 use bulkmark_testing::milter::{Client, session};
@@ -21,21 +21,21 @@ fn mail_comes_through_beside_connections_that_say_nothing(kind: Kind) {
     }
 }
 
-/// What an SMTP session meets whose milter connection was closed between two of its messages: the mail server does what it is
-/// told to do without a milter, for as long as that session lasts; the next one has a connection of its own.
+/// An SMTP session whose milter connection was closed between two of its messages: the mail server acts as configured for a missing
+/// milter, as long as that session lasts; the next one has its own connection.
 fn a_session_that_lost_its_connection(kind: Kind) {
     for accept in [false, true] {
         let settings: &[&str] = match (kind, accept) {
             (_, false) => &[],
             (Kind::Postfix, true) => &["milter_default_action=accept"],
-            // It is its m4 configuration that says so; the other tests have that.
+            // Its m4 configuration decides this; the other tests have that.
             (Kind::Sendmail, true) => return,
         };
         let Some(rig) = Rig::start_with(kind, Rig::tcp_site(CROWDED), settings) else { return };
         let mut slow = rig.outside();
         slow.send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);
         rig.mta.wait_for_mail("a@box.test", 1)[0].verdict();
-        // Others take all places, one after the other, and so that of the silent session.
+        // Other clients take all places, one after the other, including that of the silent session.
         drop([0, 1, 2].map(|_| introduced(&rig)));
         for n in 1..=2 {
             let code = send(&mut slow, "b@box.test");
@@ -52,14 +52,14 @@ fn a_session_that_lost_its_connection(kind: Kind) {
     }
 }
 
-/// Who has said who its client is.
+/// A connection that has announced its client.
 fn introduced(rig: &Rig) -> Client {
     let mut client = session(&rig.daemon);
     client.flush();
     client
 }
 
-/// Sends a message; the code of the first command that is refused, or of the last one.
+/// Sends a message; returns the code of the first refused command, or of the last one.
 fn send(client: &mut SmtpClient, recipient: &str) -> u16 {
     for command in ["MAIL FROM:<news@sender.test>", &format!("RCPT TO:<{recipient}>"), "DATA"] {
         let code = client.command(command).code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon's life: reloads, ends, deaths, and what becomes of mail meanwhile.
+//! The daemon's life: reloads, ends, crashes, and the mail in the meantime.
 
 use crate::{AT_ONCE, BULK_AT_ONCE, count};
 use bulkmark_testing::mta::{Kind, Mta};
@@ -24,7 +24,7 @@ with_both!(
 
 fn a_reload_changes_threshold_action_and_white_list(kind: Kind) {
     let Some(mut rig) = Rig::start(kind, "[thresholds]\nbody = 5\n") else { return };
-    // A connection that was open before feels it, too.
+    // It applies to an open connection, too.
     let mut client = rig.outside();
     client.send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);
     assert_eq!(count(&rig.mta.wait_for_mail("a@box.test", 1)[0].verdict()), "clean; body=1; threshold=5");
@@ -37,7 +37,7 @@ fn a_reload_changes_threshold_action_and_white_list(kind: Kind) {
     client.send("news@sender.test", &["c@box.test"], &message("", NEWS)).expect(250);
     let expected = format!("whitelisted; body=3; threshold=2; host=mx.test; whitelist={list}:1");
     assert_eq!(rig.mta.wait_for_mail("c@box.test", 1)[0].verdict(), expected);
-    // A list alone can be changed as well.
+    // A change of a list alone is enough.
     rig.write("list", "sender other.test\n");
     let extra = rig.site.extra.clone();
     rig.reload(&extra);
@@ -124,7 +124,7 @@ fn without_the_daemon_mail_is_refused_for_the_moment(kind: Kind) {
 
 fn without_the_daemon_mail_flows_where_the_server_is_told_so(kind: Kind) {
     let site = Rig::tcp_site("");
-    // Of two filters at the same place this one is without the flag that has mail refused.
+    // Of two filters at the same address, this one lacks the flag that makes the server refuse mail.
     let port = site.listen.rsplit(':').next().unwrap();
     let lenient = format!("MAIL_FILTER(`lenient', `S=inet:{port}@127.0.0.1')dnl");
     let settings: &[&str] = match kind {
@@ -151,11 +151,11 @@ fn garbage_on_the_milters_port_does_not_disturb_mail(kind: Kind) {
     ];
     let address = rig.daemon.tcp();
     thread::scope(|scope| {
-        // Some say their nonsense and go, some wait for an answer; all while mail comes in.
+        // Some send nonsense and go, some wait for an answer; all while mail arrives.
         for (n, piece) in pieces.iter().cycle().take(64).enumerate() {
             scope.spawn(move || {
                 let mut stream = TcpStream::connect(address).unwrap();
-                // Whoever hangs up first is right.
+                // The daemon may hang up first.
                 let _ = stream.write_all(piece);
                 if n % 2 == 0 {
                     let _ = stream.shutdown(Shutdown::Write);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon behind real mail servers, and miltertest, which plays one: what senders are told, and what recipients get.
+//! The daemon behind real mail servers, and miltertest, which plays one: the replies to senders, and the mail of recipients.
 //!
-//! Each test has a mail server and a daemon of its own. Clients come from elsewhere, since mail from loopback is exempt: to
-//! Postfix they say so by XCLIENT; for Sendmail they have other addresses of loopback, and the daemon does not exempt these.
+//! Each test has its own mail server and daemon. Clients come from elsewhere, since mail from loopback is exempt: to
+//! Postfix they announce it by XCLIENT; for Sendmail they have other addresses of loopback, and the daemon does not exempt these.
 
-/// Makes two tests of each of these functions, which take the kind of mail server.
+/// Makes two tests of each of these functions, one for each kind of mail server.
 macro_rules! with_both {
     ($($test:ident),+ $(,)?) => {
         mod postfix {
@@ -38,12 +38,12 @@ mod verified;
 mod verifiers;
 mod whitelist;
 
-/// The first copy is bulk already: for tests of what is done with bulk.
+/// The first copy is bulk already: for tests of the actions on bulk.
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
 const BULK_AT_ONCE: &str = "bulk; body=1; threshold=1; host=mx.test";
 
-/// A header without the rest of its line from `host` on.
+/// The header up to `host`.
 fn count(header: &str) -> &str {
     header.split("; host=").next().unwrap()
 }

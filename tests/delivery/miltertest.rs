@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon under miltertest(8), which plays the MTA on the wire. Each script in tests/miltertest/ is one course of
-//! events, and is run on TCP and on a Unix socket.
+//! events, and runs on TCP and on a Unix socket.
 
 use bulkmark_testing::{Daemon, Site, skip};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn run(script: &str, extra: &str) {
     }
 }
 
-/// The address in the notation of libmilter.
+/// The address in libmilter's notation.
 fn socket(daemon: &Daemon) -> String {
     match daemon.address.strip_prefix("inet:") {
         Some(address) => {

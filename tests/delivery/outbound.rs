@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Accounts that were taken over: docs/outbound.md behind a real Postfix, and how accounts are watched.
+//! Accounts that were taken over: docs/outbound.md behind a real Postfix, and the limits on accounts.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client as Milter, Mail, session};
 use bulkmark_testing::mta::{Kind, Mta, free_port};
@@ -17,7 +17,7 @@ fn block(language: &str) -> String {
     text.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0.to_owned()
 }
 
-/// A Postfix with the guide's service and the daemon with the guide's configuration, on ports of their own. The port is that of the
+/// A Postfix with the guide's service and the daemon with the guide's configuration, on their own ports. The port is that of the
 /// submission service.
 struct Guide {
     mta: Mta,
@@ -27,24 +27,24 @@ struct Guide {
 }
 
 impl Guide {
-    /// With this in the place of the guide's action, or none where Postfix is missing.
+    /// Starts it with this action in place of the guide's; none if Postfix is missing.
     fn start(action: &str) -> Option<Self> {
         let [inbound, outbound, submission] = [free_port(), free_port(), free_port()];
         let on_ports = |text: &str| {
             text.replace(":8720", &format!(":{inbound}")).replace(":8724", &format!(":{outbound}"))
         };
         let config = on_ports(&block("toml")).replace("action = \"mark\"", action);
-        // In a piece, which adds its listener to that of the file.
+        // In a piece, which adds its listener to the file's one.
         let mut site = Site::new("[thresholds]\nbody = 10\n");
         site.listen = format!("inet:127.0.0.1:{inbound}");
         fs::create_dir(site.path("milter.d")).unwrap();
-        // A test's mail comes fast enough; a hundred copies are as good as twenty.
+        // A test's mail arrives fast enough; a lower limit is as good.
         fs::write(site.path("milter.d/outbound.toml"), config.replace("bulk = 100", "bulk = 5")).unwrap();
         fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let mta = Mta::start(Kind::Postfix, &format!("inet:127.0.0.1:{inbound}"), &[])?;
         let master = mta.path("etc/master.cf");
         let mut text = fs::read_to_string(&master).unwrap();
-        // Nothing runs in a chroot jail here, and nobody's password is asked.
+        // Services run without a chroot jail here, and no password is needed.
         let service = on_ports(&block("master.cf"))
             .replace("submission inet n       -       y", &format!("127.0.0.1:{submission} inet n - n"))
             .replace("smtpd_sasl_auth_enable=yes", "smtpd_sasl_auth_enable=no");
@@ -61,14 +61,14 @@ impl Guide {
         Some(Self { mta, daemon, site, submission })
     }
 
-    /// Somebody who logged in.
+    /// A user who logged in.
     fn user(&self, login: &str) -> Client {
         Client::connect_as(self.submission, Origin { login: Some(login), ..Origin::default() })
     }
 }
 
-/// The guide's way: newsletters of one's own do not touch the counts of what comes in, nobody is refused for bulk, and the account that
-/// sends too much is told, listed, and held once that is configured.
+/// The guide's way: own newsletters do not change the counts of incoming mail, no message is refused for bulk, and the account that sends
+/// too much is logged, listed, and held once that is configured.
 #[test]
 fn the_guide_finds_the_account_that_was_taken_over() {
     let Some(guide) = Guide::start("action = \"quarantine\"") else { return };
@@ -81,7 +81,7 @@ fn the_guide_finds_the_account_that_was_taken_over() {
         client.send("someone@sender.test", &[&recipient], &message("", body)).expect(250);
         recipient
     };
-    // The tenth is bulk, and so are four more: that is below the limit.
+    // The tenth is bulk, and so are four more, which is below the limit.
     for _ in 0..13 {
         let recipient = send(&mut anna, NEWS);
         let mail = &guide.mta.wait_for_mail(&recipient, 1)[0];
@@ -92,7 +92,7 @@ fn the_guide_finds_the_account_that_was_taken_over() {
         .log
         .wait_for(0, "account=<anna@example.org> account-bulk=4 account-recipients=13 action=mark");
     assert!(guide.mta.held().is_empty());
-    // The fourteenth is over the limit; so is a letter of that account that is no bulk.
+    // The fourteenth is over the limit; so is a letter of that account that is not bulk.
     for body in
         [NEWS, "A letter to a friend that was never seen before, from an account that is over its limit.\n"]
     {
@@ -110,10 +110,10 @@ fn the_guide_finds_the_account_that_was_taken_over() {
     let expected = "account=<anna@example.org> account-bulk=5 account-recipients=14 over=limit client=[192.0.2.25] window=1h \
                     action=quarantine";
     assert!(line.contains(expected), "{line}");
-    // Others are not: one letter of the same text is bulk, and below the limit.
+    // Other accounts are not: one letter with the same text is bulk, and below the limit.
     let recipient = send(&mut ben, NEWS);
     guide.mta.wait_for_mail(&recipient, 1);
-    // What comes in was never seen.
+    // Incoming mail has not been counted.
     let mut outside = Client::connect_as(guide.mta.port, Origin::default());
     outside.send("news@sender.test", &["in@box.test"], &message("", NEWS)).expect(250);
     let mail = &guide.mta.wait_for_mail("in@box.test", 1)[0];
@@ -132,7 +132,7 @@ fn the_guide_finds_the_account_that_was_taken_over() {
     );
 }
 
-/// As the guide says, the account is refused if that is configured, in its own words.
+/// As in the guide, the account is refused if configured, with the configured text.
 #[test]
 fn an_account_over_its_limit_is_refused_where_that_is_configured() {
     let Some(guide) =
@@ -142,11 +142,11 @@ fn an_account_over_its_limit_is_refused_where_that_is_configured() {
     };
     let recipients: Vec<String> = (0..12).map(|n| format!("reader{n}@box.test")).collect();
     let recipients: Vec<&str> = recipients.iter().map(|recipient| &**recipient).collect();
-    // One message to twelve is bulk by itself, and twelve copies.
+    // One message to twelve recipients is bulk by itself, and twelve copies.
     let reply = guide.user("anna").send("a@sender.test", &recipients, &message("", NEWS)).expect(451);
     assert!(reply.text.starts_with("4.7.1 too much (12), call us about "), "{reply:?}");
     guide.user("ben").send("a@sender.test", &["x@box.test"], &message("", NEWS)).expect(250);
-    // The forged header of a user leaves with nobody.
+    // A user's forged header does not leave.
     let mail = &guide.mta.wait_for_mail("x@box.test", 1)[0];
     assert!(mail.header("X-Bulkmark").is_empty());
     let forged = message(
@@ -163,7 +163,7 @@ const OUTBOUND: &str = "[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n\
 fn submit(daemon: &Daemon, login: Option<&str>, mail: &Mail) -> Answer {
     let mut client = Milter::open_at(&daemon.address);
     client.negotiate(6, ALL_ACTIONS, ALL_OPTIONS);
-    // As webmail does it: exempt, if it were not outbound.
+    // As webmail does it: it would be exempt if it were not outbound.
     client.client("localhost", "127.0.0.1");
     client.login = login.map(str::to_owned);
     client.message(mail)
@@ -173,7 +173,7 @@ fn refused(answer: &Answer) -> bool {
     answer.reply.starts_with("550 5.7.1 this account sent too much")
 }
 
-/// Over a restart and a reload, and without harm to those who may.
+/// Limits survive a restart and a reload, and do not affect allowed senders.
 #[test]
 fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     let mut site = Site::new("");
@@ -186,7 +186,7 @@ fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     let mail = Mail::text("the same to all");
     let wanted = Mail { sender: "news@wanted.test".to_owned(), ..mail.clone() };
     for _ in 0..2 {
-        // Bulk by the first copy: but only the account is acted on.
+        // Bulk by the first copy: but actions apply to the account only.
         assert_eq!(
             submit(&daemon, Some("anna"), &mail),
             Answer { reply: "c".to_owned(), ..Answer::default() }
@@ -214,7 +214,7 @@ fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     site.config();
     assert!(daemon.reload().contains("read again"));
     assert_eq!(submit(&daemon, Some("anna"), &mail).reply, "c");
-    // A file that is none costs what was known, and nothing else.
+    // An invalid file loses the counts of accounts, and nothing else.
     assert!(daemon.terminate().success());
     fs::write(&file, "no json").unwrap();
     let daemon = site.start();
@@ -222,7 +222,7 @@ fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     assert_eq!(submit(&daemon, Some("anna"), &mail).reply, "c");
 }
 
-/// Whoever asks is answered as the milter would: among the counts of outbound mail.
+/// `check` answers as the milter would: from the counts of outbound mail.
 #[test]
 fn check_asks_among_outbound_mail() {
     let site = Site::new(OUTBOUND);
@@ -245,7 +245,7 @@ fn check_asks_among_outbound_mail() {
     assert_eq!(count(&[]), (0.into(), "mark".into()));
 }
 
-/// What people call spam refuses strangers' copies, and is not held against an own user who sends one, such as an answer with all of it.
+/// A text that users reported as spam is refused from strangers, but not from an own user, as in an answer that quotes it.
 #[test]
 fn reported_spam_is_not_held_against_accounts() {
     let site = Site::new(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What docs/postfix.md and docs/filtering.md say of a real Postfix: its rules, several milters in a row, and services with
+//! docs/postfix.md and docs/filtering.md on a real Postfix: their rules, several milters in a row, and services with
 //! settings of their own.
 
 use bulkmark_testing::mta::{Kind, Mta, free_port};
@@ -12,7 +12,7 @@ use std::process::Command;
 
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
-/// What comes twice is bulk, and what one user nominates is spam.
+/// The second copy is bulk, and one user's nomination makes spam.
 const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[user-reports]\ntrust = { new-reporter = 1.0 }\n";
 
 const OFFER: &str =
@@ -25,7 +25,7 @@ fn rules(language: &str) -> Vec<String> {
     block.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Each rule acts on bulk and on mail that users report as spam, not on what is held, and on nothing else.
+/// Each rule acts on bulk and on mail that users report as spam, not on held mail, and on nothing else.
 #[test]
 fn rules_for_headers_of_milters() {
     let all = rules("milter_header_checks");
@@ -74,7 +74,7 @@ fn rules_for_headers_of_milters() {
     }
 }
 
-/// The first rule knows whatever the page on the header says is held.
+/// The first rule covers every reason for holding in the page on the header.
 #[test]
 fn what_is_held_is_left_alone() {
     let site = Site::new("");
@@ -93,7 +93,7 @@ fn what_is_held_is_left_alone() {
     assert_eq!(found, expected);
 }
 
-/// The line of spam has what docs/monitoring.md says, and the commands of docs/first-week.md find it.
+/// The log line of spam has the fields of docs/monitoring.md, and the commands of docs/first-week.md find it.
 #[test]
 fn the_log_line_of_spam_is_found() {
     let Some(rig) = Rig::start(Kind::Postfix, TWICE) else { return };
@@ -128,7 +128,7 @@ fn site_log(rig: &Rig, line: &str) -> String {
     rig.write("mail.log", &format!("2026-11-22T10:00:00Z mx bulkmark[1]: {line}\n"))
 }
 
-/// Has a user nominate a message with this text; one is enough with [`TWICE`].
+/// Nominates a message with this text as a user; one is enough with [`TWICE`].
 fn nominate(rig: &Rig, text: &str) {
     let file = rig.write("nominated.eml", std::str::from_utf8(&message("", text)).unwrap());
     let mut report = Command::new(bulkmark_testing::program());
@@ -140,14 +140,14 @@ fn nominate(rig: &Rig, text: &str) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A daemon beside that of a rig, by its own port.
+/// A daemon beside a rig's one, on its own port.
 fn another(extra: &str) -> (Site, Daemon) {
     let site = Rig::tcp_site(extra);
     let daemon = site.start();
     (site, daemon)
 }
 
-/// Each milter is shown what those before it made of the message, and the first that refuses it has the last word.
+/// Each milter sees the results of those before it, and the first one that refuses the message decides.
 #[test]
 fn milters_in_a_row() {
     let (first_site, first) = another(&format!("header = \"X-First\"\n{AT_ONCE}"));
@@ -159,7 +159,7 @@ fn milters_in_a_row() {
         client.send("news@sender.test", &[recipient], &message("", text))
     };
     send("a@box.test", NEWS).expect(250);
-    // The second one takes the header of the first for forged: it saw it.
+    // The second one takes the header of the first for forged: so it saw it.
     let mail = &mta.wait_for_mail("a@box.test", 1)[0];
     let marks = mail.header("X-First");
     assert!(marks.len() == 1 && marks[0].starts_with("clean; body=1; "), "{marks:?}");
@@ -174,14 +174,14 @@ fn milters_in_a_row() {
     };
     reload("[actions]\nbulk = \"reject\"\n");
     send("b@box.test", NEWS).expect(550);
-    // What was refused in front is not counted behind.
+    // A message refused by the first one is not counted by the second.
     reload("");
     send("c@box.test", NEWS).expect(250);
     let marks = mta.wait_for_mail("c@box.test", 1)[0].header("X-First");
     assert!(marks[0].starts_with("clean; body=2; "), "{marks:?}");
 }
 
-/// A service of master.cf with milters of its own, and one with none.
+/// A service of master.cf with its own milters, and one with none.
 #[test]
 fn services_with_settings_of_their_own() {
     let Some(rig) = Rig::start(Kind::Postfix, AT_ONCE) else { return };
@@ -209,7 +209,7 @@ fn services_with_settings_of_their_own() {
     assert!(marks.len() == 1 && marks[0].starts_with("bulk; body=1; "), "{marks:?}");
 }
 
-/// A socket for the group of Postfix's user: made in a directory that gives its group to what is made in it.
+/// A socket for the group of Postfix's user, made in a directory that passes on its group.
 #[test]
 fn a_socket_for_postfix_alone() {
     let mut site = Site::new("");

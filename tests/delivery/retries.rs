@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages that were refused for the moment and come again.
+//! Messages that were refused temporarily and come again.
 
 use bulkmark_testing::mta::Kind;
 use bulkmark_testing::rig::{NEWS, Rig, message, message_with_id};
@@ -19,7 +19,7 @@ fn a_retry_after_a_tempfail_is_not_counted_again(kind: Kind) {
     }
     rig.kill_and_restart();
     assert_eq!(rig.send("b@box.test", &refused).expect(451).text, "4.7.1 2");
-    // Still it is bulk, and when it is only marked it is delivered as the second copy.
+    // It is still bulk, and if only marked it is delivered as the second copy.
     rig.reload("[thresholds]\nbody = 2\n");
     let header = rig.verdict_for("b@box.test", &refused);
     assert_eq!(header, "bulk; body=2; threshold=2; host=mx.test");
@@ -38,7 +38,7 @@ fn what_differs_from_a_refused_message_is_no_retry(kind: Kind) {
     assert_eq!(reply.text, "4.7.1 5", "another client");
     let reply = rig.outside().send("other@sender.test", &["b@box.test"], &refused).expect(451);
     assert_eq!(reply.text, "4.7.1 6", "another sender");
-    // Of two recipients one is new.
+    // One of two recipients is new.
     let reply = rig.outside().send("news@sender.test", &["b@box.test", "d@box.test"], &refused).expect(451);
     assert_eq!(reply.text, "4.7.1 7", "one recipient more");
 }

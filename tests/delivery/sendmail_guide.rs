@@ -17,7 +17,7 @@ fn lines() -> Vec<String> {
 fn the_lines_of_the_guide() {
     let lines = lines();
     let line = |part: &str| lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}"));
-    // A second milter behind that of the rig, by the line of the guide, whose name and port are others here.
+    // A second milter behind the rig's, by the guide's line with another name and port.
     let guide = Rig::tcp_site("exempt = [\"authenticated\"]\nheader = \"X-Guide\"\n");
     let guide_port = guide.listen.rsplit(':').next().unwrap();
     let filter = line("inet:8720").replace("8720", guide_port).replace("`bulkmark'", "`guide'");
@@ -29,10 +29,10 @@ fn the_lines_of_the_guide() {
         Rig::tcp_site("exempt = [\"authenticated\"]\n[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n");
     let Some(rig) = Rig::start_with(Kind::Sendmail, site, &[&filter, &order, &other]) else { return };
 
-    // In the order of the list, that of the guide comes first and counts what the other one refuses.
+    // Milters run in the order of the list: the guide's one is first and counts a message that the other one refuses.
     rig.local().send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(550);
     daemon.log.wait_for(0, "verdict=clean body=1 ");
-    // The other port has one of both only.
+    // The other port has one of them only.
     let send = |recipient: &str| {
         let mut client = Client::connect(port);
         client.send("news@sender.test", &[recipient], &message("", NEWS)).expect(250);
@@ -52,7 +52,7 @@ fn the_lines_of_the_guide() {
     drop(daemon);
 }
 
-/// Sendmail tells a client over IPv6 as `IPv6:...`: its mail is judged, and log, policies and white list see the address.
+/// Sendmail reports a client over IPv6 as `IPv6:...`: its mail is judged, and log, policies and white list use the plain address.
 #[test]
 fn clients_over_ipv6() {
     let port = free_port();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whose count it is: nobody has the mail of others refused from one network.
+//! The networks of a count: one network cannot get others' mail refused.
 
 use bulkmark_testing::mta::Kind;
 use bulkmark_testing::networks::strangers;
@@ -32,7 +32,7 @@ fn notice(customer: &str) -> Vec<u8> {
 
 /// Clients of so many networks, as this mail server sees them.
 fn hosts(kind: Kind, number: usize) -> Vec<String> {
-    // Sendmail sees loopback, with all but the first number the same.
+    // Sendmail sees loopback addresses that differ in their first number only.
     strangers(number, |n| kind.seen(&format!("198.51.{n}.7")))
 }
 
@@ -73,7 +73,7 @@ fn the_twentieth_copy_of_one_sender_is_refused(kind: Kind) {
     let Some(rig) = Rig::start(kind, REFUSING) else { return };
     let host = &hosts(kind, 1)[0];
     for n in 1..=30 {
-        // From anywhere in its network.
+        // From any address in its network.
         let ip = host.replace(".7", &format!(".{n}"));
         let reply = send(&rig, &ip, &[format!("reader{n}@box.test")], &notice("Anna Example"));
         reply.expect(if n < 20 { 250 } else { 550 });
@@ -98,7 +98,7 @@ fn spellings_of_one_mailbox_are_one_recipient(kind: Kind) {
     send(&rig, host, &spellings, &notice("Anna Example")).expect(250);
     send(&rig, host, &["bruno@box.test".to_owned()], &notice("Anna Example")).expect(250);
     assert!(rig.mta.wait_for_mail("bruno@box.test", 1)[0].verdict().starts_with("clean; body=2; "));
-    // Where they are different mailboxes, they count.
+    // If they are different mailboxes, they count.
     rig.reload("[counting]\nrecipient-delimiter = \"\"\n");
     send(&rig, host, &spellings, &notice("Anna Example")).expect(250);
     send(&rig, host, &["carla@box.test".to_owned()], &notice("Anna Example")).expect(250);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! White lists by what a site has already: files that change, tables of Postfix's own postmap, and servers that are asked.
+//! White lists from a site's existing data: files that change, tables of Postfix's own postmap, and lookup servers.
 
 use crate::AT_ONCE;
 use bulkmark_testing::mta::{Kind, free_port};
@@ -30,7 +30,7 @@ fn site(list: impl FnOnce(&Rig) -> String, more: &str) -> Option<Rig> {
     Some(rig)
 }
 
-/// What the sender is told of a copy for this recipient.
+/// The reply code for a copy to this recipient.
 fn code(rig: &Rig, sender: &str, recipient: &str) -> u16 {
     rig.outside().send(sender, &[recipient], &message("", NEWS)).code
 }
@@ -65,11 +65,11 @@ fn has(kind: &str) -> bool {
 
 const TABLE: &str = "news@wanted.example OK\nwhole.example OK\n.below.example OK\neditor@ OK\nno@whole.example REJECT\nüber.example OK\n";
 
-/// Makes the table `wanted` of `text`.
+/// Makes the table `wanted` from `text`.
 fn postmap(rig: &Rig, kind: &str, text: &str) -> String {
     let path = rig.write("wanted", text);
     let table = format!("{kind}:{path}");
-    // Postfix's own, not that of another test: its main.cf says nothing of tables.
+    // This test's own Postfix: its main.cf mentions no tables.
     let made = Command::new("postmap").arg("-c").arg(rig.mta.path("etc")).arg(&table).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     table
@@ -79,7 +79,7 @@ fn postmaps_tables_are_read(kind: &str) {
     if !has(kind) {
         return;
     }
-    // Enough for several pages, and branches above them.
+    // Enough for several pages, with branches above them.
     let many: String =
         (0..3000).map(|n| format!("user{n}@many.example OK with a value that takes some room\n")).collect();
     let punycode = TABLE.replace("über", "xn--ber-goa") + &many;
@@ -111,7 +111,7 @@ fn postmaps_tables_are_read(kind: &str) {
     let told = rig.daemon.log.lines().len();
     postmap(&rig, kind, "other@wanted.example OK\n");
     rig.daemon.log.wait_for(told, "a white list was read again");
-    // It may have been read while postmap was at work, and is read once more then.
+    // It may have been read while postmap was at work, and is then read once more.
     wait_for_some("the sender", || (code(&rig, "other@wanted.example", "a@box.test") == 250).then_some(()));
 }
 
@@ -125,7 +125,7 @@ fn lmdb() {
     postmaps_tables_are_read("lmdb");
 }
 
-/// A server of a table that has these keys, until the test ends; counts what it is asked.
+/// A server of a table with these keys, until the test ends; counts its requests.
 fn serve(
     port: u16,
     answer: impl Fn(&mut BufReader<TcpStream>) -> Option<String> + Send + Sync + 'static,
@@ -177,12 +177,12 @@ fn a_socketmap_is_asked_of_bulk() {
     assert_eq!(code(&rig, "news@other.example", "b@box.test"), 550);
     assert_eq!(code(&rig, "news@other.example", "Anna+news@box.test"), 250);
     let before = asked.load(Ordering::Relaxed);
-    // What is not bulk is asked of nobody.
+    // For a message that is not bulk, no server is asked.
     rig.send("b@box.test", &message("", "thanks\n")).expect(250);
     assert_eq!(asked.load(Ordering::Relaxed), before);
 }
 
-/// Bulk is not refused while nobody knows whether it is wanted, unless the site wants it so.
+/// Bulk is not refused while the table does not answer, unless configured.
 #[test]
 fn a_table_that_does_not_answer_refuses_nothing() {
     let port = free_port();
@@ -195,7 +195,7 @@ fn a_table_that_does_not_answer_refuses_nothing() {
         0,
         &format!("bulk is only marked, since a table of the white list did not answer: {table}: "),
     );
-    // One that takes connections and says nothing.
+    // A server that accepts connections and sends nothing.
     let silent = TcpListener::bind(("127.0.0.1", port)).unwrap();
     assert_eq!(code(&rig, "a@x.example", "b@box.test"), 250);
     rig.daemon.log.wait_for(0, "no answer within 0.2 s");
@@ -203,7 +203,7 @@ fn a_table_that_does_not_answer_refuses_nothing() {
     rig.reload(&extra);
     assert_eq!(code(&rig, "a@x.example", "c@box.test"), 550);
     drop(silent);
-    // It comes back, and says what it knows.
+    // It returns, and answers.
     let extra = rig.site.extra.replace("200ms", "1m");
     rig.reload(&extra);
     serve(port, |stream| {
@@ -244,7 +244,7 @@ fn postfix_answers_for_its_own_tables() {
     assert_eq!(code(&rig, "news@wanted.example", "a@box.test"), 250);
     assert_eq!(code(&rig, "any@whole.example", "a@box.test"), 250);
     assert_eq!(code(&rig, "news@other.example", "a@box.test"), 550);
-    // Postfix cannot read it any more, and nobody knows what is in it.
+    // Postfix cannot read it any more, so its entries are unknown.
     std::fs::remove_file(&table).unwrap();
     assert_eq!(code(&rig, "news@other.example", "b@box.test"), 250);
     rig.daemon.log.wait_for(0, "400 the table does not answer");

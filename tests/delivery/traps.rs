@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps behind a real Postfix: what is sent to them is nominated, and the next copy to somebody is spam.
+//! Traps behind a real Postfix: mail sent to them is nominated, and the next copy to somebody is spam.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Client as Milter, Mail};
 use bulkmark_testing::mta::Kind;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// One person's word is enough, and refuses.
+/// One person's report is enough, and leads to a refusal.
 const REFUSING: &str = "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n";
 
 fn start(traps: &str) -> Option<Rig> {
@@ -35,7 +35,7 @@ fn code(rig: &Rig, sender: &str, recipients: &[&str], message: &[u8]) -> u16 {
     rig.outside().send(sender, recipients, message).code
 }
 
-/// Another text, so that nothing is known of it.
+/// Another text, which has no reports yet.
 fn letter(about: &str) -> Vec<u8> {
     let words: String = (0..40).map(|n| format!("{about}{n} ")).collect();
     message("", &format!("{words}\n"))
@@ -51,11 +51,11 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("before")), 250);
     assert_eq!(code(&rig, "a@sender.test", &["Old+x@box.test"], &message("", NEWS)), 250);
     rig.daemon.log.wait_for(0, "trap=nominated");
-    // It is on disk with the answer.
+    // The report is on disk before the answer.
     rig.kill_and_restart();
     assert_eq!(code(&rig, "b@sender.test", &["anna@box.test"], &message("", NEWS)), 550);
     assert_eq!(rig.mta.wait_for_mail("Old+x@box.test", 1).len(), 1, "it is delivered, unless told otherwise");
-    // The same trap says so once, whatever it is told; another one for itself.
+    // A trap reports a text once, however often it gets it; another one reports separately.
     assert_eq!(code(&rig, "b@sender.test", &["old@box.test"], &message("", NEWS)), 550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [1.0, 0.0]);
     let elsewhere = Origin { ip: "203.0.113.7", ..Origin::default() };
@@ -67,11 +67,11 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     };
     assert_eq!([words("known"), words("counted"), words("refused")], [1.0, 1.0, 0.0]);
 
-    // What is called spam by twice what it takes needs no more words, which take room.
+    // Mail with twice the necessary weight gets no more reports, to save room.
     assert_eq!(code(&rig, "b@sender.test", &["more@trap.test"], &message("", NEWS)), 550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [2.0, 1.0]);
 
-    // A file that changes is read again, soon.
+    // A changed file is read again soon.
     fs::write(rig.site.path("traps"), "web@box.test\n").unwrap();
     let mut letters = (0..).map(|n| letter(&format!("file{n}x")));
     wait_for_some("the trap of the file", || {
@@ -79,12 +79,12 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
         assert_eq!(code(&rig, "a@sender.test", &["web@box.test"], &letter), 250);
         (code(&rig, "a@sender.test", &["anna@box.test"], &letter) == 550).then_some(())
     });
-    // A half of a person is not enough.
+    // Half the weight is not enough.
     let half = extra(&rig.site, "recipients = [\"old@box.test\", \"@trap.test\"]\nweight = 0.5\n");
     rig.reload(&half);
     assert_eq!(code(&rig, "a@sender.test", &["old@box.test"], &letter("half")), 250);
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 250);
-    // Nor are both together, told from one network; and names of one domain are one trap.
+    // Nor are both together, if the mail comes from one network; and names of one domain are one trap.
     let from = |ip: &'static str, to: &[&str]| {
         rig.from(Origin { ip, ..Origin::default() }).send("a@sender.test", to, &letter("half")).code
     };
@@ -101,7 +101,7 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("half")), 550);
 }
 
-/// Who knows a trap's domain writes to many names of it, several times: that is the word of one.
+/// Several messages to many names of a trap's domain count as one reporter.
 #[test]
 fn all_names_of_a_domain_are_one_trap() {
     let site = Site::new(
@@ -123,7 +123,7 @@ fn all_names_of_a_domain_are_one_trap() {
     assert_eq!(said, 2, "one word of each domain");
 }
 
-/// The reporters of the one mailing that somebody called spam.
+/// The reporters of the one reported mailing.
 fn reported(site: &Site) -> usize {
     let output = Command::new(program())
         .args(["report", "list", "--json", "--config"])
@@ -134,12 +134,12 @@ fn reported(site: &Site) -> usize {
     all["reporters"].as_array().unwrap_or_else(|| panic!("{all}")).len()
 }
 
-/// Who reads mail of a trap's, and whoever is no stranger, is not called a spammer.
+/// Mail that its readers want, and mail of known senders, is not nominated.
 #[test]
 fn what_is_no_spam_is_not_nominated() {
     let Some(rig) = start("recipients = [\"old@box.test\"]") else { return };
     let anna = Origin { login: Some("anna"), ..Origin::default() };
-    // White-listed, of one's own, empty.
+    // White-listed, from own users, empty.
     assert_eq!(code(&rig, "news@wanted.test", &["old@box.test"], &letter("wanted")), 250);
     assert_eq!(code(&rig, "anna@box.test", &["old@box.test"], &letter("own")), 250);
     assert_eq!(code(&rig, "a@sender.test", &["old@box.test"], &message("", "")), 250);
@@ -153,7 +153,7 @@ fn what_is_no_spam_is_not_nominated() {
     let why = rig.daemon.log.wait_for(0, "a trap got it, and it is not nominated: anna@box.test");
     assert!(why.contains("user-reports.own-domains"), "{why}");
 
-    // What a white list wants is told, also after a restart.
+    // White-listed mail to a trap is listed in the status, also after a restart.
     let wanted = |rig: &Rig| status(&rig.site)["traps"]["wanted"]["old@box.test"].clone();
     assert_eq!(
         (wanted(&rig)["messages"].as_u64(), wanted(&rig)["entry"].as_str().unwrap().ends_with("wanted:1")),
@@ -182,7 +182,7 @@ fn what_is_no_spam_is_not_nominated() {
     );
 }
 
-/// What own users send is no stranger's, whether or not it is judged.
+/// Own users are no strangers, whether or not their mail is judged.
 #[test]
 fn what_own_users_send_to_a_trap_is_not_nominated() {
     let site = Rig::tcp_site("");
@@ -199,7 +199,7 @@ fn what_own_users_send_to_a_trap_is_not_nominated() {
     }
 }
 
-/// Where DNS does not tell whether a white list wants it, a trap says nothing.
+/// If DNS cannot decide whether a white list wants the mail, a trap reports nothing.
 #[test]
 fn a_trap_says_nothing_of_what_may_be_wanted() {
     let Some(key) = Signer::new(2048) else { return };
@@ -225,17 +225,17 @@ fn traps_are_discarded_and_others_get_their_mail() {
     assert_eq!(code(&rig, "a@sender.test", &["a@trap.test", "b@trap.test"], &letter("alone")), 250);
     rig.daemon.log.wait_for(0, "trap=nominated action=discard");
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("alone")), 550);
-    // Also what says nothing, and what others are refused.
+    // Also an empty message, and one that others get refused.
     assert_eq!(code(&rig, "a@sender.test", &["a@trap.test"], &message("", "")), 250);
     assert_eq!(code(&rig, "a@sender.test", &["a@trap.test"], &letter("alone")), 250);
-    // Together with somebody who is none.
+    // Together with a recipient who is no trap.
     assert_eq!(code(&rig, "a@sender.test", &["a@trap.test", "ben@box.test"], &letter("mixed")), 250);
     rig.mta.wait_for_mail("ben@box.test", 1);
     assert!(rig.mta.delivered("a@trap.test").is_empty() && rig.mta.delivered("b@trap.test").is_empty());
     assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter("mixed")), 550);
 }
 
-/// A mail server that takes nobody out of an envelope delivers to all.
+/// With a mail server that cannot remove recipients, all get the message.
 #[test]
 fn a_mail_server_that_cannot_take_recipients_out_delivers_to_all() {
     const DELETE_RCPT: u32 = 0x08;

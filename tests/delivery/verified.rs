@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail that the daemon verifies itself, behind a real Postfix: signatures of a real OpenDKIM and bad ones, and a name server that
-//! says what a test wants, or nothing.
+//! Mail that the daemon verifies itself, behind a real Postfix: signatures of a real OpenDKIM and bad ones, and a name server with the
+//! answers that a test needs, or none.
 
 use crate::AT_ONCE;
 use bulkmark_testing::dkim::Signing;
@@ -26,7 +26,7 @@ impl Site {
         Self::start_as(Kind::Postfix, None, list, more)
     }
 
-    /// The same with this mail server, and behind a milter that signs.
+    /// Starts it with this mail server, and behind a milter that signs.
     fn start_as(kind: Kind, signing: Option<&Signing>, list: &str, more: &str) -> Option<Self> {
         let (mut site, dns) = (Rig::tcp_site(""), Dns::start());
         let file = site.path("list");
@@ -37,7 +37,7 @@ impl Site {
         Some(Self { rig, dns, list: file.display().to_string() })
     }
 
-    /// What a client at this address is told of a message.
+    /// The reply code for a message from a client at this address.
     fn code_from(&self, ip: &str, sender: &str, recipient: &str, message: &[u8]) -> u16 {
         self.rig.from(Origin { ip, ..Origin::default() }).send(sender, &[recipient], message).code
     }
@@ -46,7 +46,7 @@ impl Site {
         self.code_from("192.0.2.25", "bounce@elsewhere.example", "a@box.test", message)
     }
 
-    /// What the recipient is told of it, who gets no other.
+    /// The verdict in the message that arrives at this recipient, who must get no other.
     fn verdict(&self, recipient: &str, message: &[u8]) -> String {
         assert_eq!(self.code_from("192.0.2.25", "bounce@elsewhere.example", recipient, message), 250);
         self.rig.mta.wait_for_mail(recipient, 1)[0].verdict()
@@ -94,7 +94,7 @@ fn letter(from: &str, fields: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What stands above and below the signature must be as it came, to the last blank.
+/// The fields above and below the signature must be unchanged, to the last blank.
 #[test]
 fn what_a_real_opendkim_signed_is_verified() {
     let Some(key) = Signer::new(2048) else { return };
@@ -127,7 +127,7 @@ fn what_a_real_opendkim_signed_is_verified() {
             assert!(mail.0.contains(&format!("c={form}")) && mail.0.contains("\nX-Bulkmark: "), "{mail:?}");
             // Not signed.
             assert_eq!(site.code(&message), 550);
-            // What was delivered can be verified still.
+            // The delivered message can still be verified.
             let file = site.rig.write(&format!("{n}.eml"), &mail.0);
             let explained = site.run(&["explain", &file]);
             assert!(explained.contains("\ndkim shop.example: verified\n"), "{form} {fields:?}: {explained}");
@@ -135,7 +135,7 @@ fn what_a_real_opendkim_signed_is_verified() {
     }
 }
 
-/// It hands on header fields in its own way, and takes ours in another.
+/// Sendmail passes on header fields in its own form, and takes ours in another.
 #[test]
 fn sendmail_hands_on_what_was_signed() {
     let Some(key) = Signer::new(2048) else { return };
@@ -185,7 +185,7 @@ fn what_is_not_of_the_signer_is_refused() {
     ] {
         assert_eq!(site.code(&message), 550, "{what}");
     }
-    // A server that refuses such a question would seem to be down.
+    // A server that refuses such a query would seem to be down.
     for selector in ["a..b", "x%20y", &"x".repeat(64)] {
         assert_eq!(site.code(&key.sign(&news, &Form { selector, ..form })), 550, "{selector}");
     }
@@ -196,11 +196,11 @@ fn what_is_not_of_the_signer_is_refused() {
     let bad = text(&other.sign(&news, &form)).lines().next().unwrap().to_owned() + "\n";
     assert_eq!(site.code(&prepend(&bad.repeat(4), &good)), 250);
     assert_eq!(site.code(&prepend(&bad.repeat(5), &good)), 550);
-    // Nobody is asked about signers that no entry names.
+    // Signers that no entry names are not looked up.
     assert_eq!((dns.asked("sel._domainkey.evil.example"), dns.asked("_dmarc.shop.example")), (0, 0));
 }
 
-/// What is wanted is not refused while nobody knows; and no message waits longer than it may.
+/// Wanted mail is not refused while DNS does not answer; and no message waits longer than allowed.
 #[test]
 fn without_an_answer_bulk_is_only_marked() {
     let Some(key) = Signer::new(2048) else { return };
@@ -217,11 +217,11 @@ fn without_an_answer_bulk_is_only_marked() {
     assert!(site.verdict("b@box.test", &broken).contains("; unverified=dns"));
     site.rig.daemon.log.wait_for(0, "verdict=bulk");
     site.rig.daemon.log.wait_for(0, "unverified=dns");
-    // It says nothing of other mail.
+    // This does not affect other mail.
     assert_eq!(site.code(&news("")), 550);
     let changed = String::from_utf8(broken.clone()).unwrap().replace("forty", "fifty");
     assert_eq!(site.code(changed.as_bytes()), 550);
-    // Nobody answers at all; for longer than a message may wait, as a whole.
+    // No answers at all; for longer than a message may wait in total.
     dns.be_silent(true);
     let despite = "act-despite = [\"stale\", \"unverified\"]\n";
     site.reload("");
@@ -240,7 +240,7 @@ fn without_an_answer_bulk_is_only_marked() {
     assert_eq!(site.code(&signed), 250);
 }
 
-/// A key that is taken back is not believed any more, once its time is over; until then nobody asks for it again.
+/// A withdrawn key is not accepted any more once its time is over; until then it is not looked up again.
 #[test]
 fn keys_are_kept_for_as_long_as_they_say() {
     let Some(key) = Signer::new(2048) else { return };
@@ -331,7 +331,7 @@ fn an_author_is_known_by_what_is_aligned() {
     }
 }
 
-/// What is not bulk, and what a list wants anyhow, asks nobody; nor does an entry for somebody else.
+/// Mail that is not bulk, or that a list wants anyhow, causes no lookups; nor does an entry for somebody else.
 #[test]
 fn only_what_matters_is_asked() {
     let Some(key) = Signer::new(2048) else { return };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a real OpenDMARC behind a real OpenDKIM, and a real rspamd, say of mail, is what white lists go by.
+//! White lists use the results of a real OpenDMARC behind a real OpenDKIM, and of a real rspamd.
 
 use crate::AT_ONCE;
 use bulkmark_testing::dkim::{DOMAIN, OpenDkim};
@@ -11,7 +11,7 @@ use bulkmark_testing::verifiers::Verifier;
 
 const LIST: &str = "dkim shop.example\nspf club.example\ndmarc author.example\n";
 
-/// A site on which bulk is refused at once, unless the verifiers before it say what the list asks for.
+/// A site on which bulk is refused at once, unless the verifiers before it report the results that the list requires.
 fn site(milters: &[&str], ids: &str) -> Option<Rig> {
     let mut site = Rig::tcp_site("");
     let list = site.path("list");
@@ -68,7 +68,7 @@ fn what_they_say_counts(rig: &Rig, dkim: &OpenDkim) {
         let delivered = rig.mta.delivered("a@box.test");
         assert_eq!(found, expected, "{what}; delivered before: {delivered:?}");
     }
-    // OpenDMARC would believe what somebody says of SPF.
+    // OpenDMARC would believe forged SPF results.
     for field in
         ["Received-SPF: pass", "Authentication-Results: mx.test; spf=pass smtp.mailfrom=b@author.example"]
     {

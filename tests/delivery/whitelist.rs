@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail that is wanted, however often it comes.
+//! Wanted mail, however often it comes.
 
 use crate::AT_ONCE;
 use bulkmark_testing::mta::Kind;
@@ -17,7 +17,7 @@ with_both!(
     bulk_that_all_recipients_want_is_wanted
 );
 
-/// A site on which everything is bulk that is not on the white list `text`.
+/// A site on which everything is bulk except mail on the white list `text`.
 fn with_whitelist(kind: Kind, text: &str, action: &str) -> Option<Rig> {
     let mut site = Rig::tcp_site("");
     let list = site.path("list");
@@ -55,7 +55,7 @@ fn mail_of_a_client_on_the_white_list_is_wanted(kind: Kind) {
     }
 }
 
-/// The n-th copy is delivered to its reader by the line of the white list, or refused where there is none.
+/// The n-th copy is delivered to its reader by the line of the white list, or refused if there is none.
 #[track_caller]
 fn expect_wanted(rig: &Rig, reply: Reply, n: u32, line: Option<u32>) {
     if let Some(line) = line {

@@ -13,10 +13,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// More than wait by chance.
+/// More connections than wait by chance.
 const WAITING: usize = 30;
 
-/// A milter that wants a socket of systemd.
+/// A milter that needs a socket from systemd.
 fn site() -> Site {
     let mut site = Site::new("");
     site.listen = "systemd".to_owned();
@@ -27,7 +27,7 @@ fn milter(site: &Site, socket: impl Into<OwnedFd>) -> Daemon {
     start_with(site, &["milter"], &site.config(), socket, 1)
 }
 
-/// A server that wants one.
+/// A server that needs a socket from systemd.
 fn server(extra: &str) -> Server {
     let mut server = Server::new(extra);
     server.listen = "systemd".to_owned();
@@ -38,13 +38,13 @@ fn serve(server: &Server, socket: &TcpListener) -> Daemon {
     start_with(&server.site, &["server"], &server.config(), socket.try_clone().unwrap(), 1)
 }
 
-/// Waits for the end of a daemon whose address is still wanted.
+/// Waits for the end of a daemon whose address is needed again.
 #[track_caller]
 fn exit(daemon: &mut Daemon) -> ExitStatus {
     wait_for_some("the end of the daemon", || daemon.child.try_wait().unwrap())
 }
 
-/// The daemon does not start, and says why in a line with all of this.
+/// Checks that the daemon does not start, and that one line of its error contains all of this.
 #[track_caller]
 fn refuses(mut daemon: Daemon, wanted: &[&str]) {
     let status = exit(&mut daemon);
@@ -60,7 +60,7 @@ fn end(daemon: &mut Daemon) {
     assert!(exit(daemon).success());
 }
 
-/// The milter is started by the first connection, as systemd would, and that one is answered.
+/// The first connection starts the milter, as under systemd, and gets an answer.
 #[test]
 fn the_first_connection_starts_the_milter() {
     let site = site();
@@ -126,7 +126,7 @@ fn requests_wait_while_the_server_is_started_again() {
     assert!(second.terminate().success());
 }
 
-/// The address is that of the socket, wherever it is shown.
+/// The daemon shows the socket's address everywhere.
 #[test]
 fn the_address_is_that_of_the_socket() {
     let site = site();
@@ -169,7 +169,7 @@ fn without_a_socket_the_error_says_what_to_enable() {
     refuses(site.spawn(), &["milter.toml: listen = \"systemd\": ", advice, "bulkmark-milter.socket"]);
     let server = server("");
     refuses(server.spawn(), &["server.toml: listen = \"systemd\": ", advice, "bulkmark-server.socket"]);
-    // That of another process is nobody's.
+    // Variables meant for another process are ignored.
     let mut other = site;
     other.environment.push(("PID".to_owned(), "1".to_owned()));
     refuses(milter(&other, TcpListener::bind("127.0.0.1:0").unwrap()), &[advice]);
@@ -195,7 +195,7 @@ fn what_is_no_listening_socket_is_named() {
     refuses(two, &[&format!("systemd passed 2 sockets: {address}, {address}, {wanted}")]);
 }
 
-/// What counts is where the socket is, not what the configuration says.
+/// The socket's kind counts, not the configured address.
 #[test]
 fn plain_http_stays_on_this_machine() {
     let socket = TcpListener::bind("0.0.0.0:0").unwrap();
@@ -224,7 +224,7 @@ fn plain_http_stays_on_this_machine() {
     });
 }
 
-/// Of several sockets each goes to the listener that has the name of its unit, and what is left to the one without a name.
+/// Each of several sockets goes to the listener with the name of its unit, and the remaining one to the listener without a name.
 #[test]
 fn several_sockets_go_to_listeners_by_their_names() {
     if let Err(e) = Command::new("systemd-socket-activate").arg("--version").stdout(Stdio::null()).status() {

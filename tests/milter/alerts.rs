@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `[alerts]`: a webhook hears of each problem when it begins and when it ends.
+//! `[alerts]`: a webhook is notified when a problem begins and when it ends.
 
 use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mta::free_port;
@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A web server that takes posts, the first one with an error; and their bodies.
+/// A web server that accepts posts, and answers the first one with an error; and their bodies.
 fn webhook() -> (u16, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -89,7 +89,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
     assert!(!config.unwrap().contains("secret"), "the address is a secret");
 }
 
-/// A webhook that is away costs no message and little memory; the log says it once, and not the address.
+/// An unreachable webhook delays no message and takes little memory; the log reports it once, without its address.
 #[test]
 fn a_webhook_that_is_away_harms_nothing() {
     let site = Site::new(&format!(

@@ -6,7 +6,7 @@ use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::{Site, program, status};
 use std::process::Command;
 
-/// A letter of this user to Ben and Carl.
+/// Sends a letter from this user to Ben and Carl.
 fn write(client: &mut Client, user: &str) {
     client.login = Some(user.to_owned());
     let recipients = ["ben@friends.test", "carl@friends.test"].map(str::to_owned).to_vec();
@@ -15,7 +15,7 @@ fn write(client: &mut Client, user: &str) {
     assert_eq!(client.message(&mail).reply, "c");
 }
 
-/// The addresses that one user wrote to are erased, on disk, too, and nobody else's.
+/// The addresses that one user wrote to are erased, on disk too; other users' addresses stay.
 #[test]
 fn the_correspondents_of_one_user_are_erased() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -37,7 +37,7 @@ fn the_correspondents_of_one_user_are_erased() {
     assert_eq!(status(&site)["correspondents"], 2, "they are not on disk, either");
 }
 
-/// The counts of one mailing start over, also after a restart, until that is taken back; others count as before.
+/// The counts of one mailing start over, also after a restart, until this is undone; others count as before.
 #[test]
 fn the_counts_of_a_mailing_start_over() {
     let site = Site::new("exempt = [\"authenticated\"]\n[thresholds]\nbody = 5\nnear = 5\n");

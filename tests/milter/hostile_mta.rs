@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What comes to the milter's port and is no milter protocol: that connection ends, and others go on.
+//! Bytes at the milter's port that are not the milter protocol: that connection ends, others go on.
 
 use bulkmark_testing::milter::*;
 use bulkmark_testing::page;
 use bulkmark_testing::{Site, random::Random};
 use std::process::Command;
 
-/// Packets after which nothing can be understood any more, before and after the negotiation.
+/// Packets after which the stream cannot be parsed any more, before and after the negotiation.
 #[test]
 fn garbage_ends_its_connection_only() {
     let site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
@@ -39,7 +39,7 @@ fn garbage_ends_its_connection_only() {
         assert!(client.is_closed(), "a negotiation of {} bytes", payload.len());
     }
     assert_eq!(witness.message(&Mail::text("from a witness")).count(), Some(9));
-    // Each of them is told and counted.
+    // Each of them is logged and counted.
     let errors = page::metrics(&daemon)["bulkmark_milter_protocol_errors_total{effect=\"ended\"}"];
     assert_eq!(errors, 19.0);
     daemon.log.wait_for(0, "is closed, and its message not judged: a packet begins with the byte 0x2f");
@@ -49,8 +49,8 @@ fn garbage_ends_its_connection_only() {
     assert!(daemon.terminate().success());
 }
 
-/// The connection goes away in the middle: of a packet, of a message, before the answer. Nothing of it is counted, but a
-/// message whose end came may be.
+/// The connection breaks: within a packet, within a message, before the answer. No unfinished message is counted; one whose end arrived
+/// may be.
 #[test]
 fn connections_that_break_off() {
     let site = Site::new("");
@@ -74,7 +74,7 @@ fn connections_that_break_off() {
     assert!(daemon.terminate().success(), "no message was left behind as being received");
 }
 
-/// Commands in an order that no MTA has: ignored or answered, and the connection still takes a proper message.
+/// Commands in an order that no MTA uses: ignored or answered, and the connection still accepts a proper message.
 #[test]
 fn commands_out_of_order() {
     let site = Site::new("");
@@ -98,7 +98,7 @@ fn commands_out_of_order() {
             let kind = b"CHMRTLNBEADU"[random.below(12)];
             client.send(kind, payload(kind));
         }
-        // What was answered in between is not known; so this connection is closed by the protocol's own command.
+        // The answers in between are not known; so the protocol's own command closes this connection.
         client.send(b'Q', b"");
         assert!(client.is_closed());
     }
@@ -110,7 +110,7 @@ fn commands_out_of_order() {
     assert!(daemon.terminate().success());
 }
 
-/// Connections that say nothing, before and after the negotiation, cost the others nothing.
+/// Silent connections, before and after the negotiation, do not slow down others.
 #[test]
 fn idle_connections_do_not_matter() {
     let site = Site::new("");
@@ -121,13 +121,13 @@ fn idle_connections_do_not_matter() {
     for count in 1..=5 {
         assert_eq!(client.message(&Mail::text("beside idle ones")).count(), Some(count));
     }
-    // Nor do they hold up the end.
+    // Nor do they delay the shutdown.
     drop(client);
     assert!(daemon.terminate().success());
     drop(idle);
 }
 
-/// No descriptors are left for more connections: those that are there go on, and new ones come in when others end.
+/// Without free descriptors, open connections go on, and new ones are served when others end.
 #[test]
 fn too_many_connections_for_the_system() {
     let site = Site::new("");

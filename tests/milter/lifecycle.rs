@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon's beginning and end.
+//! The daemon's start and end.
 
 use bulkmark_testing::{Daemon, Site};
 use std::net::TcpStream;
 
-/// A crash while the very first ledger is being made must leave none, rather than half of one.
+/// A crash while the very first ledger is created must leave no file rather than half of one.
 #[test]
 fn a_kill_at_the_first_start_leaves_no_broken_ledger() {
     for round in 0..25u64 {
         let site = Site::new("");
         let daemon = site.spawn();
-        // There is no event between the steps of a start; so all moments of its few milliseconds are tried.
+        // A start has no event between its steps; so the test tries all moments of its few milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(round));
         daemon.kill();
         assert!(site.start().terminate().success());
     }
 }
 
-/// All connections taken: the daemon must still hear that it is to end.
+/// With all connections taken, the daemon must still react to the signal to end.
 #[test]
 fn sigterm_is_heard_while_all_connections_are_taken() {
     let site = Site::new("max-connections = 2\n");
@@ -28,7 +28,7 @@ fn sigterm_is_heard_while_all_connections_are_taken() {
     drop(idle);
 }
 
-/// A daemon that ends takes its sockets with it, and a second one does not take those of the first.
+/// A daemon that ends removes its sockets, and a second one does not remove those of the first.
 #[test]
 fn sockets_are_owned_by_one_daemon() {
     let site = Site::unix("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Much at a time: large messages, and connections that say nothing. Neither keeps others waiting.
+//! High load: large messages, and silent connections. Neither delays others.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Client, Mail, session};
 use bulkmark_testing::{Daemon, Site};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Large messages that come at once.
+/// The number of large messages sent at once.
 const LARGE: usize = 12;
 
-/// A message of so many bytes, all of them words.
+/// A message of so many bytes of words.
 fn text(bytes: usize, seed: usize) -> Mail {
     let mut text = String::new();
     let mut n = seed as u64 + 1;
@@ -64,7 +64,7 @@ fn crowded() -> (Site, Daemon) {
     (site, daemon)
 }
 
-/// One that never speaks, one without a message, and one that never ends its message.
+/// Three clients: one that never sends anything, one without a message, and one that never ends its message.
 fn silent(daemon: &Daemon) -> [Client; 3] {
     let mut within = session(daemon);
     within.macros(b'M', &[("i", "4SILENT")]);
@@ -88,7 +88,7 @@ fn silent_connections_make_room() {
     assert!(held.iter_mut().all(Client::is_closed));
     let line = daemon.log.wait_for(0, "as many as max-connections allows");
     assert!(line.contains("3 connections are open"), "{line}");
-    // One who speaks is not the one to go.
+    // An active connection is not the one to be closed.
     let mut busy = served.pop().unwrap();
     thread::scope(|scope| {
         let other = scope.spawn(|| {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Nobody outside writes as many log lines as he likes, or lines that say what is not so.
+//! No outsider can write unlimited log lines, or forge lines.
 
 use bulkmark_testing::http::ask;
 use bulkmark_testing::milter::{ALL_OPTIONS, Client, Mail, session};
 use bulkmark_testing::server::Server;
 use bulkmark_testing::{Log, Site, wait_until};
 
-/// So often is done what makes a line.
+/// How often each act that causes a log line is repeated.
 const TIMES: usize = 300;
 
 fn lines(log: &Log, text: &str) -> Vec<String> {
@@ -24,7 +24,7 @@ fn refusals_that_alternate_are_told_once_for_each_reason() {
         let answer = ask(server.port, &asks[n % 2], b"");
         assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
-    // A line of something else comes behind all others.
+    // A line of another kind follows all others.
     server.client(&["add", "--own", "mx2"]);
     let _ = ask(server.port, &asks[0], b"");
     daemon.log.wait_for(0, "the clients were changed");
@@ -38,11 +38,11 @@ fn a_place_of_the_program_that_is_visited_again_and_again() {
     let site = Site::new("");
     let daemon = site.start();
     for _ in 0..TIMES {
-        // No header can be added.
+        // The MTA does not allow adding a header.
         drop(Client::negotiated(&daemon, 6, 0x10, ALL_OPTIONS));
     }
     let mut client = session(&daemon);
-    // The lines of messages are all there.
+    // No line of a message is missing.
     for n in 1..=TIMES {
         client.message(&Mail::text(&format!("message {n}")));
     }
@@ -58,7 +58,7 @@ fn a_place_of_the_program_that_is_visited_again_and_again() {
     assert!(last.contains(&expected) && written.len() <= 60, "{} lines, and {last}", written.len());
 }
 
-/// As docs/monitoring.md says how a line is read.
+/// Reads a line as docs/monitoring.md explains it.
 #[test]
 fn a_quoted_sender_imitates_no_field() {
     let site = Site::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The milter by its socket: sessions, policies, reports, and clients that harm it.
+//! The milter through its socket: sessions, policies, reports, and harmful clients.
 
 mod activation;
 mod alerts;

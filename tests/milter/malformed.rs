@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Messages and packets that nobody should send: none may end the daemon, stop it, or take its memory.
+//! Malformed messages and packets: none may end the daemon, block it, or exhaust its memory.
 
 use bulkmark_mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
 use bulkmark_signature::Settings;
@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A guard against what takes quadratic time: the most that one message may take of a processor, which is about a second in a slow
-/// build, however busy the machine is.
+/// A guard against quadratic algorithms: the most CPU time that one message may take, which is about a second in a slow build, however
+/// busy the machine is.
 const HANG: Duration = Duration::from_secs(60);
 
-/// The time of a processor that this thread took for something.
+/// The CPU time that this thread spent on some work.
 fn time_of(work: impl FnOnce()) -> Duration {
     let now = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -37,7 +37,7 @@ fn samples() -> Vec<Vec<u8>> {
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// Looks at everything and keeps nothing.
+/// Visits all parts and keeps none.
 #[derive(Default)]
 struct Look {
     bytes: usize,
@@ -91,7 +91,7 @@ const CHARSETS: [&str; 14] = [
     "\"\0\"",
 ];
 
-/// One mutation of a message, or of a message and another.
+/// Makes one mutation of a message, or of a message and another.
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn mutate(random: &mut Random, message: &mut Vec<u8>, other: &[u8]) {
     let at = |random: &mut Random, length: usize| random.below(length.max(1));
@@ -176,7 +176,7 @@ fn mutate(random: &mut Random, message: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// Replaces what stands after `key`, up to the end of the word.
+/// Replaces the text after `key`, up to the end of the word.
 fn replace(message: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     if let Some(i) = message.windows(key.len()).position(|w| w == key) {
         let start = i + key.len();
@@ -203,11 +203,11 @@ fn mutants(seed: u64, number: usize) -> Vec<Vec<u8>> {
 #[test]
 fn mutants_are_read_without_a_panic() {
     let with_signature = mutants(1, 2500).iter().filter(|mutant| read(mutant)).count();
-    // Most are still messages: else this would test nothing.
+    // Most mutations must still be messages, or this would test nothing.
     assert!((1000..2500).contains(&with_signature), "{with_signature}");
 }
 
-/// A directory of real mail may be named by whoever has one.
+/// Tests a directory of real mail, if the environment names one.
 #[test]
 fn a_corpus_is_read_without_a_panic() {
     let Some(root) = std::env::var_os("BULKMARK_CORPUS") else {
@@ -231,7 +231,7 @@ fn a_corpus_is_read_without_a_panic() {
     println!("{files} files, {with_signature} with a signature");
 }
 
-/// A verdict of a known kind; what else a malformed message gets is not promised.
+/// Returns a verdict of a known kind; malformed messages have no other guarantee.
 fn judged(client: &mut Client, mail: &Mail) -> String {
     let answer = client.message(mail);
     assert_eq!(answer.reply, "c");
@@ -253,7 +253,7 @@ fn the_daemon_judges_mutants() {
     assert!(daemon.terminate().success());
 }
 
-/// The most memory that the process ever had, in MB.
+/// The peak memory of the process, in MB.
 fn peak_memory(daemon: &Daemon) -> u64 {
     kilobytes(daemon.pid(), "VmHWM") / 1024
 }
@@ -264,7 +264,7 @@ fn with_body(head: &str, body: String) -> Mail {
     mail
 }
 
-/// Many and large, within one daemon, whose memory stays below a bound that is a multiple of the largest message.
+/// Many large messages, in one daemon whose memory stays below a bound that is a multiple of the largest message.
 #[test]
 fn extremes_are_judged_in_bounded_memory() {
     let site = Site::new("");
@@ -281,7 +281,7 @@ fn extremes_are_judged_in_bounded_memory() {
     let mut mail = Mail::text("a long header value");
     mail.headers.push((b"X-Long".to_vec(), vec![b'x'; 1_000_000]));
     assert!(judged(&mut client, &mail).starts_with("clean; body=1;"));
-    // Nor does any field that matters switch off what is said of the message.
+    // Nor does any relevant field suppress the verdict on the message.
     for (count, name) in (2..).zip([
         "From",
         "Message-ID",
@@ -315,7 +315,7 @@ fn extremes_are_judged_in_bounded_memory() {
         &with_body("Content-Type: multipart/mixed; boundary=b0", nested + "--b999\r\n\r\n" + text),
     );
 
-    // Each level makes the message a third larger; so there are only as many as fit into some megabytes.
+    // Each level makes the message a third larger; so only as many levels as fit into some megabytes.
     let mut nested = text.to_owned();
     while nested.len() < 3_000_000 {
         let head = "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: base64\r\n\r\n";
@@ -341,7 +341,7 @@ fn recipients_are_bounded() {
     let mut mail = Mail::text("to very many");
     mail.recipients = (0..10_000).map(|i| format!("user{i}@example.net")).collect();
     assert!(judged(&mut client, &mail).starts_with("bulk; body=10000;"));
-    // Long addresses of them switch nothing off either.
+    // Nor do long addresses suppress it.
     let local = "x".repeat(1900);
     let long: Vec<_> = (0..1000).map(|i| format!("user+{local}{i}@a{i}.example.net")).collect();
     assert!(
@@ -351,8 +351,8 @@ fn recipients_are_bounded() {
     assert_eq!(client.message(&mail).verdict(), "unknown; reason=too-many-recipients; host=mx.test");
 }
 
-/// HTML that makes naive parsers quadratic. Twice the size must not take four times as long: each of these takes far
-/// below a second when optimised, and minutes if it were quadratic.
+/// HTML that makes naive parsers quadratic. Twice the size must not take four times as long: optimised, each of these takes far less than
+/// a second, and minutes if it were quadratic.
 #[test]
 fn hostile_html_takes_linear_time() {
     let many = |piece: &str, n: usize| piece.repeat(n);

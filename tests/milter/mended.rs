@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Packets that the library cannot parse, and that no MTA should lose a message by: each is mended, told and counted, and the
-//! message is judged.
+//! Packets that the library cannot parse, but that must not cost an MTA its message: each is repaired, logged and counted, and the message
+//! is judged.
 
 use bulkmark_testing::milter::*;
 use bulkmark_testing::random::Random;
@@ -12,7 +12,7 @@ fn mended(daemon: &Daemon) -> f64 {
     page::metrics(daemon)["bulkmark_milter_protocol_errors_total{effect=\"mended\"}"]
 }
 
-/// A session whose client is told in this packet.
+/// Opens a session that announces its client by this packet.
 fn told(daemon: &Daemon, family: u8, address: &str, options: u32) -> Client {
     let mut client = Client::negotiated(daemon, 6, ALL_ACTIONS, options);
     let payload = [b"mail.client.example\0", &[family, 0, 25][..], address.as_bytes(), b"\0"].concat();
@@ -20,7 +20,7 @@ fn told(daemon: &Daemon, family: u8, address: &str, options: u32) -> Client {
     client
 }
 
-/// Sendmail writes `IPv6:` before the address of a client. Log and white list see the address as others write it.
+/// Sendmail writes `IPv6:` before a client's address. Log and white list use the usual form of the address.
 #[test]
 fn addresses_as_mail_servers_write_them() {
     let site = Site::new(&format!("exempt-networks = [\"2001:db8:ee::/48\"]\n{STATUS}"));
@@ -47,7 +47,7 @@ fn addresses_as_mail_servers_write_them() {
     assert_eq!(mended(&daemon), 0.0, "this is how Sendmail is");
 }
 
-/// Who has no address that can be read is no program of this machine: the message is judged.
+/// A client without a readable address does not count as local: the message is judged.
 #[test]
 fn clients_whose_address_cannot_be_read() {
     let site = Site::new(STATUS);
@@ -71,7 +71,7 @@ fn clients_whose_address_cannot_be_read() {
         assert_eq!(client.message(&mail).count(), Some(count), "{payload:?}");
     }
     assert_eq!(mended(&daemon), 9.0);
-    // The MTA itself says that there is none: local mail.
+    // The MTA itself reports no address: local mail.
     let local = told(&daemon, b'U', "", ALL_OPTIONS).message(&mail);
     assert!(local.header().starts_with("exempt; reason=loopback"), "{local:?}");
 }
@@ -107,7 +107,7 @@ fn stages_of_a_message() {
             // One copy for each recipient.
             count += 1 + u32::from(kind == b'R');
             assert_eq!(client.end().count(), Some(count), "{:?} {payload:?} {options}", char::from(kind));
-            // And the session goes on.
+            // The session goes on.
             count += 1;
             assert_eq!(client.message(&mail).count(), Some(count));
         }
@@ -115,7 +115,7 @@ fn stages_of_a_message() {
     assert!(!daemon.log.lines().iter().any(|line| line.contains("is closed, and its message")));
 }
 
-/// Some MTAs send a body in pieces of a megabyte and more, if they are let; the last one may come with the end.
+/// Some MTAs send a body in pieces of a megabyte and more if allowed; the last piece may come with the end of the message.
 #[test]
 fn chunks_of_a_megabyte_and_more() {
     let site = Site::new(STATUS);
@@ -137,7 +137,7 @@ fn chunks_of_a_megabyte_and_more() {
             client.begin(&mail);
             client.send(b'E', &body);
             assert_eq!(client.answer().unwrap().count(), Some(3 * n + 2), "{size} {options}");
-            // As the usual pieces have it.
+            // The same as for pieces of the usual size.
             assert_eq!(client.message(&Mail { body, ..mail }).count(), Some(3 * n + 3));
         }
         assert!(mended(&daemon) >= f64::from(begin));
@@ -157,7 +157,7 @@ fn chunks_of_a_megabyte_and_more() {
     daemon.log.wait_for(0, "its session goes on: a header field is longer than a megabyte");
 }
 
-/// Who offers no action is asked for none; its mail is counted all the same.
+/// An MTA that offers no actions is asked for none; its mail is counted all the same.
 #[test]
 fn no_actions_or_no_options_are_offered() {
     let site = Site::new("[traps]\nrecipients = [\"trap@example.org\"]\ndiscard = true\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Policies in a running milter: who gets what, by recipient, listener, network and account.
+//! Policies in a running milter, by recipient, listener, network and account.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client, Mail, session};
 use bulkmark_testing::{Daemon, Site, crlf, program, text_of};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// A letter to these, which is bulk at once where the threshold is 1.
+/// A letter to these recipients, which is bulk at once if the threshold is 1.
 fn letter(recipients: &[&str], text: &str) -> Mail {
     let recipients = recipients.iter().map(|&recipient| recipient.to_owned()).collect();
     Mail { recipients, ..Mail::text(text) }
@@ -21,7 +21,7 @@ fn refused(answer: &Answer) -> bool {
     answer.reply.starts_with("550 ")
 }
 
-/// A site where strict.test refuses bulk at once, lists.test takes a hundred, and some have opted out.
+/// A site where strict.test refuses bulk at once, lists.test accepts a hundred copies, and some recipients have opted out.
 const POLICIES: &str = r#"
 [thresholds]
 body = 20
@@ -79,13 +79,13 @@ fn each_recipient_has_his_policy() {
     let wanted = Mail { sender: "news@wanted.test".to_owned(), ..letter(&["x@strict.test"], "one") };
     let header = session(&daemon).message(&wanted).verdict();
     let entry = site.path("wanted").display().to_string();
-    // Those who opted out were not counted: this is the third copy.
+    // Copies to recipients who opted out were not counted: this is the third copy.
     let expected =
         format!("whitelisted; body=3; threshold=1; host=mx.test; policy=strict; whitelist={entry}:1");
     assert_eq!(header, expected);
 }
 
-/// What is done is the mildest of all, and only copies that are judged count.
+/// The mildest action of all recipients is applied, and only judged copies count.
 #[test]
 fn a_message_to_several_has_the_mildest_action() {
     let site = site();
@@ -121,7 +121,7 @@ fn a_site_may_judge_only_those_who_opted_in() {
     assert_eq!(header(&["x@in.test", "x@else.test"]), "clean; body=1; threshold=20; host=mx.test; policy=in");
 }
 
-/// A connection to the listener at this address.
+/// Connects to the listener at this address.
 fn connect(address: &str) -> Client {
     let mut client = Client::open_at(address);
     client.negotiate(6, ALL_ACTIONS, ALL_OPTIONS);
@@ -165,7 +165,7 @@ fn listeners_have_policies_of_their_own() {
     assert!(!socket.exists(), "both listeners end");
 }
 
-/// A reload puts other policies into force, and a wrong one changes nothing.
+/// A reload applies other policies, and an invalid one changes nothing.
 #[test]
 fn a_reload_takes_policies_or_names_the_place() {
     let mut site = site();
@@ -198,7 +198,7 @@ fn a_reload_takes_policies_or_names_the_place() {
     assert!(refused(&send(&daemon, &["y@strict.test"], "a")));
 }
 
-/// `check` and `explain` say what the milter then does.
+/// `check` and `explain` predict the milter's action.
 #[test]
 fn commands_answer_as_the_milter_would() {
     let mut site = site();
@@ -219,7 +219,7 @@ fn commands_answer_as_the_milter_would() {
         let all = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
         (if command == "check" { all["messages"][0].clone() } else { all }, error)
     };
-    // Seen once, so that it is bulk for the strict ones.
+    // Seen once, so that it is bulk under the strict policy.
     let mail = Mail { recipients: vec!["x@else.test".to_owned()], ..Mail::raw(&crlf(text)) };
     assert_eq!(session(&daemon).message(&mail).reply, "c");
     for (recipients, verdict, action, policy) in [
@@ -253,7 +253,7 @@ fn commands_answer_as_the_milter_would() {
     assert_eq!(ask("check", &["--listener", "inside"]).0["policy"], "default");
 }
 
-/// The first block of docs/policies.md as it stands there, but for the places of its files.
+/// The first block of docs/policies.md, unchanged but for the paths of its files.
 #[test]
 fn the_page_of_policies_does_what_it_says() {
     let page = text_of("docs/policies.md");

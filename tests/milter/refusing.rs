@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Beginning to refuse and taking it back: a rehearsal, a share of recipients, a pause, mailings that are allowed, and what was
-//! refused for whom.
+//! The first steps of refusing and back again: a rehearsal, a share of recipients, a pause, allowed mailings, and the list of refused
+//! messages per recipient.
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Answer, Mail, session};
@@ -21,7 +21,7 @@ fn is_refused(answer: &Answer) -> bool {
     answer.reply.starts_with("550 ")
 }
 
-/// What a command says of the site, as JSON.
+/// The answer of a command about the site, as JSON.
 fn ask(site: &Site, args: &[&str]) -> Value {
     let output = Command::new(program()).args(args).arg("--config").arg(site.path("milter.toml")).output();
     let output = output.unwrap();
@@ -47,7 +47,7 @@ fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
     assert_eq!(told, "bulk; body=1; threshold=1; host=mx.test; policy=default; would=reject");
     daemon.log.wait_for(0, " policy=default would=reject signature=");
     assert!(is_refused(&send(&daemon, &["x@sure.test"])), "a policy that does not rehearse");
-    // One answer for all: what refuses for one of them alone is not rehearsed away, and what marks is no rehearsal.
+    // All recipients get one answer: a refusal for one of them is not hidden by a rehearsal, and an action that only marks is no rehearsal.
     assert!(marked(&["x@sure.test", "x@else.test"]).ends_with("; would=reject"));
     assert!(!marked(&["x@mild.test"]).contains("would="));
     assert!(!marked(&["x@mild.test", "x@else.test"]).contains("would="));
@@ -66,7 +66,7 @@ fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
     let customers = shown["policies"].as_array().unwrap();
     let sure = customers.iter().find(|it| it["policy"] == "sure").unwrap();
     assert_eq!((&sure["messages"], &sure["done"]["reject"]), (&1.into(), &1.into()), "{shown}");
-    // Commands say the same.
+    // The commands report the same.
     let text = "Subject: s\n\nThis is a message of many words, and it says: a\n";
     fs::write(site.path("m.eml"), crlf(text)).unwrap();
     let file = site.path("m.eml").display().to_string();
@@ -75,14 +75,14 @@ fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
     assert_eq!(found["rehearsal"], "actions.rehearse is true");
     assert_eq!(ask(&site, &["explain", "--json", "--recipient", "x@else.test", &file])["would"], "reject");
     assert!(found["held"].is_null(), "filters act on it as on what is marked");
-    // Now in earnest.
+    // Now without the rehearsal.
     site.extra = site.extra.replace("rehearse = true", "rehearse = false");
     site.config();
     daemon.reload();
     assert!(is_refused(&send(&daemon, &["x@else.test"])));
 }
 
-/// Where refusing begins with some recipients, these are the same ones at each message, server and start.
+/// A share of recipients consists of the same ones at each message, server and start.
 #[test]
 fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
     let site =
@@ -99,7 +99,7 @@ fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
     let more = refused(&site(0.6));
     assert!(more.len() > first.len() && first.iter().all(|n| more.contains(n)), "{first:?} {more:?}");
     assert_eq!(refused(&site(0.0)), [0; 0]);
-    // A message to several is refused if all of them are inside, whatever the spelling.
+    // A message to several recipients is refused if all of them are in the share, whatever the spelling.
     let daemon = fewer.start();
     let outside = (0..60).find(|n| !first.contains(n)).unwrap();
     let [one, two] = [first[0], first[1]].map(|n| format!("User{n}+news@BOX.test"));
@@ -108,7 +108,7 @@ fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
     assert!(answer.reply == "c" && answer.verdict().ends_with("; would=reject"), "{answer:?}");
 }
 
-/// What a command prints, and its exit code.
+/// The output of a command, and its exit code.
 fn run(site: &Site, args: &[&str]) -> (i32, String) {
     let output = Command::new(program()).args(args).arg("--config").arg(site.path("milter.toml")).output();
     let output = output.unwrap();
@@ -175,7 +175,7 @@ fn an_allowed_mailing_is_never_refused_though_its_copies_differ() {
     assert_eq!(run(&site, &["allow", "--remove", "0000"]).0, 1);
     assert_eq!(run(&site, &["allow", "--remove", &name[..6]]).0, 0);
     assert!(is_refused(&sends(&daemon, &offer("Emil"))));
-    // By the signature that log and header give: that text alone.
+    // By the signature in log and header: that text alone.
     let line = daemon.log.wait_for(0, " action=reject ");
     let signature = line.split(" signature=").nth(1).unwrap().split(' ').next().unwrap();
     assert_eq!(run(&site, &["allow", signature]).0, 0);
@@ -183,7 +183,7 @@ fn an_allowed_mailing_is_never_refused_though_its_copies_differ() {
     assert!(is_refused(&sends(&daemon, &offer("Friederike"))));
 }
 
-/// What `bulkmark refusals` finds, once it is so many.
+/// The results of `bulkmark refusals`, once there are so many.
 fn refusals(site: &Site, number: u64, args: &[&str]) -> Vec<Value> {
     wait_for_some("refusals", || {
         let found = ask(site, &[&["refusals", "--json"], args].concat());
@@ -216,14 +216,14 @@ fn what_was_refused_for_a_recipient_is_found_with_the_command_that_allows_it() {
     refusals(&site, 0, &["--client", "198.51.100.7"]);
     let signature = one["signatures"][0].as_str().unwrap();
     refusals(&site, 1, &["--mailing", &signature[..20]]);
-    // For people, with what to type; which allows copies that differ, too.
+    // The output for people names the command to type, which allows copies that differ, too.
     let (code, text) = run(&site, &["refusals", "--recipient", "anna@box.test"]);
     let command = one["allow"].as_str().unwrap();
     assert!(code == 0 && text.contains(&format!("to allow the mailing: {command}")), "{text}");
     let args: Vec<&str> = command.split(' ').skip(1).collect();
     assert_eq!(run(&site, &args).0, 0);
     assert!(sends("anna@box.test", &offer("Benedikt")).verdict().contains("; held=allowed"));
-    // They go where nobody wants them any more.
+    // They are deleted where the configuration no longer wants them.
     assert!(daemon.terminate().success());
     site.extra = site.extra.replace("days = 14", "days = 0");
     let _daemon = site.start();

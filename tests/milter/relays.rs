@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Mail that one's own mail servers in front hand on: it comes from the client that their Received field names.
+//! Mail forwarded by one's own mail servers: its client is the one that their Received field names.
 
 use bulkmark_testing::milter::{Answer, Client, Mail};
 use bulkmark_testing::networks::strangers;
@@ -7,7 +7,7 @@ use bulkmark_testing::{Daemon, Site, status};
 
 const RELAYS: &str = "relays = [\"192.0.2.8\", \"2001:db8::/48\"]\n";
 
-/// The field that a mail server at `by` writes about its client.
+/// The field that a mail server at `by` writes for its client.
 fn received(ip: &str, by: &str) -> String {
     format!(
         "from me.example (me.example [{ip}])\n\tby {by} (Postfix) with ESMTP id 4ID\n\tfor <x@box.test>; Sat, 1 Aug 2026 10:00:00 +0000"
@@ -19,7 +19,7 @@ fn send(daemon: &Daemon, id: &str, ip: &str, fields: &[String]) -> (Answer, Stri
     let mut client = Client::connect(daemon);
     client.client("relay.example.org", ip);
     let mut mail = Mail { id: id.to_owned(), ..Mail::text("one offer") };
-    // Other fields may stand above.
+    // Other fields may come above.
     let above = [(b"X-Filter".to_vec(), b"passed".to_vec())];
     let fields = fields.iter().map(|field| (b"Received".to_vec(), field.clone().into_bytes()));
     mail.headers = above.into_iter().chain(fields).chain(mail.headers).collect();
@@ -37,11 +37,11 @@ fn the_first_client_that_is_no_relay_sent_it() {
     let of = |id, ip, fields: &[String]| send(&daemon, id, ip, fields).1;
     let outside = received("203.0.113.5", "gateway.test");
     let from_relay = received("2001:db8::7", "inner.test");
-    // What stands below was written by anybody.
+    // Anybody may have written the fields below.
     assert_eq!(of("4A", "192.0.2.8", &[outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
     assert_eq!(of("4B", "192.0.2.8", &[from_relay, outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
     assert_eq!(of("4C", "2001:db8::9", &[outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
-    // A filter on the relay gave it back.
+    // A filter on the relay returned it.
     let filter = received("127.0.0.1", "gateway.test");
     let of_filter = &[filter.clone(), outside.clone(), forged.clone()];
     assert_eq!(of("4I", "192.0.2.8", of_filter), "unknown[203.0.113.5]");
@@ -52,7 +52,7 @@ fn the_first_client_that_is_no_relay_sent_it() {
         of("4D", "192.0.2.8", &[outside.clone(), relay.clone(), forged.clone()]),
         "unknown[203.0.113.5]"
     );
-    // A client that is no relay can write what it wants.
+    // A client that is no relay can write any field.
     assert_eq!(
         of("4E", "198.51.100.7", &[outside.clone(), forged.clone()]),
         "relay.example.org[198.51.100.7]"
@@ -73,7 +73,7 @@ fn a_relay_in_exempt_networks_stays_exempt() {
     let exempt = "exempt; reason=network; host=mx.test";
     let (answer, client) = send(&daemon, "4A", "192.0.2.8", std::slice::from_ref(&outside));
     assert_eq!((&*answer.verdict(), &*client), (exempt, "relay.example.org[192.0.2.8]"));
-    // So is a client behind a relay, if the relay names it and not somebody else.
+    // A client behind a relay is known if the relay names it, not if another host does.
     let known = received("203.0.113.5", "gateway.test");
     let (answer, client) = send(&daemon, "4B", "2001:db8::7", std::slice::from_ref(&known));
     assert_eq!((&*answer.verdict(), &*client), (exempt, "unknown[203.0.113.5]"));
@@ -81,7 +81,7 @@ fn a_relay_in_exempt_networks_stays_exempt() {
     assert_eq!(answer.verdict(), "clean; body=1; threshold=20; host=mx.test");
 }
 
-/// Copies from two networks are held back, and those from many or from one are refused.
+/// Copies from two networks are held back; those from many or from one are refused.
 #[test]
 fn copies_through_one_relay_come_from_the_networks_behind_it() {
     let last = |relays: &str, networks: usize| {
@@ -101,7 +101,7 @@ fn copies_through_one_relay_come_from_the_networks_behind_it() {
     assert!(last("", 2).reply.starts_with("550 "));
 }
 
-/// Where the administrator forgot `relays`, the program says so.
+/// The program reports a missing `relays` setting.
 #[test]
 fn a_network_that_brings_most_mail_of_many_senders_is_told() {
     let likely = |relays: &str| {
@@ -118,6 +118,6 @@ fn a_network_that_brings_most_mail_of_many_senders_is_told() {
         status(&site)["likely-relays"].clone()
     };
     assert_eq!(likely("")[0]["client"], "192.0.2.8");
-    // The client behind it is one network as well, of many senders.
+    // The client behind it is also one network with many senders.
     assert_eq!(likely(RELAYS)[0]["client"], "203.0.113.5");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sessions of the milter protocol with MTAs of all kinds, over the wire.
+//! Sessions of the milter protocol with all kinds of MTAs, over the wire.
 
 use bulkmark_testing::Site;
 use bulkmark_testing::milter::*;
@@ -15,7 +15,7 @@ fn verdict_of(client: &mut Client, text: &str) -> String {
     answer.verdict().to_owned()
 }
 
-/// Where the site wants it, the header names the mailing as the log and `bulkmark allow` do.
+/// If configured, the header names the mailing as the log and `bulkmark allow` do.
 #[test]
 fn the_header_has_the_signature_where_it_is_wanted() {
     let header = |extra: &str| {
@@ -28,7 +28,7 @@ fn the_header_has_the_signature_where_it_is_wanted() {
     assert!(!header("").contains("signature="));
 }
 
-/// What an MTA may not offer, and that it does not matter. Sendmail 8.13 speaks version 2, Postfix up to 6.
+/// Whatever an MTA does not offer, mail is judged. Sendmail 8.13 uses version 2, Postfix up to 6.
 #[test]
 fn mtas_that_offer_little() {
     let site = Site::new("");
@@ -51,7 +51,7 @@ fn mtas_that_offer_little() {
     ];
     for (i, (version, actions, options)) in cases.into_iter().enumerate() {
         let mut client = Client::open(&daemon);
-        // Of an MTA that offers nothing the least is assumed, as libmilter does; so its answer is not held against it.
+        // An MTA that offers nothing is assumed to support the least, as by libmilter; so its answer is not held against it.
         if options == 0 {
             client.send(b'O', &[version, actions, options].map(u32::to_be_bytes).concat());
             let (kind, payload) = client.receive().unwrap();
@@ -78,7 +78,7 @@ fn mtas_that_offer_little() {
             assert_eq!(answer.removed.len(), usize::from(may_remove), "case {i}");
         }
     }
-    // Without the right to add a header nothing is added, and mail passes.
+    // Without the right to add a header none is added, and mail passes.
     let mut client = Client::negotiated(&daemon, 6, CHANGE_HEADER, ALL_OPTIONS);
     client.client("client.example.org", CLIENT);
     assert_eq!(
@@ -88,7 +88,7 @@ fn mtas_that_offer_little() {
     daemon.log.wait_for(0, "the MTA does not let this milter add headers");
 }
 
-/// A version that no MTA speaks ends the connection, and nothing else.
+/// An unknown protocol version ends the connection, and nothing else.
 #[test]
 fn an_impossible_version_is_refused() {
     let site = Site::new("");
@@ -99,8 +99,8 @@ fn an_impossible_version_is_refused() {
     assert!(verdict_of(&mut session(&daemon), "after").starts_with("clean; body=1"));
 }
 
-/// Over a socket that keeps no record boundaries, what comes by one read was written at once or nearly so: header and
-/// final reply, and where a forged header was removed that, too.
+/// On a socket without record boundaries, bytes that arrive in one read were written at once or nearly so: header and final reply, and
+/// the removal of a forged header, if any.
 #[test]
 fn the_answer_comes_in_one_write() {
     let site = Site::unix("");
@@ -124,7 +124,7 @@ fn the_answer_comes_in_one_write() {
     }
 }
 
-/// Forged fields beyond those that are removed stay below ours, and switch nothing off: the message is counted and judged.
+/// Forged fields beyond the number that is removed stay below ours, and disable nothing: the message is counted and judged.
 #[test]
 fn more_forged_fields_than_are_removed() {
     let forged = |n: usize| {
@@ -148,7 +148,7 @@ fn more_forged_fields_than_are_removed() {
         daemon.log.wait_for(0, &format!("it came with {fields} header fields of the name X-Bulkmark"));
     }
     assert_eq!(client.message(&Mail::text("forged")).count(), Some(4));
-    // What is not judged anyway is marked at the top, too; but what our own network marked stays as it is.
+    // A message that is not judged anyway is marked at the top, too; but a mark from our own network stays as it is.
     client.macros(b'C', &[("{auth_authen}", "somebody")]);
     assert_eq!(client.message(&forged(1001)).inserted, ours("exempt; reason=authenticated"));
     let mut own = Client::connect(&daemon);
@@ -157,14 +157,14 @@ fn more_forged_fields_than_are_removed() {
     assert_eq!((answer.added, answer.removed.len()), (ours("exempt; reason=network"), 0));
     drop(daemon);
 
-    // Nor do they keep bulk from being refused.
+    // Nor do they prevent a refusal of bulk.
     let site = Site::new("on-failure = \"tempfail\"\n[thresholds]\nbody = 2\n[actions]\nbulk = \"reject\"\n");
     let daemon = site.start();
     assert_eq!(session(&daemon).message(&forged(1001)).reply, "c");
     assert!(session(&daemon).message(&forged(1001)).reply.starts_with("550 "));
 }
 
-/// Twelve short messages with one picture, attached twice, are twelve.
+/// Twelve short messages with one picture, attached twice, count as twelve.
 #[test]
 fn one_file_attached_twice_is_reported_once() {
     let site = Site::new("");
@@ -180,7 +180,7 @@ fn one_file_attached_twice_is_reported_once() {
     assert_eq!(headers[11], "clean; body=12; near=12; threshold=20; host=mx.test", "{headers:?}");
 }
 
-/// All but the answers to DATA and to the end of a message are agreed away: one round trip each is all that is waited.
+/// The negotiation drops all answers but those to DATA and to the end of a message: a message waits for one round trip each.
 #[test]
 fn stages_are_not_answered_where_the_mta_can_do_without() {
     let site = Site::new("");
@@ -200,7 +200,7 @@ fn messages_of_one_connection_are_apart() {
     assert!(verdict_of(&mut client, "second").starts_with("clean; body=1;"));
     assert!(verdict_of(&mut client, "first").starts_with("clean; body=2;"));
 
-    // An aborted message leaves no trace, whatever had come of it.
+    // An aborted message leaves no trace, at any stage.
     for stages in 1..=3 {
         client.send(b'M', b"<a@example.org>\0");
         client.send(b'R', b"<b@example.org>\0");
@@ -218,7 +218,7 @@ fn messages_of_one_connection_are_apart() {
     }
 }
 
-/// MTAs tell of recipients that they refuse themselves only when asked; those that were never told do not count.
+/// MTAs report recipients that they refuse themselves only on request; recipients that were never reported do not count.
 #[test]
 fn each_accepted_recipient_is_one_report() {
     let site = Site::new("");
@@ -229,14 +229,14 @@ fn each_accepted_recipient_is_one_report() {
     assert_eq!(client.message(&mail).count(), Some(3));
     mail.recipients.truncate(1);
     assert_eq!(client.message(&mail).count(), Some(4));
-    // A transaction all of whose recipients were refused is begun and aborted.
+    // A transaction begins and is aborted, with all recipients refused.
     client.send(b'M', b"<a@example.org>\0");
     client.send(b'A', b"");
     assert_eq!(client.message(&mail).count(), Some(5));
     assert_eq!(client.options & 0x800, 0, "refused recipients are not asked for");
 }
 
-/// Macros that nobody asked for, in stages that nobody knows, with odd values.
+/// Unrequested macros, in unknown stages, with odd values.
 #[test]
 fn unknown_macros_are_ignored() {
     let site = Site::new("");
@@ -253,7 +253,7 @@ fn unknown_macros_are_ignored() {
         !line.contains('\u{1b}') && !daemon.log.lines().iter().any(|l| l.starts_with("forged")),
         "{line}"
     );
-    // Macros of a stage replace those that were told before.
+    // Macros of a stage replace earlier ones.
     client.send(b'D', b"Mi\x004TEST\0{auth_authen}\0somebody\0");
     client.send(b'M', b"<a@example.org>\0");
     client.macros(b'R', &[("{rcpt_addr}", "b")]);
@@ -302,7 +302,7 @@ fn the_end_of_a_message_may_carry_body() {
     }
 }
 
-/// More connections than allowed wait in the queue of the socket and are served when others end.
+/// Connections above the limit wait in the queue of the socket and are served when others end.
 #[test]
 fn connections_beyond_the_bound_wait() {
     let site = Site::new("max-connections = 2");
@@ -311,7 +311,7 @@ fn connections_beyond_the_bound_wait() {
     let mut third = TcpStream::connect(daemon.tcp()).unwrap();
     let offer = [6, ALL_ACTIONS, ALL_OPTIONS].map(u32::to_be_bytes).concat();
     third.write_all(&[&[0, 0, 0, 13, b'O'][..], &offer].concat()).unwrap();
-    // It stands in the queue, with what it has to say, before these: whoever answers all of them has had the time for it.
+    // It waits in the queue, with its bytes, before these: once all of them have their answers, there was time for it.
     for n in 1..=100 {
         assert_eq!(first.message(&Mail::text("meanwhile")).count(), Some(n));
     }
@@ -326,7 +326,7 @@ fn connections_beyond_the_bound_wait() {
     assert_eq!(answer[4], b'O');
 }
 
-/// The same with a client that was not written here.
+/// The same with a client from another project.
 #[tokio::test]
 async fn an_independent_client_agrees() {
     let site = Site::new("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! From which networks a count comes, and what is told of it: the daemon, its commands, and two of them with a server.
+//! The networks that a count comes from, and how the daemon and its commands report them; also two daemons with a server.
 
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Answer, Client, Mail, NO_HELO, NOREPLY_CONNECT, NOREPLY_HELO};
@@ -16,7 +16,7 @@ fn hosts(number: usize) -> Vec<String> {
     strangers(number, |n| format!("198.51.{n}.7"))
 }
 
-/// A message from this client to so many.
+/// Sends a message from this client to so many recipients.
 fn send(daemon: &Daemon, ip: &str, raw: &[u8], recipients: usize) -> Answer {
     let mut client = Client::connect(daemon);
     client.client("client.example.org", ip);
@@ -24,12 +24,12 @@ fn send(daemon: &Daemon, ip: &str, raw: &[u8], recipients: usize) -> Answer {
     client.message(&Mail { recipients, ..Mail::raw(raw) })
 }
 
-/// What the header says from `host` on.
+/// The header from `host` on.
 fn told(answer: &Answer) -> &str {
     answer.header().split_once("; host=mx.test").expect("a verdict with a count").1
 }
 
-/// What `bulkmark check` says of a message from there.
+/// The answer of `bulkmark check` for a message from this client.
 fn check(site: &Site, raw: &[u8], ip: Option<&str>) -> Value {
     let file = site.path("asked.eml");
     std::fs::write(&file, raw).unwrap();
@@ -53,7 +53,7 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
     daemon.log.wait_for(0, " sources=1 own=1 held=sources signature=");
     let metrics = page::metrics(&daemon);
     assert_eq!(metrics["bulkmark_messages_held_total"], 1.0);
-    // Who asks is told the same, and changes nothing.
+    // A check gets the same answer, and changes nothing.
     for _ in 0..2 {
         let found = check(&site, &letter(1), Some(bank));
         let network = bank.replace(".7", ".0/24");
@@ -64,7 +64,7 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
     }
     let found = check(&site, &letter(1), Some(stranger));
     assert_eq!(found["sources"]["own"], json!(16));
-    // What its own network sends alone is refused, even now that it came from others.
+    // Copies from its own network alone are refused, even now that it also came from others.
     for n in 2..=20 {
         let reply = send(&daemon, bank, &letter(1), 1).reply;
         assert_eq!(reply == "c", n < 20, "copy {n}: {reply}");
@@ -72,7 +72,7 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
     assert_eq!(told(&send(&daemon, third, &letter(1), 1)), "; sources=2; own=1; held=sources");
 }
 
-/// A letter to a whole club: it is refused only once it has come three times.
+/// A letter to a whole club is refused only at its third copy.
 #[test]
 fn few_messages_are_marked_however_many_recipients_they_have() {
     let site = Site::new("[actions]\nbulk = \"reject\"\n[status]\nlisten = \"127.0.0.1:0\"\n");
@@ -94,7 +94,7 @@ fn few_messages_are_marked_however_many_recipients_they_have() {
 fn networks_are_those_of_ipv4_and_ipv6() {
     let site = Site::new(REFUSING);
     let daemon = site.start();
-    // All of it from two networks, however it is written.
+    // All of it from two networks, in different notations.
     let first = ["192.0.2.1", "::ffff:192.0.2.2", "2002:c000:203::1", "192.0.2.255"];
     let second = ["2001:db8:1:2::3", "2001:db8:1:ffff::1"];
     for ip in first.iter().chain(&second).cycle().take(24) {
@@ -104,7 +104,7 @@ fn networks_are_those_of_ipv4_and_ipv6() {
     assert!(told.starts_with("; sources=1; ") && told.ends_with("; held=sources"), "{told}");
 }
 
-/// A customer of an IPv6 provider has more than one /48; to others they are one network, as those of an IPv4 /24 are.
+/// A customer of an IPv6 provider has more than one /48; to others they are one network, like those of an IPv4 /24.
 #[test]
 fn networks_of_one_ipv6_provider_are_one() {
     let site = Site::new(REFUSING);
@@ -146,7 +146,7 @@ fn networks_need_not_matter() {
     assert_eq!(check(&site, &letter(4), None).get("sources"), None);
 }
 
-/// Networks that one member of a federation saw are known to the others.
+/// The networks that one member of a federation saw are known to the others.
 #[test]
 fn members_tell_each_other_of_networks() {
     let server = Server::new("");
@@ -168,7 +168,7 @@ fn members_tell_each_other_of_networks() {
         let answer = send(&at_b, bank, &letter(5), 1);
         assert_eq!(answer.reply == "c", n < 3, "{n} networks: {answer:?}");
     }
-    // And by the other's copies the bank's own ones are counted.
+    // The other site's copies add to the count of the bank's own ones.
     wait_until("the bank's copies", || {
         let found = check(&a, &letter(5), Some(bank));
         if found["sources"]["own"] == json!(3) { Ok(()) } else { Err(found.to_string()) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What users say of messages: `bulkmark report add`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
+//! User reports: `bulkmark report add`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
 
 use bulkmark_samples::prose::Prose;
 use bulkmark_testing::letters::offer;
@@ -27,7 +27,7 @@ fn checked(site: &Site, message: &[u8]) -> Value {
     serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"))
 }
 
-/// Waits until a milter's `check` tells this verdict, by this weight.
+/// Waits until a milter's `check` returns this verdict, with this weight.
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
     wait_until("user reports", || {
@@ -37,9 +37,9 @@ fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
     });
 }
 
-/// Has a milter judge another copy once its `check` tells this verdict, and returns the header. On a busy machine a server may not
-/// answer within the half second that a milter with a partial copy asks it; then the copy passes, as it should, and another one is sent once `check`
-/// tells the verdict again.
+/// Sends another copy to a milter once its `check` returns this verdict, and returns the header. On a busy machine a server may not answer
+/// within the half second that a milter with a partial copy waits for it; then the copy passes, as it should, and another one is sent once
+/// `check` returns the verdict again.
 fn wait_for_header(
     site: &Site,
     milter: &Daemon,
@@ -57,7 +57,7 @@ fn wait_for_header(
     panic!("{last}");
 }
 
-/// A folder may hold what is no file, and files with names that somebody else made up.
+/// A folder may hold entries that are no files, and files with names that somebody else made up.
 #[test]
 fn what_is_no_file_is_not_waited_for_and_no_name_moves_a_cursor() {
     let site = Site::new("");
@@ -106,8 +106,8 @@ fn weighing(entry: String, lines: &str) -> Site {
     site
 }
 
-/// Three users of one mail server call it spam; a near-replica is spam at others; two take it back, and it is not. Daemons die in
-/// between, and what was answered is counted once.
+/// Three users of one mail server report it as spam; a near-replica is spam at others; two withdraw, and it is not. Daemons die in between,
+/// and acknowledged reports count once.
 #[test]
 fn what_users_of_one_mail_server_say_is_spam_at_another() {
     let server = Server::new("");
@@ -138,7 +138,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
         assert!(header.contains("; spam=3; threshold=20; host=mx.test"), "{header}");
         milter.log.wait_for(0, " verdict=spam ");
     }
-    // By default the word of others' users weighs half.
+    // By default, reports of others' users have half the weight.
     wait_for(&careful, &offer("Emil"), "clean", Some("1.5"));
     let header = verdict(&at_careful, &offer("Emil"));
     assert!(header.starts_with("clean; body=") && header.contains("; spam=1.5; "), "{header}");
@@ -158,13 +158,13 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     assert_counted(&report(&near, &["forget", "--user", "anna"], &offer("Anna")), "taken-back");
     assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "counted");
     for (site, milter) in [(&far, &at_far), (&partial, &at_partial), (&near, &at_near)] {
-        // One speaks for it, and one against it.
+        // One user reports it as not spam, and one as spam.
         wait_for_header(site, milter, &offer("Emil"), ("clean", None));
     }
     assert!(daemon.terminate().success());
 }
 
-/// The exit code, and why it was refused.
+/// The exit code, and the reason for the refusal.
 #[track_caller]
 fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, String) {
     let output = run(&mut command(site, arguments), message);
@@ -172,7 +172,7 @@ fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, Str
     (output.status.code(), answer["refused"].as_str().unwrap_or_default().to_owned())
 }
 
-/// A script that calls spam whatever leaves the house is told why not; whoever means it can force it, and take it back.
+/// A script that reports outgoing mail as spam gets the reason for the refusal; `--force` overrides it, and the report can be withdrawn.
 #[test]
 fn mail_of_ones_own_is_refused_unless_forced() {
     let site = Site::new("exempt = [\"authenticated\"]\n[user-reports]\nown-domains = [\"offers.test\"]\n");
@@ -192,8 +192,8 @@ fn mail_of_ones_own_is_refused_unless_forced() {
     assert!(milter.terminate().success());
 }
 
-/// Nobody knows which users there are, so each name is a user of whom nothing is known, and all of them are different. No name, whatever
-/// its bytes, breaks a line of the log.
+/// The daemon has no list of users, so each name is a new user without history, and all of them are different. No name, whatever its bytes,
+/// breaks a line of the log.
 #[test]
 fn unknown_users_and_names_of_any_bytes_are_newcomers() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -209,7 +209,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         assert_eq!(answer["shared"], false, "there is no other server");
         assert_counted(&answer, "counted");
         let mailing = &told(&site, &[])["mailings"][0];
-        // Without status.subjects none is kept.
+        // Without status.subjects no subject is kept.
         assert_eq!((&mailing["spam"], &mailing["subject"]), (&heard.into(), &Value::Null));
     }
     for name in ["", &"x".repeat(5000)] {
@@ -227,7 +227,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
     assert!(milter.terminate().success());
 }
 
-/// A user for whom the administrator vouches weighs whole, until forgotten; traps and clients of interfaces cannot be vouched for.
+/// A user vouched for by the administrator has full weight, until forgotten; traps and clients of interfaces cannot be vouched for.
 #[test]
 fn the_administrator_vouches_for_a_user() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -246,8 +246,8 @@ fn the_administrator_vouches_for_a_user() {
     }
 }
 
-/// Who says something of thousands of messages at once is heard of as many as may be in a day; what was answered is kept, and nobody
-/// else is held up.
+/// If a user reports thousands of messages at once, as many count as are allowed in a day; acknowledged reports are kept, and other users
+/// are not delayed.
 #[test]
 fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     const MOST: usize = 2000;
@@ -271,7 +271,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
         assert!(answer["refused"].as_str().unwrap().contains("2000 messages today"), "{answer}");
         assert_eq!(answer["later"], true);
     }
-    // The log says it once, and whoever may ignore it can.
+    // The log reports it once, and a client may choose to ignore it.
     let told = |milter: &Daemon| {
         milter.log.lines().into_iter().filter(|line| line.contains(" of 2000 messages today; ")).count()
     };
@@ -282,8 +282,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     assert_eq!(told(&milter), 1);
     let over = metrics(&milter)["bulkmark_user_reports_total{side=\"spam\",result=\"over-limit\"}"];
     assert_eq!(over, 21.0);
-    // What was said can be said again, and be taken back: the same number of messages is heard of as no spam, and of more only what is
-    // taken back.
+    // Reports can be repeated and withdrawn: the same number of messages counts as not spam, and beyond that only withdrawals do.
     assert_counted(&report(&site, &["--user", "anna"], &bulkmark_testing::letters::letter(1)), "known");
     assert_counted(&report(&site, &["--user", "bert"], &offer("Anna")), "counted");
     let output = command(&site, &["--user", "anna", "--not-spam"]).arg(site.path("mbox")).output().unwrap();
@@ -303,7 +302,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     }
     milter.kill();
     let milter = site.start();
-    // All of these letters have passages in common; what somebody says of one of them weighs whole for its body alone.
+    // All of these letters have passages in common; a report of one of them has full weight for its body alone.
     for (n, is_heard) in [(0, true), (MOST - 1, true), (MOST, false)] {
         assert_eq!(
             checked(&site, &bulkmark_testing::letters::letter(n))["spam"]["weight"] == "1",
@@ -314,7 +313,7 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     assert!(milter.terminate().success());
 }
 
-/// What cannot be counted is refused with a reason, and the exit code says so.
+/// Reports that cannot be counted are refused with a reason, and the exit code shows it.
 #[test]
 fn what_has_no_signature_or_is_no_mail_is_refused() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
@@ -352,14 +351,14 @@ fn mboxes_and_maildirs_are_read() {
     assert!(told.contains("/gone: No such file") && told.contains("/control.sock: "), "{told}");
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(all["messages"].as_array().unwrap().len(), 4, "{all}");
-    // The body of each counts, and what they have in common once.
+    // The body of each counts, and their common passages once.
     for name in ["Anna", "Bert", "Carl", "Dora"] {
         assert_eq!(checked(&site, &offer(name))["spam"]["weight"], "1", "{name}");
     }
     assert!(milter.terminate().success());
 }
 
-/// A site may keep to itself what its users say.
+/// A site may keep the reports of its users private.
 #[test]
 fn what_is_not_shared_stays_here() {
     let server = Server::new("");
@@ -374,13 +373,13 @@ fn what_is_not_shared_stays_here() {
     }
     wait_for(&alone, &offer("Bert"), "spam", Some("3"));
     assert!(verdict(&at_alone, &offer("Bert")).starts_with("spam; body=1; near=1; spam=3; "));
-    // What is sent after it has come, and nothing of it.
+    // Later messages arrived there, but none of the reports.
     bulkmark_testing::letters::send(&at_alone, &bulkmark_testing::letters::letter(1), 3);
     bulkmark_testing::letters::wait_for(&far, &bulkmark_testing::letters::letter(1), 3);
     assert!(verdict(&at_far, &offer("Bert")).starts_with("clean; "));
 }
 
-/// A script that says the same from many sides at once counts once.
+/// A script that sends the same report many times at once counts once.
 #[test]
 fn the_same_word_at_once_counts_once() {
     let site = Site::new(TRUSTING);
@@ -396,8 +395,8 @@ fn the_same_word_at_once_counts_once() {
     assert!(milter.terminate().success());
 }
 
-/// Two mail servers that are told the same by the same user, many times at once: neither knows who spoke at the other, since no name
-/// leaves it, so each counts it, once; and both take it back.
+/// Two mail servers get the same report from the same user, many times at once: neither knows the other's reporters, since names stay
+/// local, so each counts it, once; and both withdraw it.
 #[test]
 fn two_mail_servers_asked_at_once_count_once_each() {
     let server = Server::new("");
@@ -420,7 +419,7 @@ fn two_mail_servers_asked_at_once_count_once_each() {
     sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", None));
 }
 
-/// What a full disk does not take is not counted, says so, and can be said again.
+/// A report that does not fit on a full disk is not counted, returns an error, and can be repeated.
 #[test]
 fn a_full_disk_takes_no_word_and_loses_none() {
     let site = Site::new(TRUSTING);
@@ -459,13 +458,13 @@ fn a_full_disk_takes_no_word_and_loses_none() {
     assert!(milter.terminate().success());
 }
 
-/// A letter with what this writer's company puts below each of them.
+/// A letter with the text that this writer's company adds below each one.
 fn above(block: &str, writer: &mut Prose) -> Vec<u8> {
     crlf(&format!("Subject: x\n\n{}\n{block}", writer.text(40)))
 }
 
-/// Whoever calls one letter spam says nothing of all others that have the same disclaimer, whether or not it was known for one when they
-/// spoke; and what stands above a disclaimer is spam for all.
+/// A report of one letter does not touch all others with the same disclaimer, whether or not it was known for one at the time; and a
+/// reported text above a disclaimer is spam for all.
 #[test]
 fn what_stands_below_ever_other_text_is_not_spam() {
     let disclaimer = Prose::new(7).text(120);
@@ -489,7 +488,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     let milter = site.start();
     (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
     call_spam(&site, &above(&disclaimer, &mut writer));
-    // Nothing at all was said of its disclaimer.
+    // Its disclaimer has no report at all.
     assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
     call_spam(&site, &greeted("Dora"));
     let header = verdict(&milter, &greeted("Emil"));
@@ -497,7 +496,7 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
 }
 
-/// Who looks into the queue sees that users report it as spam, and nobody proposes to put it into the white list, though it is bulk, too.
+/// In the queue it appears as reported by users, and nothing proposes it for the white list, though it is bulk, too.
 #[test]
 fn reported_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
     let site = Site::new(&format!(

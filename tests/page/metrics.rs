@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What milter and server tell Prometheus, and what dashboard and alerts make of it.
+//! The metrics that milter and server offer to Prometheus, with the dashboard and alerts that use them.
 
 use bulkmark_testing::authority::{Authority, tls_server};
 use bulkmark_testing::fleet::Fleet;
@@ -16,18 +16,18 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A milter that counts what the tests send.
+/// A milter that counts the tests' messages.
 fn site(extra: &str) -> Site {
     Site::new(&format!("exempt = [\"authenticated\"]\n{extra}{STATUS}"))
 }
 
-/// The name of a count of messages.
+/// The name of a counter of messages.
 fn messages(verdict: &str, action: &str, reason: &str) -> String {
     let reason = if reason.is_empty() { String::new() } else { format!(",reason=\"{reason}\"") };
     format!("bulkmark_messages_total{{verdict=\"{verdict}\",action=\"{action}\"{reason}}}")
 }
 
-/// Waits until a value is as it should be.
+/// Waits until a value is good.
 fn wait_for(daemon: &Daemon, name: &str, good: impl Fn(f64) -> bool) {
     wait_until(name, || {
         let found = metrics(daemon).get(name).copied();
@@ -83,7 +83,7 @@ fn a_milter_counts_its_messages() {
     assert_eq!(get(&daemon, "/healthz").1, "ok\n");
 }
 
-/// What became of user reports, once for each message.
+/// The results of user reports, once for each message.
 #[test]
 fn user_reports_are_counted() {
     let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\nown-domains = [\"box.test\"]\n");
@@ -145,7 +145,7 @@ fn other_actions_and_reloads_are_counted() {
     assert_eq!((found["bulkmark_reloads_total{result=\"success\"}"], found[last]), (1.0, 0.0));
     let time = found[when];
     assert!(time > 1.7e9, "{time}");
-    // It tells of the configuration in force, until another one is.
+    // It shows the configuration in force, until another one is.
     site.extra.clear();
     site.config();
     assert!(daemon.reload().contains("read again"));
@@ -169,7 +169,7 @@ fn it_is_told_which_count_makes_bulk() {
     assert_eq!(found[&messages("bulk", "mark", "body")], 0.0);
 }
 
-/// Its policy's threshold decides which: that of the file is not reached.
+/// The policy's threshold decides: the file's own is not reached.
 #[test]
 fn the_policy_that_decides_says_which_count_makes_bulk() {
     let policy = "[[policy]]\nname = \"strict\"\nmatch = { recipient = \"example.net\" }\nthresholds = { body = 3, near = 3 }\n";
@@ -183,7 +183,7 @@ fn the_policy_that_decides_says_which_count_makes_bulk() {
     assert_eq!(found[&messages("bulk", "mark", "near")], 0.0);
 }
 
-/// What every process tells, by the names that Prometheus' own libraries give it.
+/// The metrics of every process, with the names that Prometheus' own libraries use.
 #[test]
 fn the_process_is_told() {
     let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
@@ -206,9 +206,9 @@ fn lost_log_lines_are_counted() {
     let mut site = Site::new("");
     let socket = site.path("log");
     let _unread = UnixDatagram::bind(&socket).unwrap();
-    // Clients on loopback are exempt, which is a line each.
+    // Clients on loopback are exempt, which causes a line each.
     site.extra = format!("{STATUS}[log]\ntarget = \"syslog:{}\"\n", socket.display());
-    // The log cannot tell where the page is.
+    // The log cannot show the page's address.
     let free = bulkmark_testing::mta::free_port();
     site.extra = site.extra.replace(":0\"", &format!(":{free}\""));
     site.listen = format!("inet:127.0.0.1:{}", bulkmark_testing::mta::free_port());
@@ -225,7 +225,7 @@ fn lost_log_lines_are_counted() {
         values["bulkmark_log_lines_dropped_total"]
     };
     assert_eq!(lost(), 0.0);
-    // More than wait in the daemon and in the socket.
+    // More lines than fit into the queues of daemon and socket.
     for _ in 0..12_000 {
         client.message(&Mail::raw(b"Subject: x\r\n\r\nx\r\n"));
     }
@@ -258,7 +258,7 @@ fn a_full_disk_is_seen() {
     wait_for(&daemon, "bulkmark_ledger_available", |available| available == 1.0);
 }
 
-/// Where nobody takes reports, they are dropped in the end.
+/// If nobody accepts reports, they are dropped in the end.
 #[test]
 fn dropped_reports_are_counted() {
     let nobody = bulkmark_testing::mta::free_port();
@@ -284,11 +284,11 @@ fn strangers_are_kept_out() {
     for ours in ["127.0.0.1", "localhost", "[::1]:99"] {
         assert!(by(ours).starts_with("HTTP/1.1 200 "), "{ours}");
     }
-    // A web site whose name was given the address 127.0.0.1.
+    // A web site whose name resolves to 127.0.0.1.
     let refused = by("rebound.example");
     assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("hosts in [status]"), "{refused}");
     assert!(!refused.contains("bulkmark_build_info"));
-    // Behind a name of ours, and in the target, by which proxies go.
+    // Behind a name of ours, and in the target, which proxies use.
     assert!(by("localhost\r\nHost: rebound.example").starts_with("HTTP/1.1 421 "));
     let target = ask(port, "GET http://rebound.example/metrics HTTP/1.1\r\nHost: localhost");
     assert!(target.starts_with("HTTP/1.1 421 "), "{target}");
@@ -341,14 +341,14 @@ fn a_unix_socket_is_for_the_group() {
     assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
 }
 
-/// A server that speaks TLS and has a page.
+/// A server with TLS and a page.
 fn tls_with_page() -> Server {
     let mut server = tls_server();
     server.status = STATUS.replace("[status]\n", "");
     server
 }
 
-/// It is that of the certificate in force, which a reload changes.
+/// The expiry is that of the certificate in force, which a reload changes.
 #[test]
 fn it_is_told_when_a_certificate_expires() {
     const NAME: &str = "bulkmark_tls_certificate_expiry_timestamp_seconds";
@@ -362,7 +362,7 @@ fn it_is_told_when_a_certificate_expires() {
     wait_for(&daemon, NAME, |expiry| expiry > 2e9);
 }
 
-/// All that both daemons tell in a federation, and its text.
+/// All metrics of both daemons in a federation, and their text.
 fn everything() -> String {
     let mut servers = Server::peers("");
     servers[0].status = STATUS.replace("[status]\n", "");
@@ -412,7 +412,7 @@ fn everything() -> String {
         + &of_fleet().unwrap_or_default()
 }
 
-/// What the daemons of a fleet tell, once a step was made and applied; none where there is no PostgreSQL.
+/// The metrics of a fleet's daemons, once a step was made and applied; none without PostgreSQL.
 fn of_fleet() -> Option<String> {
     let fleet = Fleet::postgres()?;
     let mut server = fleet.aggregator("agg1");
@@ -433,7 +433,7 @@ fn families(text: &str) -> BTreeMap<String, String> {
     types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
 }
 
-/// Runs promtool; none where it is missing, which a machine that tests every change must not allow.
+/// Runs promtool; none if it is missing, which the machine that tests every change must not allow.
 fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let mut command = Command::new("promtool");
     command.args(arguments).current_dir(repository()).stdin(Stdio::piped());
@@ -452,15 +452,15 @@ fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// The table, the dashboard and the alerts against what the daemons tell.
+/// The table, the dashboard and the alerts agree with the daemons' metrics.
 #[test]
 fn documents_dashboard_and_alerts_name_what_there_is() {
     let text = everything();
     let families = families(&text);
-    // Where there is no PostgreSQL, nobody tells of one.
+    // Without PostgreSQL, no daemon has its metrics.
     let has_fleet = families.contains_key("bulkmark_fleet_version");
 
-    // One daemon at a time, since a family stands once in a text.
+    // One daemon at a time, since a text has each family once.
     for one in text.split("# HELP bulkmark_build_info").skip(1) {
         let Some((good, told)) = promtool(&["check", "metrics"], &format!("# HELP bulkmark_build_info{one}"))
         else {
@@ -490,7 +490,7 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
             assert!(samples.contains(&name), "{path} asks for {name}, which nobody tells");
         }
     }
-    // Nothing that an operator needs is left out of the dashboard.
+    // The dashboard has every metric that an operator needs.
     let shown = names_in(&queries("packaging/grafana/bulkmark.json"));
     for family in families.keys() {
         let is_shown = shown.iter().any(|name| name.starts_with(family.as_str()));
@@ -498,7 +498,7 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
     }
 }
 
-/// What needs no panel of its own.
+/// Metrics without a panel of their own.
 const NOT_SHOWN: [&str; 5] = [
     "bulkmark_policy_messages_rehearsed_total",
     "bulkmark_ledger_origins",
@@ -541,8 +541,8 @@ fn names_in(query: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Queries are such that Prometheus understands them: it reads them as rules.
-/// What is bulk is spam once people nominate it, so whoever asks for bulk alone loses sight of it.
+/// Prometheus accepts all queries: it reads them as rules. Bulk becomes spam once users nominate it, so a query for bulk alone
+/// would lose it.
 #[test]
 fn who_asks_for_bulk_asks_for_spam() {
     for path in ["packaging/grafana/bulkmark.json", "packaging/prometheus/alerts.yml"] {
@@ -585,7 +585,7 @@ fn alerts_are_valid_and_each_is_tested() {
     };
     let alerts = names_of("packaging/prometheus/alerts.yml", "- alert:");
     assert!(alerts.len() >= 8, "{alerts:?}");
-    // Each is seen to fire; and every test has a time at which it does not.
+    // Each alert fires in a test; and every test has a time without it.
     assert_eq!(names_of("packaging/prometheus/alerts_test.yml", "- alertname:"), alerts);
     for arguments in [
         ["check", "rules", "packaging/prometheus/alerts.yml"],

@@ -14,7 +14,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A milter that counts what the tests send.
+/// A milter that counts the tests' messages.
 fn site(extra: &str) -> Site {
     Site::new(&format!("exempt = [\"authenticated\"]\n{extra}{STATUS}"))
 }
@@ -29,10 +29,10 @@ fn status(daemon: &Daemon) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-/// What a stranger may write into a message.
+/// Text that a stranger may write into a message.
 const HOSTILE: &str = "<img src=x onerror=\"document.title='pwned'\">";
 
-/// Sends a message of this subject and sender so many times.
+/// Sends a message with this subject and sender so many times.
 fn mail(daemon: &Daemon, n: usize, subject: &str, sender: &str, times: usize) {
     let text = String::from_utf8(letter(n)).unwrap().replace("Subject: x", &format!("Subject: {subject}"));
     let mut client = session(daemon);
@@ -69,8 +69,8 @@ fn the_snapshot_tells_what_was_judged() {
     assert_eq!(found["config"]["hostname"], "mx.test");
 }
 
-/// A mailing of which each copy differs, some of them often enough to be bulk by themselves, is one line, and leads to all of
-/// its verdicts; another mailing is another.
+/// A mailing whose copies all differ, some frequent enough to be bulk by themselves, is one line that leads to all of its verdicts; another mailing is
+/// another line.
 #[test]
 fn near_replicas_are_one_line() {
     let daemon = site("").start();
@@ -93,7 +93,7 @@ fn near_replicas_are_one_line() {
     assert_eq!(of_it.count(), bulk);
 }
 
-/// Who wrote and to whom is not shown unless somebody wants it; a refused message and a clean one tell what was done.
+/// Senders and recipients are hidden unless configured; a refused message and a clean one show their action.
 #[test]
 fn clients_and_recipients_are_shown_where_that_is_wanted() {
     let by = Writer { subject: "x", sender: "news@shop.example", host: "mail.shop.example" };
@@ -119,7 +119,7 @@ fn clients_and_recipients_are_shown_where_that_is_wanted() {
     assert_eq!(found["bulk"][0]["clients"], serde_json::json!(["mail.shop.example [192.0.2.77]"]));
 }
 
-/// What the charts show is there after a restart; what is damaged costs them, and nothing else.
+/// The charts' data survive a restart; a damaged file costs the charts, and nothing else.
 #[test]
 fn history_survives_a_restart() {
     let site = site("");
@@ -166,7 +166,7 @@ fn subjects_are_shown_where_that_is_wanted() {
     assert_eq!((&found["bulk"][0]["messages"], &found["bulk"][1]), (&2.into(), &Value::Null));
 }
 
-/// The configuration that is shown is that in force, whatever the file says.
+/// The page shows the configuration in force, whatever the file contains.
 #[test]
 fn a_reload_is_shown() {
     let mut site = site("");
@@ -178,7 +178,7 @@ fn a_reload_is_shown() {
     assert_eq!((&config["thresholds"]["body"], &config["max-connections"]), (&5.into(), &1000.into()));
 }
 
-/// Whoever opens as many streams as he can, and more, takes nothing from others; the oldest of them end.
+/// A client with too many streams takes none from others; the oldest of its own end.
 #[test]
 fn streams_leave_room() {
     let site = site("");
@@ -193,19 +193,19 @@ fn streams_leave_room() {
     let mut streams: Vec<_> = (0..80).map(|_| open()).collect();
     assert!(metrics(&daemon)["bulkmark_connections"] >= 0.0);
     assert!(status(&daemon)["overview"].is_object());
-    // 48 of them come to an end.
+    // 48 of them end.
     for stream in &mut streams[..48] {
         assert!(stream.last().is_some());
     }
     assert!(open().any(|line| line.starts_with("event: ")), "the newest one goes on");
 }
 
-/// Values come by themselves, and only those that changed.
+/// Values arrive without a request, and only changed ones.
 #[test]
 fn changes_stream_in() {
     let daemon = site("").start();
     let stream = http::connect(port(&daemon));
-    // In 1.0 no chunk begins in the midst of a line.
+    // HTTP/1.0 has no chunks, so none begins within a line.
     (&stream).write_all(b"GET /events HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
     let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
@@ -259,7 +259,7 @@ fn answers_tell_browsers_to_take_nothing_from_elsewhere() {
     assert!(get(&daemon, "/nothing").0.starts_with("HTTP/1.1 404 "));
 }
 
-/// Nothing is kept of messages where nobody could see it.
+/// Message data is not kept if no page could show it.
 #[test]
 fn a_milter_without_a_page_listens_nowhere() {
     let daemon = Site::new("exempt = [\"authenticated\"]\n[status]\nlisten = \"\"\n").start();
@@ -267,11 +267,11 @@ fn a_milter_without_a_page_listens_nowhere() {
     assert!(!daemon.log.lines().iter().any(|line| line.contains("metrics and status")));
 }
 
-/// Everything that a keyboard should reach.
+/// Everything that a keyboard must reach.
 const REACHABLE: &str = "[...document.querySelectorAll('a[href], button, input, summary, [tabindex=\"0\"]')]\
                          .filter(e => e.checkVisibility())";
 
-/// Goes from the first to the last by Tab and returns what was reached.
+/// Goes from the first to the last element by Tab and returns those it reached.
 fn tab_through(browser: &mut Browser) -> Vec<String> {
     let name = "(e => e.id || e.textContent.trim().slice(0, 40))";
     let names = browser.value(&format!("{REACHABLE}.map({name})"));
@@ -289,14 +289,14 @@ fn tab_through(browser: &mut Browser) -> Vec<String> {
     reached
 }
 
-/// The page asks nobody but its daemon.
+/// Checks that the page sends requests to its own daemon only.
 fn asks_only(browser: &mut Browser, origin: &str) {
     let own = |url: &String| url.starts_with(origin) || url.starts_with("data:");
     let strange: Vec<_> = browser.requests().into_iter().filter(|url| !own(url)).collect();
     assert!(strange.is_empty(), "{strange:?}");
 }
 
-/// A signature leads to its verdicts, the configuration opens without `token`, and the stream can be held.
+/// Works by keyboard: a signature leads to its verdicts, the configuration opens without `token`, and the stream can be held.
 fn by_keyboard(browser: &mut Browser, token: &str) {
     browser.press("Enter");
     browser.wait_for("document.activeElement.id === 'filter' && document.activeElement.value.length === 32");
@@ -350,13 +350,13 @@ fn the_page_of_a_milter() {
         ("document.querySelectorAll('#recent tbody tr').length === 12", true),
         ("document.querySelector('#totals tbody tr td:nth-child(2)').textContent === '20'", true),
         ("document.getElementById('tiles').textContent.includes('messages in a day31')", true),
-        // Nothing was done with what is clean.
+        // A clean message has no action.
         ("document.querySelector('#recent .clean').textContent === 'clean'", true),
         ("document.querySelector('#recent .bulk').textContent === 'bulk (mark)'", true),
         ("document.querySelectorAll('#ledger tbody tr').length >= 1", true),
         ("document.getElementById('problems').hidden", true),
         ("document.querySelectorAll('.chart canvas').length === 3", true),
-        // What comes from outside is text.
+        // Strings from outside are shown as text.
         ("document.querySelectorAll('main img, main script').length === 0", true),
         ("document.getElementById('bulk').textContent.includes('<script>1</script>.example')", true),
     ] {
@@ -364,13 +364,13 @@ fn the_page_of_a_milter() {
     }
     let subject = browser.value("document.querySelector('#bulk tbody tr td div').textContent");
     assert_eq!(subject, HOSTILE);
-    // Something is drawn.
+    // The charts are not empty.
     browser.wait_for(
         "[...document.querySelectorAll('canvas')].every(c => new Uint32Array(c.getContext('2d')\
          .getImageData(0, 0, c.width, c.height).data.buffer).some(pixel => pixel !== 0))",
     );
 
-    // Mail that comes is seen without a reload; where one is with the keyboard stays.
+    // New mail appears without a reload; the keyboard focus stays.
     browser.value("document.querySelector('#bulk button').focus()");
     mail(&daemon, 1, HOSTILE, "spam@elsewhere.example", 3);
     browser.wait_for("document.querySelector('#bulk tbody tr td:nth-child(2)').textContent === '33'");
@@ -378,7 +378,7 @@ fn the_page_of_a_milter() {
 
     by_keyboard(&mut browser, token.trim());
 
-    // When the daemon is gone, the page says so, and finds it again.
+    // When the daemon is gone, the page shows it, and reconnects.
     let told = browser.complaints();
     assert!(told.is_empty(), "{told:#?}");
     asks_only(&mut browser, &url(&daemon));
@@ -409,7 +409,7 @@ fn the_page_of_a_server() {
     assert!(told.is_empty(), "{told:#?}");
 }
 
-/// What users said of a mailing is shown, with its verdict, and never who said it; it is taken from the same mail as all the rest.
+/// The user reports of a mailing are shown, with its verdict, but never the reporters; it comes from the same mail as all other data.
 #[test]
 fn the_page_shows_user_reports() {
     let Some(mut browser) = Browser::start() else { return };
@@ -454,7 +454,7 @@ fn the_page_shows_user_reports() {
     let told = get(&daemon, "/status.json").1;
     assert!(!told.contains("anna") && !told.contains("\"reporter\":"), "somebody is named: {told}");
 
-    // Who takes it back is counted no more.
+    // A withdrawn report no longer counts.
     say("ben", "--not-spam");
     say("carl", "--not-spam");
     let said = serde_json::json!([HOSTILE, "0", "1", "1"]);
@@ -463,7 +463,7 @@ fn the_page_shows_user_reports() {
     assert!(told.is_empty(), "{told:#?}");
 }
 
-/// In a fleet: how far this machine is, and at an aggregator who reported, how all members are, and what is bulk at all of them.
+/// In a fleet: this machine's position, and at an aggregator the reporters, the state of all members, and their common bulk.
 #[test]
 fn the_page_of_a_fleet() {
     let Some(mut browser) = Browser::start() else { return };
@@ -503,16 +503,16 @@ fn the_page_of_a_fleet() {
     wait_for(&mut browser, "members", [0, 1, 2], serde_json::json!(["mx1", "silent", "milter"]));
 }
 
-/// Whose mail, by whom.
+/// The sender and the client of a message.
 struct Writer<'a> {
     subject: &'a str,
     sender: &'a str,
     host: &'a str,
 }
 
-/// Sends a message so many times, each to somebody else.
+/// Sends a message so many times, each to another recipient.
 fn write(daemon: &Daemon, n: usize, by: &Writer<'_>, times: usize) {
-    // Words of its own, so that no other is like it.
+    // Words that no other message has.
     let name: String = n.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect();
     let words: Vec<_> = ('a'..='p').map(|c| format!("w{c}{name}{c}")).collect();
     let text = format!("Subject: {}\r\n\r\n{}\r\n", by.subject, words.join(" "));
@@ -527,7 +527,7 @@ fn write(daemon: &Daemon, n: usize, by: &Writer<'_>, times: usize) {
     }
 }
 
-/// Domains as large senders have them.
+/// Long domains, as large senders have them.
 const LONG: [&str; 5] = [
     "newsletter-delivery-department.a-company-with-a-very-long-name.example",
     "bounces-17.eu-central-2.campaigns.another-company-of-some-size.example",
@@ -536,7 +536,7 @@ const LONG: [&str; 5] = [
     "return-path-00000000000000000000000000000000.tracking.one-more.example",
 ];
 
-/// A month of mail, at the pace of the test; the last day and hour with more of it than before, and with fifty mailings.
+/// Plays a month of mail at the test's pace; the last day and hour have more than before, and fifty mailings.
 fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
     let known = [
         ("Your parcel waits", "news@parcel.example", "unknown"),
@@ -568,7 +568,7 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
             let by = Writer { subject: &subject, sender: &sender, host: "unknown" };
             write(daemon, 10 + i, &by, 20 + i % 4);
         }
-        // One that is sent by many, under names that no column has room for.
+        // One mailing that many hosts send, under names too long for any column.
         if (40..121).contains(&i) {
             let domain = LONG.get(i % 6).copied().unwrap_or("more.example");
             let (sender, host) = (format!("a@{domain}"), format!("out.{domain}"));
@@ -580,8 +580,8 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
     clock.set("+0");
 }
 
-/// Nothing is cut off and no word of a heading is broken, whatever names come; a phone shows what matters within a few screens,
-/// and a wide screen uses its width; dark is dark. With BULKMARK_PICTURES=DIR, the pictures are put there:
+/// Nothing is cut off and no word of a heading is broken, whatever names come; a phone shows the important part within a few screens, and a
+/// wide screen uses its width; dark mode is dark. With BULKMARK_PICTURES=DIR, it writes the pictures there:
 /// `BULKMARK_PICTURES=docs cargo test --test page looks`; three of them are kept.
 #[test]
 fn it_looks_well_in_all_sizes_and_lights() {
@@ -609,7 +609,7 @@ fn it_looks_well_in_all_sizes_and_lights() {
             .map(|dark| (format!("{name}-{}", ["light", "dark"][usize::from(dark)]), Look { dark, ..look }))
     }) {
         browser.look(look);
-        // The charts are drawn anew a moment after the window changed.
+        // The charts are drawn again a moment after the window changed.
         let width = "document.getElementById('hour').clientWidth";
         browser.wait_for(&format!("document.querySelector('#hour canvas')?.width === {width}"));
         looks_well(&mut browser, &name, look);
@@ -648,7 +648,7 @@ fn looks_well(browser: &mut Browser, name: &str, look: Look) {
     let height = browser.value("document.documentElement.scrollHeight").as_u64().unwrap();
     let most = if look.phone { 5500 } else { 3800 };
     assert!(height < most, "{name}: {height} pixels high");
-    // What is about the machine comes before the list of verdicts, or stands beside it.
+    // The sections on the machine come before the list of verdicts, or stand beside it.
     let top = |browser: &mut Browser, id: &str| {
         let top = format!("document.getElementById('{id}').getBoundingClientRect().top + scrollY");
         browser.value(&top).as_f64().unwrap()
