@@ -77,8 +77,8 @@ impl Member {
         for (place, bytes) in log.steps_after(self.read).into_iter().take(most) {
             for _ in 0..times {
                 match self.apply(&bytes, place) {
-                    // It follows no step that anybody knows.
-                    Err(lost @ StepRefusal::Fork { .. }) if !self.follows_any(log, &bytes) => {
+                    // It follows a step that lost the race, or none.
+                    Err(lost @ StepRefusal::Fork { .. }) if !self.continues_chain(log, &bytes) => {
                         self.passed = Some(lost);
                     }
                     Ok(Applied::Known) => (),
@@ -106,11 +106,29 @@ impl Member {
         true
     }
 
-    /// Whether a step follows one that the log or its snapshot has.
-    fn follows_any(&self, log: &Log, bytes: &[u8]) -> bool {
+    /// Whether a step continues the log's chain: that of its snapshot, or else that of its first step. Of several steps that continue the chain
+    /// at one place, the first counts.
+    fn continues_chain(&self, log: &Log, bytes: &[u8]) -> bool {
         let Some((head, _)) = step_head(bytes) else { return false };
-        let snapshot = self.snapshot_of(log).is_some_and(|mark| mark.chain == head.before);
-        snapshot || log.steps.iter().any(|(_, step)| Chain::of(step) == head.before)
+        let steps: Vec<_> = log.steps.iter().filter_map(|(_, bytes)| step_head(bytes)).collect();
+        let snapshot = self.snapshot_of(log).map(|mark| mark.chain);
+        let Some(mut tip) = snapshot.or_else(|| steps.first().map(|(_, mark)| mark.chain)) else {
+            return false;
+        };
+        let mut chain = vec![tip];
+        // Backwards to the first step, then forwards from the snapshot.
+        for (step, mark) in steps.iter().rev() {
+            if chain.last() == Some(&mark.chain) {
+                chain.push(step.before);
+            }
+        }
+        for (step, mark) in &steps {
+            if step.before == tip {
+                tip = mark.chain;
+                chain.push(tip);
+            }
+        }
+        chain.contains(&head.before)
     }
 
     /// Gives up versions that only it knows: the log's chain ended long ago, at an earlier one.
