@@ -6,7 +6,7 @@ use bulkmark_testing::server::Server;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A new client needs an explicit kind, and a client whose token cannot be revoked is not removed as if it could.
+/// A new client needs an explicit kind, and counts of an own client cannot be removed with it.
 #[test]
 fn what_a_client_is_must_be_said() {
     let server = Server::new("");

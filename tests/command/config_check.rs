@@ -82,8 +82,8 @@ fn a_milters_doubts_are_told_with_their_places() {
     );
 }
 
-/// A site that lets outbound mail pass has its own domains, whose mail should not be reported; and newcomers with much weight and a low
-/// limit count for nothing once others are trusted.
+/// A site with an outbound rule needs own-domains, whose mail should not be reported; and newcomers with much weight each but a low common
+/// bound cause a warning.
 #[test]
 fn reports_are_checked() {
     let of = |text: &str| {

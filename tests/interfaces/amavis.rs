@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Amavis, whose SpamAssassin asks by its DCC plugin and by the plugin of this package.
+//! Amavis, whose SpamAssassin uses its DCC plugin or this package's plugin.
 
 use crate::asking::{judge, metrics, site, start};
 use crate::spamassassin::{dcc, delivered, rules, write};
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Amavis, and to whom it hands what it has looked at; both are ended when dropped.
+/// Amavis, and the server that gets its mail; both end when dropped.
 struct Amavis {
     programs: Vec<Child>,
     port: u16,
@@ -21,7 +21,7 @@ struct Amavis {
 }
 
 impl Amavis {
-    /// With the files of SpamAssassin that a site has; none where it is not installed.
+    /// Starts it with a site's SpamAssassin files; none if it is not installed.
     fn start(site: &Site) -> Option<Self> {
         if !Path::new("/usr/sbin/amavisd").exists() {
             skip("amavisd-new is not installed");
@@ -66,7 +66,7 @@ impl Amavis {
         Some(all)
     }
 
-    /// A message as Amavis hands it on.
+    /// A message as Amavis passes it on.
     fn handed_on(&self, message: &[u8]) -> String {
         let sent = self.directory.path().join("sent");
         Client::connect(self.port).send("s@example.org", &["u@box.test"], message).expect(250);
@@ -90,7 +90,7 @@ impl Drop for Amavis {
     }
 }
 
-/// What Amavis looks at counts once, and bulk hits the rule, by either plugin.
+/// A message examined by Amavis counts once, and bulk hits the rule, with either plugin.
 #[test]
 fn bulk_hits_the_rules() {
     for rule in ["DCC_CHECK", "BULKMARK_BULK"] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A site with both interfaces, and who asks there.
+//! A site with both interfaces, and their clients.
 
 use bulkmark_testing::standin::{StandIn, answer};
 use bulkmark_testing::{Daemon, PATIENCE, Site};
@@ -12,13 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A site whose interfaces are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs, or bounds of both.
+/// A site whose interfaces are Unix sockets in its directory, open to all; `http` and `dccifd` are more keys of theirs, or limits of both.
 pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
     let mut site = Site::new("");
-    // For clients that run as users of their own.
+    // For clients that run as other users.
     fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| format!("listen = \"unix:{}\"\n", site.path(name).display());
-    // Bounds are those of all interfaces.
+    // Limits apply to all interfaces.
     let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
     let [bounds, http, dccifd] = [
         http.lines()
@@ -40,7 +40,7 @@ pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
     site
 }
 
-/// Starts it, and waits until both interfaces are there.
+/// Starts it, and waits until both interfaces are open.
 pub(crate) fn start(site: &Site) -> Daemon {
     let daemon = site.start();
     daemon.log.wait_for(0, "the interface dccifd is at");
@@ -53,12 +53,12 @@ pub(crate) fn connect(path: &Path) -> UnixStream {
     stream
 }
 
-/// All that is answered until the other side closes the connection.
+/// The whole answer until the other side closes the connection.
 pub(crate) fn rest(mut stream: &UnixStream) -> String {
     rest_of(&mut stream)
 }
 
-/// The same of any connection.
+/// The same for any connection.
 pub(crate) fn rest_of(stream: &mut impl Read) -> String {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -89,7 +89,7 @@ pub(crate) fn parsed(answer: &str) -> (u16, String) {
     (status.unwrap_or_else(|| panic!("no status: {head}")), body.to_owned())
 }
 
-/// What is said of a message by HTTP.
+/// The HTTP answer for a message.
 pub(crate) fn judge(site: &Site, query: &str, message: &[u8]) -> Value {
     let (status, body) =
         http(site, &format!("POST /v1/judge{query}"), &["Content-Type: message/rfc822"], message);
@@ -118,10 +118,10 @@ pub(crate) fn counts(line: &str) -> &str {
     line.split_once("; ").unwrap_or_else(|| panic!("no counts: {line}")).1
 }
 
-/// Of an answer: it is only marked, since a recipient wrote to its sender.
+/// A part of an answer: the message is only marked, since a recipient wrote to its sender.
 pub(crate) const HELD: &str = "\"held\":\"correspondent\",";
 
-/// An interface by HTTP that says of every message that users report it as spam, and `more`.
+/// A stand-in for the HTTP interface that answers for every message that users report it as spam, and adds `more`.
 pub(crate) fn called_spam(more: &'static str) -> StandIn {
     StandIn::new(0, move |_| {
         let body = format!(

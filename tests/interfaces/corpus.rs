@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whichever way a message comes, it has the same counts and the same verdict: many messages, by each way to a daemon of its own, line
-//! by line. Whoever has a directory of real mail may name it in `BULKMARK_CORPUS`.
+//! A message has the same counts and the same verdict by every way: many messages, by each way to its own daemon, are compared line by
+//! line. `BULKMARK_CORPUS` may name a directory of real mail.
 
 use crate::asking::{counts, dccifd, judge, site, start};
 use bulkmark_samples::writing::{Part, Piece, Style, mail};
@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Bulk soon, so that verdicts differ.
+/// Low thresholds, so that verdicts differ.
 pub(crate) const KEYS: &str = "[thresholds]\nbody = 3\nnear = 4\n";
 
-/// What is told of a message.
+/// The result for a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) verdict: String,
@@ -22,10 +22,10 @@ pub(crate) struct Line {
     pub(crate) near: Option<u64>,
 }
 
-/// Has all messages judged that way.
+/// Has all messages judged in one way.
 type Ask = fn(&[Vec<u8>]) -> Vec<Line>;
 
-/// The ways by which messages come: what asks for each, and tells what it is told.
+/// The ways of a message: the name of the client, and the function that asks and returns the results.
 const WAYS: [(&str, Ask); 4] =
     [("milter", by_milter), ("SpamAssassin", by_spamassassin), ("rspamd", by_rspamd), ("HTTP", by_http)];
 
@@ -34,7 +34,7 @@ pub(crate) fn client(n: usize) -> String {
     format!("198.18.{}.7", n % 200)
 }
 
-/// As Postfix hands it to a milter.
+/// As Postfix passes it to a milter.
 pub(crate) fn by_milter(messages: &[Vec<u8>]) -> Vec<Line> {
     let site = site(KEYS, "", "");
     let daemon = start(&site);
@@ -55,7 +55,7 @@ pub(crate) fn by_milter(messages: &[Vec<u8>]) -> Vec<Line> {
     messages.iter().enumerate().map(of).collect()
 }
 
-/// With line ends as in a file, the envelope as its DCC plugin tells it.
+/// With line ends as in a file, and the envelope as its DCC plugin sends it.
 fn by_spamassassin(messages: &[Vec<u8>]) -> Vec<Line> {
     by_dccifd(messages, |n, message| {
         let ip = client(n);
@@ -63,7 +63,7 @@ fn by_spamassassin(messages: &[Vec<u8>]) -> Vec<Line> {
     })
 }
 
-/// As it came by SMTP, the envelope as the dcc module of rspamd 3.4 tells it.
+/// As it came by SMTP, with the envelope as the dcc module of rspamd 3.4 sends it.
 fn by_rspamd(messages: &[Vec<u8>]) -> Vec<Line> {
     by_dccifd(messages, |n, message| {
         let ip = client(n);
@@ -103,7 +103,7 @@ fn by_http(messages: &[Vec<u8>]) -> Vec<Line> {
             client(n)
         );
         let told = judge(&site, &query, message);
-        // The reason is a sentence there; the field has the word.
+        // The reason is a sentence there; the header field has the word.
         let field = told["header"]["value"].as_str().unwrap_or_default();
         let reason = field.split("; ").find_map(|field| field.strip_prefix("reason="));
         let reason = reason.map(|reason| format!(" {reason}")).unwrap_or_default();
@@ -131,7 +131,7 @@ pub(crate) fn wire(message: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Contents written down in many ways.
+/// Contents in many encodings.
 pub(crate) fn written() -> Vec<Vec<u8>> {
     let words = |from: u32| -> Vec<String> { (from..from + 40).map(|n| format!("word{n}größe")).collect() };
     let text = |from| Part::Text(vec![words(from), words(from + 7)]);
@@ -154,7 +154,7 @@ pub(crate) fn written() -> Vec<Vec<u8>> {
     (0..3).flat_map(|_| contents.clone()).enumerate().map(styled).collect()
 }
 
-/// Messages at the borders of what is one, each with a text of its own.
+/// Messages at the limits of validity, each with its own text.
 fn odd() -> Vec<Vec<u8>> {
     let heads = [
         "\n",
@@ -183,7 +183,7 @@ fn odd() -> Vec<Vec<u8>> {
     all
 }
 
-/// Words that no other text has.
+/// A text with words that no other text has.
 fn text(n: usize) -> String {
     (0..20).map(|word| format!("odd{n}word{word} ")).collect()
 }
@@ -201,7 +201,7 @@ fn below(directory: &Path) -> Vec<(String, Vec<u8>)> {
     found.into_iter().map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect()
 }
 
-/// Sends all messages by each way, and says where these differ.
+/// Sends all messages in each way, and reports differences.
 fn compare(messages: Vec<(String, Vec<u8>)>) {
     let (names, messages): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
     let told: Vec<Vec<Line>> = thread::scope(|scope| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! More clients than an interface has places: those who send nothing, or hardly anything, make room for others, and nobody is sent away in the
-//! midst of what is sent.
+//! More clients than an interface has places: clients that send nothing, or hardly anything, make room for others, and no client is closed
+//! in the middle of its message.
 
 use crate::asking::{connect, counts, judge, metrics, rest, site, start};
 use bulkmark_testing::letters::letter;
@@ -13,17 +13,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Places of an interface that nobody is to hold for others, however long it would wait.
+/// Limits under which silent clients must not keep a place from others, however long the timeout.
 const FEW: &str = "timeout = \"10m\"\nmax-connections = 10\n";
 
 const LINES: &str = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";
 
-/// What comes before a message of 30,000 bytes by HTTP, and what is answered once that is read.
+/// The head of an HTTP request with 30,000 bytes, and the answer once it is read.
 const HEAD: &str = "POST /v1/judge HTTP/1.1\r\nHost: x\r\nContent-Type: message/rfc822\r\nContent-Length: 30000\r\n\
                     Expect: 100-continue\r\n\r\n";
 const GO_ON: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Ten clients send this, and then one byte after the other, while `is_served` is asked.
+/// Ten clients send this, and then one byte after the other, while `is_served` runs.
 fn drip(site: &Site, name: &str, (beginning, told): (&str, &str), is_served: impl FnOnce()) {
     let streams: Vec<UnixStream> = (0..10).map(|_| connect(&site.path(name))).collect();
     for mut stream in &streams {
@@ -37,7 +37,7 @@ fn drip(site: &Site, name: &str, (beginning, told): (&str, &str), is_served: imp
         scope.spawn(move || {
             while is_enough.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
                 for mut stream in &streams {
-                    // Some are sent away.
+                    // Some are closed.
                     let _ = stream.write_all(b"x");
                 }
             }
@@ -47,7 +47,7 @@ fn drip(site: &Site, name: &str, (beginning, told): (&str, &str), is_served: imp
     });
 }
 
-/// A byte now and then, in the head of a request or in its body, holds no place for which another one waits.
+/// A byte now and then, in the head of a request or in its body, holds no place that another client waits for.
 #[test]
 fn who_drips_makes_room() {
     let site = site("", FEW, FEW);
@@ -60,7 +60,7 @@ fn who_drips_makes_room() {
     drip(&site, "dccifd.sock", (&format!("{LINES}Subject: x"), ""), by_dccifd);
 }
 
-/// Who has a message returned, and does not take it, holds no place either.
+/// A client that requests a message back and does not read it holds no place either.
 #[test]
 fn who_takes_no_answer_makes_room() {
     let site = site("", "", FEW);
@@ -81,7 +81,7 @@ fn who_takes_no_answer_makes_room() {
     drop(streams);
 }
 
-/// Thirty times as many as there are places, all at once: each waits for its turn, and has its answer.
+/// Thirty times as many clients as places, all at once: each waits for its turn, and gets its answer.
 #[test]
 fn whoever_sends_is_answered() {
     let site = site("", FEW, FEW);
@@ -107,7 +107,7 @@ fn whoever_sends_is_answered() {
         }
         stream
     };
-    // Each has sent all of it before it is heard, however busy the machine is.
+    // Each has sent its whole request before it is read, however busy the machine is.
     daemon.signal("STOP");
     let asked: Vec<UnixStream> = requests.iter().cycle().take(300).map(ask).collect();
     daemon.signal("CONT");
@@ -118,7 +118,7 @@ fn whoever_sends_is_answered() {
     drop(silent);
 }
 
-/// Recipients without end take no memory without end; their message is not judged, and each has its letter.
+/// Endless recipients do not take endless memory; their message is not judged, and each gets its letter.
 #[test]
 fn recipients_are_bounded() {
     let site = site("on-failure = \"tempfail\"\n", "", "timeout = \"10m\"\n");
@@ -135,7 +135,7 @@ fn recipients_are_bounded() {
             let stream = connect(&site.path("dccifd.sock"));
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             (&stream).write_all(lines(options).as_bytes()).unwrap();
-            // More than the system keeps: all lines before it were read.
+            // More than the system's buffers hold: so all lines before it were read.
             (&stream).write_all(&[b"Subject: x\n\n", &*body].concat()).unwrap();
             stream
         })
@@ -146,7 +146,7 @@ fn recipients_are_bounded() {
         stream.shutdown(Shutdown::Write).unwrap();
         let answer = rest(stream);
         let mut told = answer.lines();
-        // What could not be judged comes again, also where bulk is not to be refused.
+        // A message that could not be judged must come again, also if bulk must not be refused.
         assert_eq!(told.next(), Some("T"));
         assert_eq!(told.next().map(str::len), Some(130_000));
         assert!(told.next().unwrap().ends_with("; unknown too-many-recipients"), "{answer}");

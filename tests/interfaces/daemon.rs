@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark interfaces`: the daemon of a machine whose mail server asks no milter.
+//! `bulkmark interfaces`: the daemon of a machine whose mail server uses no milter.
 
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::page::{STATUS, metrics};
@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-/// A site with a page and these interfaces, of which `PLACE` stands for its directory.
+/// A site with a page and these interfaces, in which `PLACE` stands for its directory.
 fn site(interfaces: &str) -> Site {
     let mut site = Site::new("");
     let place = site.directory.path().display().to_string();
@@ -22,7 +22,7 @@ fn site(interfaces: &str) -> Site {
 
 const DCCIFD: &str = "[interfaces.dccifd]\nlisten = \"unix:PLACE/dccifd.sock\"\n";
 
-/// All four; those that are no Unix sockets on a loopback address of this process alone.
+/// All four; those without a Unix socket on this process's own loopback address.
 fn all_four() -> String {
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let own = format!("127.249.{high}.{low}");
@@ -44,14 +44,14 @@ fn start(site: &Site) -> Daemon {
     daemon
 }
 
-/// Exit code and what is said by a command.
+/// Exit code and output of a command.
 fn run(arguments: &[&str], config: &Path) -> (i32, String) {
     let output = Command::new(program()).args(arguments).arg("--config").arg(config).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Begins to ask at dccifd's interface.
+/// Begins a request at dccifd's interface.
 fn begin(site: &Site) -> UnixStream {
     let stream = UnixStream::connect(site.path("dccifd.sock")).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -68,7 +68,7 @@ fn end(mut stream: UnixStream, message: &[u8]) -> String {
     answer
 }
 
-/// Counts last over kill -9; status, check, report and metrics are those of this daemon; and a milter goes on with its ledger.
+/// Counts survive kill -9; status, check, report and metrics are this daemon's own; and a milter continues with its ledger.
 #[test]
 fn counts_last_and_commands_ask_it() {
     let site = site(DCCIFD);
@@ -117,7 +117,7 @@ fn counts_last_and_commands_ask_it() {
     assert!(end(begin(&site), &letter(1)).contains(" Body=5 "));
 }
 
-/// Whoever is sending a message when it is told to end gets the answer.
+/// A client that is sending a message at the signal to end still gets its answer.
 #[test]
 fn it_ends_when_it_has_answered() {
     let site = site(DCCIFD);
@@ -136,7 +136,7 @@ fn it_ends_when_it_has_answered() {
     assert!(end(begin(&site), &letter(1)).contains(" Body=2 "), "the one at the end was counted");
 }
 
-/// Each interface is asked, and nothing is said of Postfix and a milter's listener.
+/// Each interface is checked, and neither Postfix nor a milter's listener is mentioned.
 #[test]
 fn doctor_asks_each_interface() {
     let site = site(&all_four());
@@ -149,7 +149,7 @@ fn doctor_asks_each_interface() {
     assert!(!told.contains("postfix") && !told.contains("listener") && !told.contains("error "), "{told}");
 }
 
-/// An interface whose address somebody has leaves the others open, and all say which and why. Without any it ends.
+/// An interface whose address is in use leaves the others open, and every report names it and the reason. If none can open, the daemon ends.
 #[test]
 fn an_interface_whose_address_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -175,7 +175,7 @@ fn an_interface_whose_address_is_taken() {
     assert_eq!(daemon.wait().code(), Some(1));
 }
 
-/// What is no configuration of interfaces is refused with code 78, and says what is missing, or which key is too much; nor does a milter take one.
+/// An invalid configuration of interfaces is refused with code 78, and the error names the missing or surplus key; nor does a milter accept one.
 #[test]
 fn files_that_are_no_interfaces() {
     let site = site(DCCIFD);
@@ -217,7 +217,7 @@ fn files_that_are_no_interfaces() {
     assert_eq!(check(&site.path("my-interfaces.toml")).code(), Some(78));
 }
 
-/// What is reloaded takes effect, and interfaces stay as they were opened.
+/// A reload applies the changes, and interfaces stay open as they were.
 #[test]
 fn a_reload_leaves_the_interfaces_as_they_are() {
     let mut site = site(DCCIFD);
@@ -230,27 +230,27 @@ fn a_reload_leaves_the_interfaces_as_they_are() {
     assert!(answer.contains("; bulk Body=1 "), "{answer}");
 }
 
-/// Open sockets of a process.
+/// The open sockets of a process.
 fn sockets(daemon: &Daemon) -> usize {
     let links = fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap();
     let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
-/// A milter opens no interface that is not configured, and what all four take while nobody asks is little.
+/// A milter opens only configured interfaces, and four idle ones take little memory.
 #[test]
 fn interfaces_take_little_memory_and_none_by_themselves() {
     const MOST: u64 = 5 << 10;
     let sites = [site(""), site(&all_four())];
     let [without, with] = sites.each_ref().map(Site::start);
     with.log.wait_for(0, "the interface pyzor is at");
-    // Once it has answered it has begun all of its tasks.
+    // Once it has answered, all of its tasks have started.
     for daemon in [&without, &with] {
         assert_eq!(metrics(daemon)["bulkmark_ledger_available"], 1.0);
     }
     let told = sites.each_ref().map(|site| run(&["status"], &site.config()).1);
     assert_eq!(told.each_ref().map(|told| told.contains("\ninterfaces:\n")), [false, true], "{told:?}");
-    // The connections of those who asked are closed a moment later.
+    // The clients' connections close a moment later.
     wait_until("there are four sockets more", || {
         let found = [&without, &with].map(sockets);
         if found[0] + 4 == found[1] { Ok(()) } else { Err(format!("{found:?}")) }

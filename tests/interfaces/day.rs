@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A day in the life of a daemon with all its interfaces: one campaign comes by a real Postfix, by SpamAssassin and by rspamd at once, while
-//! people report it by Pyzor and Razor. `make day` shows it as a table.
+//! users report it by Pyzor and Razor. `make day` shows it as a table.
 
 use crate::asking::site;
 use crate::pyzor::{address, pyzor};
@@ -18,20 +18,20 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-/// Copies that come by each way alone, at the same time as those of the others.
+/// Copies that come by each way alone, at the same time as the copies by the others.
 const EACH: usize = 19;
 
 /// From this count on a text is bulk.
 const THRESHOLD: u32 = 20;
 
-/// What one who asked was told of a message.
+/// The answer to a client about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Told {
     count: u32,
     is_bulk: bool,
 }
 
-/// A copy of the campaign as it travels; each has a number of its own, and the same text.
+/// A copy of the campaign in transit; each has its own number, and the same text.
 fn copy(n: usize) -> Vec<u8> {
     format!(
         "From: Discount Harbour <offers@shop.test>\nTo: reader{n}@box.test\nSubject: Only today\n\
@@ -43,7 +43,7 @@ fn copy(n: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The same as some mail server took it.
+/// The same after some mail server accepted it.
 fn taken(n: usize) -> Vec<u8> {
     let received = format!(
         "Received: from h.example (h.example [203.0.113.9])\n\tby mx.test (Postfix) with ESMTP id 4SA{n}\n\t\
@@ -52,7 +52,7 @@ fn taken(n: usize) -> Vec<u8> {
     [received.into_bytes(), copy(n)].concat()
 }
 
-/// Those who ask.
+/// The clients.
 struct Day {
     rig: Rig,
     rspamd: Rspamd,
@@ -62,7 +62,7 @@ struct Day {
 }
 
 impl Day {
-    /// None where one of the programs is not installed.
+    /// Starts them; none if one of the programs is not installed.
     fn begin() -> Option<Self> {
         let keys = "[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
         let mut site = site(keys, "", "");
@@ -84,7 +84,7 @@ impl Day {
         Some(Self { rig, rspamd, pyzor, homes, anna })
     }
 
-    /// By Postfix, which asks the milter; as it is delivered.
+    /// By Postfix, which uses the milter; returns the delivered message.
     fn by_postfix(&self, n: usize) -> (Told, Vec<u8>) {
         let recipient = format!("reader{n}@box.test");
         let mut client = self.rig.from(Origin { ip: "198.51.100.66", ..Origin::default() });
@@ -96,7 +96,7 @@ impl Day {
         (told, mail.0.into_bytes())
     }
 
-    /// By SpamAssassin, which looks at a whole mailbox, and asks dccifd's interface of each message.
+    /// By SpamAssassin, which examines a whole mailbox, with one request to dccifd's interface for each message.
     fn by_spamassassin(&self, messages: &[Vec<u8>]) -> Vec<Told> {
         let lines = messages.iter().flat_map(|message| {
             [b"From offers@shop.test Mon Nov 23 12:00:00 2026\n", &message[..], b"\n"].concat()
@@ -110,7 +110,7 @@ impl Day {
         told
     }
 
-    /// By rspamd, whose module asks the HTTP interface.
+    /// By rspamd, whose module uses the HTTP interface.
     fn by_rspamd(&self, queue_id: &str, message: &[u8]) -> Told {
         let fields = format!("\r\nRcpt: reader@box.test\r\nQueue-ID: {queue_id}");
         let answer = self.rspamd.check(&fields, message);
@@ -121,14 +121,14 @@ impl Day {
         Told { count: count.parse().unwrap(), is_bulk: !symbols["BULKMARK_BULK"].is_null() }
     }
 
-    /// What a client of Pyzor says.
+    /// The output of a client of Pyzor.
     fn pyzor(&self, home: usize, command: &str) -> String {
         let said = crate::pyzor::run(&self.pyzor, &self.homes[home], command, &copy(0));
         let (_, counts) = said.split_once("(200, 'OK')").unwrap_or_else(|| panic!("{said}"));
         counts.trim().replace('\t', " and ")
     }
 
-    /// What people do meanwhile: they check the campaign, and call it spam.
+    /// The users' actions meanwhile: they check the campaign, and report it as spam.
     fn reports(&self) -> [String; 4] {
         let spam = |is_spam| if is_spam { "spam" } else { "not spam" }.to_owned();
         let before = [self.pyzor(0, "check"), spam(self.anna.is_spam(&copy(0)))];
@@ -150,7 +150,7 @@ fn told_by_spamassassin(text: &str) -> Told {
     Told { count, is_bulk: of("X-Spam-Status: ").unwrap().contains("DCC_CHECK") }
 }
 
-/// A row of the table; what the test harness keeps to itself unless it is asked.
+/// A row of the table; the test harness hides it unless asked.
 fn row(who: &str, asked: &str, copies: &str, told: &str, verdict: &str) {
     println!("{who:<14} {asked:<9} {copies:>10}   {told:<20} {verdict}");
 }
@@ -163,8 +163,8 @@ fn show(who: &str, asked: &str, told: &[Told]) {
     row(who, asked, &told.len().to_string(), &range, &verdict);
 }
 
-/// Whichever way copies come, they are of one count: each is told a number of its own, by rspamd's module what was counted before. What comes by three ways counts once. The
-/// digests of Pyzor and Razor are others: they know reports, and neither see copies nor make any.
+/// Copies by all ways share one count: each gets its own number, except that rspamd's module gets the count before its copy. A copy that
+/// comes by three ways counts once. Pyzor and Razor have other digests: they know reports only, and neither see copies nor add any.
 #[test]
 fn one_campaign_has_one_count() {
     let Some(day) = Day::begin() else { return };
@@ -196,7 +196,7 @@ fn one_campaign_has_one_count() {
         other => Err(format!("{other}: {}", log())),
     });
 
-    // The last ones come by all three ways, and each way sees them first once.
+    // The last copies come by all three ways, and each way is first once.
     let last = 3 * EACH + 1;
     let all_three: BTreeMap<usize, [Told; 3]> =
         (last..last + 3).map(|n| (n, by_all(&day, n, n - last))).collect();
@@ -211,7 +211,7 @@ fn one_campaign_has_one_count() {
         );
     }
     for (n, told) in all_three {
-        // Where rspamd is first it tells what was counted before.
+        // If rspamd is first, it shows the count before its copy.
         let by_rspamd = if n - last == 2 { n - 1 } else { n } as u32;
         let expected = [n as u32, n as u32, by_rspamd].map(|count| Told { count, is_bulk: true });
         assert_eq!(told, expected, "copy {n}");
@@ -231,7 +231,7 @@ fn one_campaign_has_one_count() {
     assert_eq!([&*razor, &razor_after], ["not spam", "spam"]);
 }
 
-/// A copy that all see, beginning with this way; what each is told.
+/// A copy that comes by all ways, beginning with this one; returns the answers.
 fn by_all(day: &Day, n: usize, first: usize) -> [Told; 3] {
     let raw = taken(n);
     let ask = |way: usize, raw: &[u8]| match way {

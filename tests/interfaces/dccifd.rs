@@ -12,7 +12,7 @@ use std::net::{Shutdown, TcpStream};
 
 const ENVELOPE: &str = "192.0.2.7\rh.example\nh.example\ns@example.org\nu@box.test\nv@box.test\n\n";
 
-/// A client that asks in each of the protocol's ways gets what the protocol says, byte for byte.
+/// A client that uses each of the protocol's forms gets the protocol's answer, byte for byte.
 #[test]
 fn each_form_of_answer() {
     let site = site("", "", "");
@@ -44,7 +44,7 @@ fn each_form_of_answer() {
     assert_eq!(lines[7], "");
 }
 
-/// `query` counts nothing, nor does a message to nobody; recipients count as they do for the milter.
+/// `query` counts nothing, nor does a message without recipients; recipients count as they do for the milter.
 #[test]
 fn what_counts() {
     let site = site("", "", "");
@@ -59,7 +59,7 @@ fn what_counts() {
     assert_eq!(count(&site, &letter(1)), 4);
 }
 
-/// Where the milter counts, the interface can be one that only asks, whatever its clients say.
+/// If the milter counts, the interface can be set to answer without counting, whatever its clients request.
 #[test]
 fn an_interface_that_only_asks() {
     let site = site("", "", "count = false\n");
@@ -71,7 +71,7 @@ fn an_interface_that_only_asks() {
     assert_eq!(counts(&metrics(&site, "", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
 }
 
-/// Every message has, by the milter of one site and by this interface of another, the same counts and the same letter.
+/// Every message has the same counts and the same letter, by the milter of one site and by this interface of another.
 #[test]
 fn the_same_as_by_the_milter_line_by_line() {
     const REFUSING: &str = "[actions]\nbulk = \"reject\"\n[thresholds]\nmin-sources = 1\n";
@@ -136,7 +136,7 @@ fn letters_follow_policies() {
     assert_eq!((&*letters, &*header), ("AA", "X-DCC--Metrics: mx.test; whitelist"));
 }
 
-/// rspamd asks three times where it is told to come later: that is one message.
+/// After a temporary refusal rspamd asks three times: that is one message.
 #[test]
 fn what_is_refused_temporarily_counts_once() {
     let keys = "[thresholds]\nbody = 1\nnear = 1\nmin-sources = 1\n[actions]\nbulk = \"tempfail\"\nnear = \"tempfail\"\n";
@@ -149,7 +149,7 @@ fn what_is_refused_temporarily_counts_once() {
     assert_eq!(count(&site, &letter(1)), 1);
 }
 
-/// A client that is not told is the one of the first Received field, or of one below it.
+/// If the client is not given, it is the one of the first Received field, or of one below it.
 #[test]
 fn the_client_of_a_received_field() {
     let site = site("exempt-networks = [\"198.51.100.0/24\"]\n", "", "");
@@ -163,7 +163,7 @@ fn the_client_of_a_received_field() {
     assert!(of("", "").contains("; Body=2 "));
     assert!(of("rcvd-next", "").contains("; exempt network"), "{}", of("rcvd-next", ""));
     assert!(of("rcvd-nxt", "192.0.2.7").contains("; Body=3 "));
-    // And so is what it called itself.
+    // And so is its HELO name.
     daemon.log.wait_for(0, "client=unknown[203.0.113.5] helo=<a> ");
     daemon.log.wait_for(0, "client=unknown[198.51.100.7] helo=<b> ");
     assert!(
@@ -172,7 +172,7 @@ fn the_client_of_a_received_field() {
     );
 }
 
-/// A client can tell any name; so all names of one user of the machine are one reporter, and all that come by TCP.
+/// A client can send any name; so all names of one user of the machine are one reporter, and so are all that come by TCP.
 #[test]
 fn names_that_a_client_makes_up_are_nobody() {
     for by_tcp in [false, true] {
@@ -204,7 +204,7 @@ fn names_that_a_client_makes_up_are_nobody() {
     }
 }
 
-/// `spam` nominates, and `many` is what people called spam; where it is configured, bulk, too.
+/// `spam` nominates, and `many` means reported as spam; if configured, bulk, too.
 #[test]
 fn spam_nominates() {
     let keys = "[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n";
@@ -221,7 +221,7 @@ fn spam_nominates() {
         "{check}"
     );
     assert_eq!(counts(&line), "bulk Body=many Fuz1=many Fuz2=many");
-    // Whoever said it is listed as an interface's, and undone by the hash.
+    // The reporter is listed as an interface's, and the hash withdraws its reports.
     let reports = |arguments: &[&str]| -> Value {
         let mut command = std::process::Command::new(bulkmark_testing::program());
         command.arg("report").args(arguments).args(["--json", "--control"]).arg(first.path("control.sock"));
@@ -242,7 +242,7 @@ fn spam_nominates() {
     }
 }
 
-/// However long names are, the line fits what Exim keeps.
+/// However long names are, the line fits into Exim's buffer.
 #[test]
 fn the_line_is_short() {
     let site = site("", "", "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Exim that was built with its DCC condition, and Exim with SpamAssassin and the plugin of this package.
+//! Exim built with its DCC condition, and Exim with SpamAssassin and the plugin of this package.
 
 use crate::asking::{judge, site, start};
 use crate::guide::shown_below;
@@ -13,10 +13,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where the clients are: mail from the first address of loopback itself may be taken for the machine's own.
+/// The clients' address: mail from the first address of loopback itself may be taken for the machine's own.
 const OUTSIDE: &str = "127.9.9.9";
 
-/// The program; none where its source cannot be had.
+/// The program; none if its source cannot be fetched.
 fn exim() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mta/exim");
     let output = Command::new(script).stdin(Stdio::null()).output().unwrap();
@@ -29,7 +29,7 @@ fn exim() -> Option<PathBuf> {
     None
 }
 
-/// What docs/exim.md has below a heading for the main part of the configuration, and for the ACL.
+/// The blocks of docs/exim.md below a heading: for the main part of the configuration, and for the ACL.
 fn guide(heading: &str) -> (String, String) {
     let shown = |file| shown_below("exim.md", heading, file);
     (shown("/etc/exim4/exim4.conf.localmacros"), shown("/etc/exim4/bulkmark.acl"))
@@ -43,10 +43,10 @@ struct Exim {
 }
 
 impl Exim {
-    /// With these lines of the main part, and of the ACL for DATA. It takes mail for box.test, into one mailbox.
+    /// Starts it with these lines of the main part, and of the ACL for DATA. It accepts mail for box.test, into one mailbox.
     fn start(main: &str, acl: &str) -> Option<Self> {
         let (program, port, directory) = (exim()?, free_port(), tempfile::tempdir().unwrap());
-        // It runs itself as another user, who may not come to where it was made.
+        // It runs itself as another user, who may not reach the place where it was built.
         let own = directory.path().join("exim");
         fs::copy(program, &own).unwrap();
         let here = directory.path().display();
@@ -86,7 +86,7 @@ impl Exim {
         Client::connect_from(self.port, OUTSIDE)
     }
 
-    /// The mailbox, once there are so many messages, each to its end.
+    /// The mailbox, once it has so many complete messages.
     fn inbox(&self, messages: usize) -> String {
         wait_for_some(&format!("mail in Exim's mailbox ({})", self.log()), || {
             let text = fs::read_to_string(self.directory.path().join("mail/inbox")).unwrap_or_default();
@@ -102,8 +102,8 @@ impl Drop for Exim {
     }
 }
 
-/// Each message has the header line of its counts, of which nothing is cut off, and what the policy refuses is refused while the client
-/// waits; without the interface, mail flows.
+/// Each message has the header line with its counts, uncut, and a message refused by the policy is refused while the client waits; without
+/// the interface, mail flows.
 #[test]
 fn the_dcc_condition_refuses_bulk() {
     let keys = "exempt = [\"authenticated\"]\n[thresholds]\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
@@ -139,7 +139,7 @@ fn the_dcc_condition_refuses_bulk() {
 pub(crate) struct Spamd(Child);
 
 impl Spamd {
-    /// With the files that were written into the site's directories for it.
+    /// Starts it with the files written into the site's directories for it.
     pub(crate) fn start(site: &Site, port: u16) -> Option<Self> {
         if Command::new("spamd").arg("--version").output().is_err() {
             skip("spamd is not installed");
@@ -171,7 +171,7 @@ impl Drop for Spamd {
     }
 }
 
-/// Debian's own Exim has this condition: what SpamAssassin says of a message, with what the plugin says.
+/// Debian's own Exim has this condition: SpamAssassin's result for a message, with the plugin's result.
 #[test]
 fn the_spam_condition_knows_bulk() {
     let site = site("exempt = [\"authenticated\"]\n", "", "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The explanation by HTTP is that of `bulkmark explain --json`.
+//! The explanation by HTTP equals that of `bulkmark explain --json`.
 
 use crate::asking::{judge, metrics, site, start};
 use crate::guide::is_as_described;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// What the command says of a message, told this of its envelope.
+/// The command's answer for a message with this envelope.
 fn explain(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
     let file = site.path("explain.eml");
     fs::write(&file, message).unwrap();
@@ -25,8 +25,8 @@ const KEYS: &str = "exempt-networks = [\"198.51.100.0/24\"]\n[authentication]\na
                     [whitelist]\nfiles = [LIST]\n[[policy]]\nname = \"mild\"\nmatch = { recipient = \"mild.test\" }\n\
                     thresholds = { body = 100 }\n";
 
-/// The same message, by the command and by the interface, whether it is bulk, spam, new, wanted, exempt, or says nothing: the same fields, and
-/// the same in them, as docs/openapi.json describes them.
+/// The same message, by the command and by the interface, whether it is bulk, spam, new, wanted, exempt, or too short: the same fields
+/// and values, as docs/openapi.json describes them.
 #[test]
 fn by_http_as_by_the_command() {
     let mut site = site("", "", "");
@@ -66,7 +66,7 @@ fn by_http_as_by_the_command() {
     }
 }
 
-/// Whoever does not ask has no explanation; who counts has the one of before that, and counts once.
+/// Without the option there is no explanation; a counted message gets the explanation from before its count, and counts once.
 #[test]
 fn an_explanation_counts_nothing() {
     let site = site("", "", "");

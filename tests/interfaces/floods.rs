@@ -12,12 +12,12 @@ use std::io::{ErrorKind, Write as _};
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// Kilobytes by which a daemon may grow while many come, of whom some are kept.
+/// Kilobytes by which a daemon may grow during many connections, some of which stay open.
 pub(crate) const MOST_TAKEN: u64 = 8_000;
 
 const TYPE: &str = "Content-Type: message/rfc822";
 
-/// Comes ten thousand times to a socket, by turns with nothing, with each of these beginnings, and goes away late.
+/// Opens ten thousand connections to a socket, by turns with nothing and with each of these beginnings, and closes them late.
 fn come_often((site, daemon): (&Site, &Daemon), name: &str, beginnings: &[&str], is_served: impl Fn()) {
     is_served();
     let before = resident(daemon);
@@ -63,7 +63,7 @@ fn ten_thousand_connections_at_dccifd() {
     come_often((&site, &daemon), "dccifd.sock", &["header\n192", half], is_served);
 }
 
-/// Bytes that are no HTTP, and requests that are larger than any client's.
+/// Bytes that are not HTTP, and requests larger than any client's.
 #[test]
 fn what_is_no_request_by_http() {
     let site = site("", "", "");
@@ -113,14 +113,14 @@ fn what_is_no_request_by_http() {
         format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
     (&chunked).write_all(head.as_bytes()).unwrap();
     assert!(!rest(&chunked).starts_with("HTTP/1.1 200"));
-    // More recipients than any mail server takes, as far as a request may be long.
+    // More recipients than any mail server accepts, as many as the longest request holds.
     let many = "rcpt=u&".repeat(5000);
     let answer = judge(&site, &format!("?{many}count=no"), &letter(1));
     assert_eq!(answer["body"]["count"], 0, "{answer}");
     assert!(daemon.terminate().success());
 }
 
-/// Whether an answer comes, however often the system has to drop what comes too fast.
+/// Whether an answer arrives, however often the system drops packets that come too fast.
 fn is_answered(at: SocketAddr, request: &str) -> String {
     let socket = socket("127.0.0.1", at);
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
@@ -172,7 +172,7 @@ fn ten_thousand_datagrams() {
             2 => vec![b'\n'; random.below(60_000)],
             _ => request("check", DIGEST).into_bytes(),
         };
-        // Nobody reads the answers, and the system may have no room for more.
+        // The answers are not read, and the system may have no room for more.
         let _ = socket.send(&bytes);
     }
     for (wrong, code) in [

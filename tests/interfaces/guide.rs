@@ -42,7 +42,7 @@ fn run(site: &Site, command: &str) -> Value {
         .unwrap_or_else(|e| panic!("{command}: {e}: {}", String::from_utf8_lossy(&text)))
 }
 
-/// Each command with curl is run word for word, but for where the sockets and the token are on a reader's machine.
+/// Runs each command with curl word for word, but for the paths of sockets and token.
 #[test]
 fn the_guide_works_as_it_stands() {
     let guide = guide("interfaces.md");
@@ -77,8 +77,8 @@ fn the_guide_works_as_it_stands() {
     assert_eq!(run(&by_tcp, &command.replace("127.0.0.1:8725", address))["counted"], true);
 }
 
-/// Whatever the interface answers stands in the description, and what must be there is. Explanations are held against it in
-/// tests/interfaces/explained.rs.
+/// Every answer of the interface agrees with the description, and has all required fields. tests/interfaces/explained.rs checks explanations
+/// against it.
 #[test]
 fn answers_are_as_described() {
     let keys = "[thresholds]\nbody = 3\nmin-sources = 2\n[actions]\nbulk = \"reject\"\n";
@@ -97,19 +97,19 @@ fn answers_are_as_described() {
     }
 }
 
-/// Holds an answer against the description.
+/// Checks an answer against the description.
 pub(crate) fn is_as_described(answer: &Value) {
     let api: Value = serde_json::from_str(&guide("openapi.json")).unwrap();
     check(&api, "the answer", answer, &api["components"]["schemas"]["Answer"]);
 }
 
-/// Holds a value against a schema: types, names and those that are required, as far as the description uses them.
+/// Checks a value against a schema: types, names and required ones, as far as the description uses them.
 fn check(api: &Value, place: &str, value: &Value, schema: &Value) {
     if let Some(reference) = schema["$ref"].as_str() {
         let named = reference.strip_prefix('#').and_then(|pointer| api.pointer(pointer));
         return check(api, place, value, named.unwrap_or_else(|| panic!("{place}: there is no {reference}")));
     }
-    // Of several types the last may be null.
+    // If there are several types, the last may be null.
     let types = schema["type"].as_array();
     if value.is_null() && types.is_some_and(|types| types.contains(&Value::from("null"))) {
         return;

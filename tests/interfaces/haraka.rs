@@ -12,10 +12,10 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What is installed: Haraka itself, which needs Node 20 or newer, and the plugin.
+/// The packages: Haraka itself, which needs Node 20 or newer, and the plugin.
 const PACKAGES: [&str; 2] = ["Haraka@3.3.4", "haraka-plugin-dcc@1.1.1"];
 
-/// Node that is new enough; none where it cannot be fetched.
+/// A new enough Node; none if it cannot be fetched.
 fn node() -> Option<PathBuf> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mta/node");
     let fetched = Command::new(script).arg("fetch").output().unwrap();
@@ -28,7 +28,7 @@ fn node() -> Option<PathBuf> {
     Some(String::from_utf8(fetched.stdout).unwrap().trim_end().into())
 }
 
-/// The program; none where the npm registry cannot be reached.
+/// The program; none if the npm registry cannot be reached.
 fn haraka() -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("haraka-3.3.4");
     let program = directory.join("node_modules/Haraka/bin/haraka");
@@ -59,7 +59,7 @@ struct Haraka {
 }
 
 impl Haraka {
-    /// As docs/interfaces.md tells, with the socket of a site. It takes mail for box.test, and writes it into files.
+    /// Starts it as in docs/interfaces.md, with a site's socket. It accepts mail for box.test, and writes it into files.
     fn start(socket: &Path) -> Option<Self> {
         let (node, program) = (node()?, haraka()?);
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
@@ -97,7 +97,7 @@ impl Haraka {
         fs::read_to_string(self.directory.path().join("log")).unwrap()
     }
 
-    /// What was accepted, as it would be delivered.
+    /// The accepted messages, as they would be delivered.
     fn accepted(&self) -> Vec<String> {
         let files =
             fs::read_dir(self.directory.path().join("queue")).unwrap().map(|entry| entry.unwrap().path());
@@ -115,8 +115,8 @@ impl Drop for Haraka {
     }
 }
 
-/// Each recipient counts, each message has the header line, and what the policy refuses is refused while the client waits: for good, or
-/// for now.
+/// Each recipient counts, each message has the header line, and a message refused by the policy is refused while the client waits:
+/// permanently, or temporarily.
 #[test]
 fn what_the_policy_refuses_is_refused() {
     let keys = "[thresholds]\nmin-sources = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n\
@@ -141,7 +141,7 @@ fn what_the_policy_refuses_is_refused() {
             accepted.iter().filter(|mail| mail.contains("X-DCC-bulkmark-Metrics: ") && mail.contains(&field));
         assert_eq!(with.count(), 1, "{field} {accepted:?}");
     }
-    // The nineteenth.
+    // The nineteenth copy.
     client.send("s@example.org", &["u@box.test"], &letter(1)).expect(250);
     let refused = client.send("s@example.org", &["u@box.test"], &letter(1)).expect(550);
     assert!(refused.text.contains("bulk mail refused"), "{refused:?}");

@@ -11,7 +11,7 @@ use std::io::{Read as _, Write as _};
 
 const TYPE: &str = "Content-Type: message/rfc822";
 
-/// What is asked is not counted; what is counted has the count, and the header, that the milter gives.
+/// A question is not counted; a counted message gets the milter's count and header.
 #[test]
 fn a_message_is_judged_as_by_the_milter() {
     let site = site("", "", "");
@@ -37,7 +37,7 @@ fn a_message_is_judged_as_by_the_milter() {
     assert!(line.contains(" interface=http"), "{line}");
 }
 
-/// The answer has what `bulkmark check --json` says, word for word.
+/// The answer has the fields of `bulkmark check --json`, word for word.
 #[test]
 fn the_answer_is_that_of_check() {
     let site = site("", "", "");
@@ -119,7 +119,7 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
     assert!(body.contains("\"count\":1,"), "nothing of that was counted: {body}");
 }
 
-/// Whatever a program tells of a client, its line in the log is short: thousands of lines wait in memory for a slow log daemon.
+/// Whatever a program sends about a client, its log line is short: thousands of lines wait in memory for a slow log daemon.
 #[test]
 fn no_line_in_the_log_is_long() {
     let site = site("", "", "");
@@ -133,8 +133,7 @@ fn no_line_in_the_log_is_long() {
     }
 }
 
-/// A request whose length is given twice is no way to hide another request in it from a proxy: the chunks are the message, and nothing
-/// behind them is read.
+/// A request with two lengths cannot hide another request in it from a proxy: the chunks are the message, and nothing behind them is read.
 #[test]
 fn no_request_hides_in_another() {
     let site = site("", "", "");
@@ -157,7 +156,7 @@ fn no_request_hides_in_another() {
     }
 }
 
-/// By TCP, a web site's name is not ours, and where there is a token, nobody asks without it.
+/// By TCP, a web site's name is not accepted, and if there is a token, every request needs it.
 #[test]
 fn who_may_ask_by_tcp() {
     let port = |daemon: &bulkmark_testing::Daemon| -> u16 {
@@ -181,7 +180,7 @@ fn who_may_ask_by_tcp() {
     assert_eq!(status, 200, "{body}");
 }
 
-/// Whoever sends slowly is given up, and keeps nobody else from being served; nor do thousands who say nothing.
+/// A slow client is closed, and keeps nobody else from being served; nor do thousands of silent ones.
 #[test]
 fn slow_clients_keep_nobody_waiting() {
     let site = site("[status]\nlisten = \"unix:PAGE\"\n", "timeout = \"5s\"\nmax-connections = 10\n", "");
@@ -215,7 +214,7 @@ fn slow_clients_keep_nobody_waiting() {
     });
 }
 
-/// What is larger than a milter would keep is refused before it is taken, and what ends early is no message.
+/// A message larger than a milter would keep is refused before it is read, and a truncated one is no message.
 #[test]
 fn messages_have_bounds() {
     let site = site("", "", "");
@@ -235,14 +234,14 @@ fn messages_have_bounds() {
         );
     };
     too_long(parsed(&rest(&stream)));
-    // So it is where the length is not told beforehand.
+    // The same if the length is not announced.
     let stream = connect(&site.path("http.sock"));
     let head = format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n");
     (&stream).write_all(head.as_bytes()).unwrap();
     let chunk = [b"100000\r\n", &*piece, b"\r\n"].concat();
     while (&stream).write_all(&chunk).is_ok() {}
     too_long(parsed(&rest(&stream)));
-    // A header and 32 MiB are taken.
+    // A header and 32 MiB are accepted.
     let longest = [b"A: b\r\n\r\n".to_vec(), b"y ".repeat(16 << 20)].concat();
     let (status, body) = http(&site, "POST /v1/judge?count=no", &[TYPE], &longest);
     assert!(status == 200 && !body.contains("too-large"), "{status}: {body}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Interfaces at addresses of IPv6, and one socket for both families.
+//! Interfaces at IPv6 addresses, and one socket for both families.
 
 use crate::asking::rest_of;
 use crate::pyzor::{DIGEST, ask, open_at, request, told};
@@ -9,7 +9,7 @@ use bulkmark_testing::{Daemon, PATIENCE, Site};
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 
-/// A site with this interface, at an address of IPv6, running.
+/// A running site with this interface at an IPv6 address.
 fn interface(name: &str, keys: &str) -> (Site, Daemon, SocketAddr) {
     let site = Site::new(&format!("[interfaces.{name}]\nlisten = \"[::1]:0\"\n{keys}"));
     let daemon = site.start();
@@ -35,7 +35,7 @@ fn pyzor_by_ipv6() {
     assert!(ask("::1", at, "check", DIGEST).ends_with("\nCount: 1\nWL-Count: 0\n\n"));
 }
 
-/// At `[::]` clients are served by IPv4 and by IPv6; those of the machine itself are one reporter, by both.
+/// At `[::]` clients are served by IPv4 and by IPv6; clients of the machine itself are one reporter, by both.
 #[test]
 fn one_pyzor_socket_for_both_families() {
     let mut site = Site::new("");
@@ -51,7 +51,7 @@ fn one_pyzor_socket_for_both_families() {
     }
 }
 
-/// At `[::]` an address of IPv4 comes as a mapped one, and is that which `networks` names.
+/// At `[::]` an IPv4 address arrives as a mapped one, and `networks` matches it as IPv4.
 #[test]
 fn networks_of_ipv4_at_a_socket_of_ipv6() {
     let Some(all) = Namespaces::new(2) else { return };
@@ -86,7 +86,7 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
             assert!(told(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\n"));
         } else {
             socket.send(request("ping", DIGEST).as_bytes()).unwrap();
-            // Whoever comes after it was answered: this one is not going to be.
+            // A later client was answered: so this one gets no answer.
             all.at_server(|| ask("::1", "[::1]:24441".parse().unwrap(), "ping", DIGEST));
             socket.set_nonblocking(true).unwrap();
             assert_eq!(socket.recv(&mut [0; 9000]).unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -111,7 +111,7 @@ fn dccifd_by_ipv6() {
     assert!(line.contains("client=h.example[2001:db8::7]"), "{line}");
 }
 
-/// razor-agents have IPv4 alone; other clients have not. Discovery tells them the address by which they came.
+/// razor-agents use IPv4 only; other clients do not. Discovery returns the address that the client connected to.
 #[test]
 fn razor_by_ipv6() {
     let (_site, _daemon, at) = interface("razor", "");

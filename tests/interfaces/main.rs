@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interfaces beside the milter, by the bytes of their protocols and by the programs that speak them.
+//! The interfaces beside the milter, by the bytes of their protocols and by the programs that use them.
 
 mod amavis;
 mod asking;

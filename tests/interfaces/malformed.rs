@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is no request gets no answer, takes no more than its bounds, and keeps nobody else from being served.
+//! An invalid request gets no answer, takes no more than its limits, and keeps nobody else from being served.
 
 use crate::asking::{connect, counts, dccifd, metrics, rest, site, start};
 use bulkmark_testing::letters::letter;
@@ -44,7 +44,7 @@ fn any_message_gets_an_answer() {
     let lines = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";
     let long_header = [b"X: ".to_vec(), vec![b'y'; 1 << 20], b"\n\nbody\n".to_vec()].concat();
     let long_body = [b"A: b\n\n".to_vec(), vec![b'y'; 33 << 20]].concat();
-    // A header does not switch off what is said of the text below it.
+    // A header does not suppress the verdict on the text below it.
     let long_header_of_many = [b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\n".repeat(50_000), letter(2)].concat();
     for (message, told) in [
         (Vec::new(), "exempt low-information"),
@@ -60,7 +60,7 @@ fn any_message_gets_an_answer() {
     assert_eq!(counts(&dccifd(&site, lines, &long_header_of_many)).trim(), "Body=1 Fuz1=1 Fuz2=1");
 }
 
-/// Thousands who connect and say nothing, or who stop in the midst of a message, keep nobody waiting, and are given up.
+/// Thousands of clients that connect silently, or stop in the middle of a message, keep nobody waiting, and are closed.
 #[test]
 fn slow_clients_keep_nobody_waiting() {
     let site = site("", "", "timeout = \"5s\"\nmax-connections = 10\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Clients of other machines: of a network that may ask, and of one that may not, each in a network namespace of its own.
+//! Clients of other machines: one in an allowed network, and one in another, each in its own network namespace.
 
 use crate::asking::{parsed, rest_of};
 use crate::pyzor::{DIGEST, request};
@@ -11,11 +11,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 
-/// The client whose network may ask, and the one whose may not.
+/// The client in the allowed network, and the one outside.
 const FRIEND: usize = 0;
 const STRANGER: usize = 1;
 
-/// What each of them has for the server.
+/// The server's address for each of them.
 const SERVER: [&str; 2] = ["10.77.0.1", "10.77.1.1"];
 
 const TOKEN: &str = "0123456789abcdef0123";
@@ -47,7 +47,7 @@ fn connect(all: &Namespaces, client: usize, port: u16) -> TcpStream {
     stream
 }
 
-/// A socket of a client at this address of its.
+/// A socket of a client at this address of the client's.
 fn socket(all: &Namespaces, client: usize, from: &str, to: usize) -> UdpSocket {
     let socket = all.at_client(client, || UdpSocket::bind((from, 0)).unwrap());
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -67,7 +67,7 @@ fn has_nothing(socket: &UdpSocket) {
     socket.set_nonblocking(false).unwrap();
 }
 
-/// Requests at the Pyzor interface so far, by what became of them.
+/// Requests at the Pyzor interface so far, by result.
 fn requests(site: &Site) -> BTreeMap<String, u64> {
     let status = status(site);
     let interfaces = status["interfaces"].as_array().cloned().unwrap_or_default();
@@ -82,7 +82,7 @@ fn wait_for_requests(site: &Site, result: &str, least: u64) {
     });
 }
 
-/// `dccifd` and Razor answer the network that may ask and close the connection of the other; HTTP answers who has the token.
+/// `dccifd` and Razor answer the allowed network and close the other's connections; HTTP answers a client with the token.
 #[test]
 fn networks_by_tcp() {
     let Some(all) = Namespaces::new(2) else { return };
@@ -116,7 +116,7 @@ fn networks_by_tcp() {
     }
 }
 
-/// Accounts of Razor are made by this machine only, or by whoever may connect where that is wanted; never by others.
+/// Razor accounts can be made from this machine only, or, if configured, by every client that may connect; never by others.
 #[test]
 fn who_makes_an_account() {
     let Some(all) = Namespaces::new(2) else { return };
@@ -139,7 +139,7 @@ fn who_makes_an_account() {
     }
 }
 
-/// By UDP, others get no answer, and no answer is longer than twice what was asked.
+/// By UDP, others get no answer, and no answer is longer than twice the request.
 #[test]
 fn networks_by_udp() {
     let Some(all) = Namespaces::new(2) else { return };
@@ -163,7 +163,7 @@ fn networks_by_udp() {
     assert!(received(&friend).ends_with("\nCount: 1\nWL-Count: 0\n\n"), "the stranger's was not counted");
 }
 
-/// Who asks too often gets no answers, and another address of the same network does.
+/// A client that asks too often gets no answers; another address of the same network does.
 #[test]
 fn each_address_has_its_rate() {
     let Some(all) = Namespaces::new(1) else { return };
@@ -172,7 +172,7 @@ fn each_address_has_its_rate() {
     let (greedy, other) =
         (socket(&all, FRIEND, "10.77.0.2", FRIEND), socket(&all, FRIEND, "10.77.0.3", FRIEND));
     let ping = request("ping", DIGEST);
-    // However slow the machine is, somewhere among them two come within a second.
+    // However slow the machine is, some two of them arrive within one second.
     for _ in 0..300 {
         greedy.send(ping.as_bytes()).unwrap();
     }
@@ -182,7 +182,7 @@ fn each_address_has_its_rate() {
     assert!(received(&greedy).starts_with("Code: 200\n"), "the first ones were answered");
 }
 
-/// Who sends under another's address learns nothing, and has that one get no more than twice what was sent.
+/// A client with a forged address learns nothing, and the owner of the address gets no more than twice the sent bytes.
 #[test]
 fn addresses_that_are_made_up() {
     let Some(all) = Namespaces::new(2) else { return };
@@ -200,7 +200,7 @@ fn addresses_that_are_made_up() {
     let (size, _) = victim.recv_from(&mut answer).unwrap_or_else(|e| panic!("nothing came: {e}"));
     assert!(size <= 2 * asked.len(), "{size} to {}", asked.len());
     has_nothing(&liar);
-    // An error is no longer than what was sent, and what is no request at all has no answer that would fit.
+    // An error is no longer than the request, and an invalid request has no answer that would fit.
     let wrong = asked.replace("info", "frobnicate");
     liar.send_to(wrong.as_bytes(), (SERVER[STRANGER], 24441)).unwrap();
     let (size, _) = victim.recv_from(&mut answer).unwrap();

@@ -29,13 +29,13 @@ fn by_its_message_id_or_queue_id() {
     assert_eq!(by_milter("4B", &second), Some(2));
     assert_eq!(by_milter("4C", &second), Some(3), "another copy of it");
     assert_eq!(count(&site, &first), 3);
-    // A queue id names nothing alone: another message that comes with it counts.
+    // A queue id alone identifies nothing: another message with the same id counts.
     assert_eq!(judge(&site, "?queue-id=4A", &letter(200))["counted"], true);
     for n in [400, 600] {
         assert_eq!(by_milter(&format!("5{n}"), &with_id(n, &n.to_string())), Some(1));
         assert_eq!(judge(&site, "?queue-id=NOQUEUE", &with_id(n, &n.to_string()))["counted"], false);
     }
-    // What has no name counts as often as it comes.
+    // A message without an id counts as often as it comes.
     assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 4);
     assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 5);
 }
@@ -52,7 +52,7 @@ fn one_message_id_does_not_hide_copies() {
     }
 }
 
-/// By the milter, after a program asked at another interface: with this queue id, from somebody who may have logged in, to one recipient.
+/// By the milter, after a request at another interface: with this queue id, from a client that may have logged in, to one recipient.
 fn by_milter(daemon: &Daemon, id: &str, login: Option<&str>, to: &str, raw: &[u8]) -> Answer {
     let mut client = session(daemon);
     client.login = login.map(str::to_owned);
@@ -66,7 +66,7 @@ fn by_milter(daemon: &Daemon, id: &str, login: Option<&str>, to: &str, raw: &[u8
     client.message(&mail)
 }
 
-/// A trap's mail is discarded by the mail server whoever asked before, and is one message.
+/// The mail server discards a trap's mail whatever interface was asked before, and it is one message.
 #[test]
 fn a_trap_gets_nothing_of_what_came_through_another_interface() {
     let keys = format!(
@@ -79,12 +79,12 @@ fn a_trap_gets_nothing_of_what_came_through_another_interface() {
         ["nominated", "known"]
             .map(|result| all[&format!("bulkmark_traps_messages_total{{result=\"{result}\"}}")])
     };
-    // An interface that is told no recipients knows of no trap.
+    // An interface without recipients cannot recognise a trap.
     assert_eq!(judge(&site, "?queue-id=4A", &letter(1))["counted"], true);
     assert_eq!(by_milter(&daemon, "4A", None, "x@trap.test", &letter(1)).reply, "d");
     assert_eq!(sprung(), [1.0, 0.0]);
     daemon.log.wait_for(0, "trap=nominated action=discard");
-    // One that is told them has said so already.
+    // An interface with recipients has reported it already.
     assert_eq!(judge(&site, "?queue-id=4B&rcpt=x@trap.test", &letter(200))["counted"], true);
     assert_eq!(sprung(), [2.0, 0.0]);
     assert_eq!(by_milter(&daemon, "4B", None, "x@trap.test", &letter(200)).reply, "d");
@@ -93,7 +93,7 @@ fn a_trap_gets_nothing_of_what_came_through_another_interface() {
     assert_eq!([1, 200].map(|n| count(&site, &letter(n))), [1, 1]);
 }
 
-/// An account's limit holds, and whom it writes to is remembered, whoever asked before; what it sent is added up once.
+/// An account's limit holds, and its correspondents are remembered, whatever interface was asked before; its messages are added up once.
 #[test]
 fn what_own_users_send_through_several_interfaces_is_theirs() {
     let keys = "exempt = [\"authenticated\"]\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
@@ -105,7 +105,7 @@ fn what_own_users_send_through_several_interfaces_is_theirs() {
         let line = daemon.log.wait_for(0, &fields);
         assert!(line.contains(id), "{line}");
     };
-    // The first interface does not know who logged in; the second does.
+    // The first interface does not know the login; the second does.
     judge(&site, "?queue-id=4A&rcpt=ben@friends.test", &letter(1));
     assert_eq!(written(), 0);
     assert_eq!(by_milter(&daemon, "4A", Some("anna"), "ben@friends.test", &letter(1)).reply, "c");
@@ -114,7 +114,7 @@ fn what_own_users_send_through_several_interfaces_is_theirs() {
     judge(&site, "?queue-id=4B&user=anna&from=anna@box.test&rcpt=carl@friends.test", &letter(200));
     is_told("4B", 2);
     assert_eq!(written(), 2);
-    // Counted twice, it would be over the limit.
+    // If counted twice, it would be over the limit.
     assert_eq!(by_milter(&daemon, "4B", Some("anna"), "carl@friends.test", &letter(200)).reply, "c");
     judge(&site, "?queue-id=4C&rcpt=dora@friends.test", &letter(400));
     let reply = by_milter(&daemon, "4C", Some("anna"), "dora@friends.test", &letter(400)).reply;

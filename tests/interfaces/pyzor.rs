@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The Pyzor interface: the clients of PyPI as they are, and datagrams that none of them sends.
+//! The Pyzor interface: unchanged clients from PyPI, and datagrams that none of them sends.
 
 use crate::guide::guide;
 use bulkmark_samples::encode::base64_lines;
@@ -19,7 +19,7 @@ const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 pub(crate) const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
                       mail me at a@b.example today\n";
 
-/// A site with an open interface, where `keys` are further keys of it.
+/// A site with an open interface, which has these further keys.
 pub(crate) fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
     open_at(site, "127.0.0.1:0", keys)
 }
@@ -33,7 +33,7 @@ pub(crate) fn open_at(site: &mut Site, listen: &str, keys: &str) -> (Daemon, Soc
     (daemon, at)
 }
 
-/// Where the interface of a daemon is.
+/// The address of a daemon's interface.
 pub(crate) fn address(daemon: &Daemon) -> SocketAddr {
     let line = daemon.log.wait_for(0, "the interface pyzor is at ");
     let at = line.split("the interface pyzor is at ").nth(1).unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn socket(from: &str, at: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// What is answered to a datagram.
+/// The answer to a datagram.
 pub(crate) fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
     socket.send(datagram).unwrap();
     let mut answer = [0; 9000];
@@ -85,7 +85,7 @@ pub(crate) fn counts(at: SocketAddr, digest: &str) -> String {
         .to_owned()
 }
 
-/// Pyzor of this version, in an environment of its own; none where PyPI cannot be reached.
+/// Pyzor of this version, in its own environment; none if PyPI cannot be reached.
 pub(crate) fn pyzor(version: &str) -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pyzor-{version}"));
     let run = |program: &Path, arguments: &[&str]| {
@@ -101,7 +101,7 @@ pub(crate) fn pyzor(version: &str) -> Option<PathBuf> {
         run(&pip, &["install", "-q", "setuptools<58", "wheel"])?;
         run(&pip, &["install", "-q", "--no-build-isolation", "--no-deps", &format!("pyzor=={version}")])
     };
-    // One at a time, and the others find it.
+    // One test at a time installs it, and the others find it.
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _turn = INSTALLING.lock();
     if !client.exists()
@@ -113,7 +113,7 @@ pub(crate) fn pyzor(version: &str) -> Option<PathBuf> {
     Some(client)
 }
 
-/// Runs a client on a message, with a home of its own.
+/// Runs a client on a message, with its own home.
 pub(crate) fn run(client: &Path, home: &Path, command: &str, message: &[u8]) -> String {
     let mut child = Command::new(client)
         .args(["--homedir", &home.display().to_string(), command])
@@ -127,7 +127,7 @@ pub(crate) fn run(client: &Path, home: &Path, command: &str, message: &[u8]) -> 
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// The client's whole day, anonymous and with an account.
+/// All commands of a client, anonymous and with an account.
 fn a_client_works(version: &str) {
     let Some(client) = pyzor(version) else { return };
     let mut site = Site::new("");
@@ -174,7 +174,7 @@ fn the_client_1_1_works() {
     a_client_works("1.1.2");
 }
 
-/// As often as somebody says so, over a restart, and by any address of the machine: a process there may take all of them.
+/// Reports from all addresses of the machine count as one, over a restart: a process there may use any of them.
 #[test]
 fn a_reporter_counts_once() {
     let mut site = Site::new("");
@@ -197,14 +197,14 @@ fn each_report_counts_where_that_is_wanted() {
     let (_daemon, at) = open(&mut site, "count = \"reports\"\n");
     (0..3).for_each(|_| _ = ask("127.0.0.1", at, "report", &DIGEST.to_uppercase()));
     assert_eq!(counts(at, DIGEST), "Count: 3\nWL-Count: 0\n\n");
-    // As often as it stands in one datagram.
+    // As often as one datagram has it.
     let line = format!("Op-Digest: {DIGEST}\n");
     let many = request("report", DIGEST).replacen(&line, &line.repeat(20), 1);
     assert!(told(&socket("127.0.0.1", at), many.as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 23\nWL-Count: 0\n\n");
 }
 
-/// The digest of nothing, and those that the administrator names.
+/// The digest of the empty text, and those that the administrator lists.
 #[test]
 fn what_says_nothing_is_never_counted() {
     let mut site = Site::new("");
@@ -232,8 +232,8 @@ fn with_file(kind: &str, file: &[u8]) -> String {
     )
 }
 
-/// Of messages that say nothing, what the client makes is never counted: it has one digest for all, and others for files whose last line it
-/// takes for text. What docs/interfaces.md shows tells the digest of another one, to be named in `uncounted`.
+/// For messages without text, the client's digest is never counted: it makes one digest for all, and others for files whose last line it
+/// takes for text. The commands of docs/interfaces.md show the digest of another one, for `uncounted`.
 #[test]
 fn what_clients_make_of_messages_that_say_nothing() {
     let Some(client) = pyzor("1.0.0") else { return };
@@ -280,7 +280,7 @@ fn what_clients_make_of_messages_that_say_nothing() {
     }
 }
 
-/// Errors are told by the codes of the reference server, and never at greater length than what was sent.
+/// Errors have the codes of the reference server, and are never longer than the request.
 #[test]
 fn what_no_client_sends() {
     let mut site = Site::new("");
@@ -313,7 +313,7 @@ fn what_no_client_sends() {
         let answer = told(&socket, check.replace(from, to).as_bytes());
         assert!(answer.starts_with(expected), "{to}: {answer}");
     }
-    // What is longer or shorter than any answer has none: the next one is that of what comes after it.
+    // A request longer or shorter than any valid one gets no answer: the next answer is for the request after it.
     for garbage in [&b""[..], b"x", &[0xff; 60], b"GET / HTTP/1.0\r\n\r\n", &[b'a'; 9000], &[b'\n'; 60]] {
         socket.send(garbage).unwrap();
     }
@@ -322,7 +322,7 @@ fn what_no_client_sends() {
     assert!(told(&socket, long.as_bytes()).starts_with("Code: 200\n"));
 }
 
-/// What is reported at one mail server is known at the other.
+/// A report at one mail server is known at the other.
 #[test]
 fn a_federation_has_one_count() {
     let server = Server::new("");
@@ -337,15 +337,15 @@ fn a_federation_has_one_count() {
     });
 }
 
-/// How often a milter holds this digest, whatever its server knows.
+/// The count of this digest that a milter holds itself, whatever its server knows.
 fn held(control: &Path, digest: &[u8]) -> u32 {
     let asked = foreign(&FederationKey::public(), Foreign::Pyzor, digest);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(bulkmark::control::counts(control, &[asked], false)).unwrap()[0].total()
 }
 
-/// A milter that holds only bulk asks its server for the counts that it is not told. While that does not answer, it knows those from half of
-/// the threshold on.
+/// A milter with a partial copy asks its server for the counts that it does not hold. While the server does not answer, it has the counts
+/// from half of the threshold on.
 #[test]
 fn where_only_bulk_is_held_the_server_is_asked() {
     let server = Server::new("");
@@ -371,10 +371,10 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     report(at, &half, 10);
     wait_for(partial, &few, 9);
     wait_for(at, &own, 3);
-    // It is at the server now.
+    // The server has it now.
     wait_for(partial, &own, 3);
     wait_for(partial, &half, 10);
-    // The server may have been asked for that.
+    // The server may have answered that itself.
     wait_until("half of the threshold is held", || {
         let held = held(&control, &[0x22; 20]);
         if held == 10 { Ok(()) } else { Err(format!("{held}")) }
@@ -384,8 +384,8 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     wait_for(partial, &half, 10);
 }
 
-/// A server that is asked and does not answer holds up nobody else: a ping that comes when the question is at the server is answered before
-/// the check. Where a busy machine takes longer for a ping than the check waits, another check shows it.
+/// A server that does not answer delays nobody else: a ping that arrives while the server is asked is answered before the check. If a busy
+/// machine takes longer for a ping than the check waits, another check proves it.
 #[test]
 fn others_do_not_wait_for_what_a_server_is_asked() {
     let server = Server::new("");

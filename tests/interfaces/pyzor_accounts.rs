@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The accounts of the Pyzor interface: who signs, what is read again at a reload, and what is told of files with faults.
+//! The accounts of the Pyzor interface: signatures, changes that a reload applies, and errors about invalid files.
 
 use crate::pyzor::{DIGEST, address, counts, files, open, socket, told};
 use bulkmark_testing::{Site, program};
@@ -17,12 +17,12 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A request that a user signs with this key at this time.
+/// A request signed by a user with this key at this time.
 fn signed(op: &str, who: (&str, &str), time: u64, thread: u32) -> String {
     signed_of(op, &[DIGEST], who, time, thread)
 }
 
-/// The same of these digests.
+/// The same for these digests.
 fn signed_of(op: &str, digests: &[&str], (user, key): (&str, &str), time: u64, thread: u32) -> String {
     let digests: String = digests.iter().map(|digest| format!("Op-Digest: {digest}\n")).collect();
     let text = format!("Op: {op}\n{digests}Thread: {thread}\nPV: 2.1\nUser: {user}\nTime: {time}");
@@ -35,7 +35,7 @@ fn signed_of(op: &str, digests: &[&str], (user, key): (&str, &str), time: u64, t
 
 const ANNA: (&str, &str) = ("anna", "0a0b0c");
 
-/// What was signed once counts once, even where each report counts; and what was signed before the start is not taken for new.
+/// A signed request counts once, even if each report counts; and one signed before the start is not taken for new.
 #[test]
 fn what_is_sent_again_counts_once() {
     let mut site = Site::new("");
@@ -46,14 +46,14 @@ fn what_is_sent_again_counts_once() {
     for _ in 0..5 {
         assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"));
     }
-    // Lines that are not signed make no other request of it.
+    // Unsigned lines do not make it another request.
     let again = report.replace("\n\n", "\nno header\n\n");
     assert!(told(&from, again.as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 1\nWL-Count: 0\n\n");
     assert!(told(&from, signed("report", ANNA, now(), 2001).as_bytes()).starts_with("Code: 200\n"));
     assert!(told(&from, signed("whitelist", ANNA, now(), 2002).as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
-    // Two may have come by the network at once.
+    // Two may have arrived by the network at once.
     let old = signed("report", ANNA, now() - 100, 2003);
     assert!(told(&from, old.as_bytes()).contains("Timestamp not within allowed range."), "before the start");
     drop(daemon);
@@ -66,7 +66,7 @@ fn what_is_sent_again_counts_once() {
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
 }
 
-/// A client's clock is ahead: what it signed comes again after a restart, while its time is still to come, and after that.
+/// A client's clock is ahead: its signed request is sent again after a restart, while its time is still in the future, and after that.
 #[test]
 fn a_clock_ahead_counts_once_over_a_restart() {
     let mut site = Site::new("");
@@ -85,8 +85,8 @@ fn a_clock_ahead_counts_once_over_a_restart() {
     assert_eq!(send(at, &signed("report", ANNA, now() + 200, 2001)), "Count: 2\nWL-Count: 0\n\n");
 }
 
-/// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
-/// threshold of spam, or max-newcomers of `user-reports.trust` where it is more. Others then are none the less told that all is well.
+/// Newcomers, which includes all unknown clients, raise a count no further than their common weight; while few users are trusted that is ten
+/// times the threshold of spam, or max-newcomers of `user-reports.trust` if that is more. Further ones still get a success code.
 #[test]
 fn newcomers_stop_at_their_bound() {
     for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
@@ -112,14 +112,14 @@ fn newcomers_stop_at_their_bound() {
     }
 }
 
-/// A signed report that was not taken is not taken for one that was when it is sent again.
+/// A signed report that was refused can be sent again: it is no replay.
 #[test]
 fn what_was_not_taken_is_no_replay() {
     let mut site = Site::new("");
     let keys = files(&site);
     let (_daemon, at) = open(&mut site, &keys);
     let from = socket("127.0.0.1", at);
-    // Nobody says more than 2,000 things a day, the same again included.
+    // No user may report more than 2,000 times a day, repetitions included.
     let all: Vec<String> = (0..16).map(|n| format!("{n:x}{}", &DIGEST[1..])).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     for thread in 2000..2125 {
@@ -135,7 +135,7 @@ fn what_was_not_taken_is_no_replay() {
     assert_eq!(counts(at, &other), "Count: 0\nWL-Count: 0\n\n");
 }
 
-/// Signatures and times that are wrong.
+/// Invalid signatures and times.
 #[test]
 fn what_is_not_signed_so_is_refused() {
     let mut site = Site::new("");
@@ -169,7 +169,7 @@ fn what_is_not_signed_so_is_refused() {
     assert_eq!(counts(at, DIGEST), "Count: 0\nWL-Count: 0\n\n");
 }
 
-/// A reload takes accounts and rights that were changed, and keeps those that are when a file is gone; no restart is needed.
+/// A reload applies changed accounts and rights, and keeps the old ones if a file is gone; no restart is needed.
 #[test]
 fn accounts_are_read_again_at_a_reload() {
     let mut site = Site::new("");
@@ -196,7 +196,7 @@ fn accounts_are_read_again_at_a_reload() {
     assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
 }
 
-/// `config check` and `doctor` tell what is wrong in the files, each with its line, and that others can read the keys.
+/// `config check` and `doctor` report errors in the files, each with its line, and keys that others can read.
 #[test]
 fn faults_are_told_with_their_lines() {
     let mut site = Site::new("");

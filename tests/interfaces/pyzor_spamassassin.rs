@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! SpamAssassin's plugin Pyzor at the Pyzor interface, by the reference client that it runs, and by the client in Perl that it has itself.
+//! SpamAssassin's plugin Pyzor at the Pyzor interface, with the reference client that it runs, and with its own client in Perl.
 
 use crate::guide::{shown, shown_below};
 use crate::pyzor::{DIGEST, LETTER, ask, counts, open, pyzor};
@@ -8,7 +8,7 @@ use bulkmark_testing::Site;
 use std::fs;
 use std::net::SocketAddr;
 
-/// What docs/interfaces.md tells for the plugin, with the files of this site and the address of its interface, the rule, and more lines.
+/// The plugin's lines from docs/interfaces.md, with this site's files and its interface's address, the rule, and more lines.
 fn rules(site: &Site, at: SocketAddr, more: &str) -> String {
     let home = site.path("pyzor");
     fs::create_dir_all(&home).unwrap();
@@ -23,8 +23,8 @@ fn rules(site: &Site, at: SocketAddr, more: &str) -> String {
     )
 }
 
-/// The plugin with these rules: nothing hits until enough reporters said so, the last of them by `spamassassin -r` where that is to report;
-/// the digest of the empty text, which it makes of a message that says too little, never does.
+/// Checks the plugin with these rules: nothing hits until enough reporters reported it, the last of them by `spamassassin -r` if `reports`;
+/// the digest of the empty text, which it makes of a message with too little text, never hits.
 fn checks(reports: bool, rules: impl Fn(&Site, SocketAddr) -> String) {
     let mut site = Site::new("");
     let (_daemon, at) = open(&mut site, "count = \"reports\"\n");
@@ -66,8 +66,8 @@ fn spamassassin_checks_and_reports() {
     checks(true, |site, at| rules(site, at, "").replace("/usr/bin/pyzor", &client));
 }
 
-/// It tells no user, which the reference server takes for an anonymous one, too. What it reports in 4.0.1 is the digest of the empty text,
-/// whatever the message.
+/// It sends no user, which the reference server treats as anonymous, too. Its reports in 4.0.1 have the digest of the empty text, whatever
+/// the message.
 #[test]
 fn spamassassin_checks_by_its_own_client() {
     checks(false, |site, at| {

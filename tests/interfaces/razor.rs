@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interface of Razor2: razor-agents against it, each with a home of its own, and two mail servers of one federation.
+//! The interface of Razor2: razor-agents against it, each with its own home, and two mail servers of one federation.
 
 use crate::spamassassin::run;
 use bulkmark_testing::letters::offer;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where three reporters make spam, and each newcomer weighs whole.
+/// Three reporters make spam, and each newcomer has full weight.
 pub(crate) const TRUSTING: &str = "[user-reports]\ntrust = { new-reporter = 1.0, federation-weight = 1.0 }\n";
 
 /// An address of this machine that no other test has: clients find discovery servers at port 2703 only.
@@ -25,7 +25,7 @@ pub(crate) fn own_address() -> String {
 /// Adds the interface to a site; `keys` are more keys of it.
 pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     let address = own_address();
-    // Bounds are those of all interfaces.
+    // Limits apply to all interfaces.
     let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
     let bounds: Vec<_> = keys.lines().filter(is_bound).collect();
     let keys: Vec<_> = keys.lines().filter(|line| !is_bound(line)).collect();
@@ -35,20 +35,20 @@ pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     (site, address)
 }
 
-/// Starts it, and waits until the interface is there.
+/// Starts it, and waits until the interface is open.
 pub(crate) fn start(site: &Site) -> Daemon {
     let daemon = site.start();
     daemon.log.wait_for(0, "the interface razor is at");
     daemon
 }
 
-/// Somebody with razor-agents.
+/// A user with razor-agents.
 pub(crate) struct Agent {
     home: PathBuf,
 }
 
 impl Agent {
-    /// With a home in the site's directory, who is told by whom to be shown around; none where razor-agents are not installed.
+    /// With a home in the site's directory, and this address for discovery; none if razor-agents are not installed.
     pub(crate) fn new(site: &Site, name: &str, address: &str) -> Option<Self> {
         if Command::new("razor-admin").arg("-v").output().is_err() {
             skip("razor is not installed");
@@ -71,7 +71,7 @@ impl Agent {
         command.arg(format!("-conf={}", self.home.join("razor-agent.conf").display()));
         let command = command.args(arguments).env("HOME", &self.home).stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Who reads no message is gone already.
+        // A program that reads no message has ended already.
         let _ = child.stdin.take().unwrap().write_all(message);
         child.wait_with_output().unwrap()
     }
@@ -95,7 +95,7 @@ impl Agent {
         self.does("razor-revoke", &["-f"], message);
     }
 
-    /// Whether its client calls a message spam.
+    /// Whether its client takes a message for spam.
     pub(crate) fn is_spam(&self, message: &[u8]) -> bool {
         match self.run("razor-check", &[], message).status.code() {
             Some(0) => true,
@@ -109,13 +109,13 @@ impl Agent {
     }
 }
 
-/// A message with a link, so that both engines have something of it, with lines as in a mailbox.
+/// A message with a link, so that both engines have a part of it, with lines as in a mailbox.
 fn advertisement(name: &str) -> Vec<u8> {
     let text = String::from_utf8(offer(name)).unwrap().replace("\r\n", "\n");
     format!("{text}\nhttp://parcels.example.com/{name}\n").into_bytes()
 }
 
-/// A connection of the test's own.
+/// A connection without razor-agents.
 pub(crate) struct Raw(BufReader<TcpStream>);
 
 impl Raw {
@@ -150,7 +150,7 @@ impl Raw {
     }
 }
 
-/// All that razor-agents do, from discovery on, against nothing but this interface.
+/// All actions of razor-agents, from discovery on, with nothing but this interface.
 #[test]
 fn razor_agents_from_discovery_to_revocation() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -182,7 +182,7 @@ fn razor_agents_from_discovery_to_revocation() {
     anna.revoke(&mail);
     assert!(!anna.is_spam(&mail));
     anna.report(&mail);
-    // What was said outlives the daemon, as accounts do.
+    // Reports survive the daemon, as accounts do.
     daemon.kill();
     let _daemon = start(&site);
     assert!(anna.is_spam(&mail));
@@ -190,7 +190,7 @@ fn razor_agents_from_discovery_to_revocation() {
     assert!(!anna.is_spam(&mail));
 }
 
-/// Where nobody chooses a name, the client is given one, and knows it from then on.
+/// If no name is chosen, the server assigns one, and knows it from then on.
 #[test]
 fn an_account_that_is_made_up() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -268,7 +268,7 @@ fn each_answer() {
     drop(daemon);
 }
 
-/// A wrong password is not taken, and after three of them the connection is closed.
+/// A wrong password is refused, and after three of them the connection is closed.
 #[test]
 fn wrong_passwords() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -281,7 +281,7 @@ fn wrong_passwords() {
         assert_eq!(raw.ask("a=auth&aresp=AAAAAAAAAAAAAAAAAAAAAAAAAAAA"), "res=0");
     }
     assert_eq!(raw.line(), "");
-    // A challenge is for one proof.
+    // A challenge is valid for one proof.
     let mut raw = Raw::connect(&address);
     raw.ask("a=ai&user=anna");
     assert_eq!(raw.ask("a=auth&aresp="), "res=0");
@@ -289,7 +289,7 @@ fn wrong_passwords() {
     assert_eq!(raw.ask("a=r&e=8&s=abc"), "err=203");
 }
 
-/// Who may make accounts is what the configuration says.
+/// The configuration decides who may register.
 #[test]
 fn accounts_only_for_those_who_may() {
     let (site, address) = open(Site::new(TRUSTING), "register = \"nobody\"");
@@ -298,8 +298,8 @@ fn accounts_only_for_those_who_may() {
     assert!(!Path::new(&site.path("state/razor-accounts")).exists());
 }
 
-/// What engine 8 checks, a digest of a link's host, is spam where somebody reports it, which razor-agents do not: a client of another kind
-/// logs in, and razor-check finds it in a message of which engine 4 knows nothing.
+/// A digest of a link's host, which engine 8 checks, is spam once reported, which razor-agents cannot do: a client of another kind logs in,
+/// and razor-check finds it in a message that is unknown to engine 4.
 #[test]
 fn what_is_reported_by_engine_8_is_spam() {
     let (site, address) =
@@ -332,7 +332,7 @@ fn what_is_reported_by_engine_8_is_spam() {
     assert!(!anna.is_spam(&other), "{}", anna.log());
 }
 
-/// Thousands of checks in flight are answered in order, each by the weight of what was said of it.
+/// Thousands of checks in flight are answered in order, each by the weight of its reports.
 #[test]
 fn many_checks_at_once() {
     let (site, address) =
@@ -360,7 +360,7 @@ fn many_checks_at_once() {
     sends.join().unwrap();
 }
 
-/// SpamAssassin reports by its plugin, and its plugin finds what was reported.
+/// SpamAssassin reports by its plugin, and its plugin finds the reported message.
 #[test]
 fn spamassassin_checks_and_reports() {
     let (site, address) =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What clients of Razor do not send: it takes no more than its bounds, and keeps nobody else from being served.
+//! Requests that clients of Razor do not send: none takes more than its limits, or keeps others from being served.
 
 use crate::floods::MOST_TAKEN;
 use crate::razor::{Raw, TRUSTING, open, start};
@@ -9,12 +9,12 @@ use bulkmark_testing::{PATIENCE, Site};
 use std::io::Read as _;
 use std::net::{Shutdown, TcpStream};
 
-/// Somebody else is served.
+/// Checks that another client is served.
 fn is_served(address: &str) {
     assert_eq!(Raw::connect(address).ask("a=c&e=8&s=abc"), "p=0");
 }
 
-/// A line that has no end, a batch that has none, and a mail that has none are closed, with an answer for whoever reads it.
+/// An endless line, batch or mail is closed, with an answer that a client may read.
 #[test]
 fn what_is_too_long_is_closed() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -34,7 +34,7 @@ fn what_is_too_long_is_closed() {
     }
 }
 
-/// A thousand wrong passwords at once, in a batch or in lines, end with the third of them, and hold no place for minutes.
+/// A thousand wrong passwords at once, in a batch or in lines, end at the third, and hold no place for minutes.
 #[test]
 fn wrong_passwords_at_once() {
     let (site, address) = open(Site::new(TRUSTING), "timeout = \"10m\"\nmax-connections = 3\n");
@@ -54,7 +54,7 @@ fn wrong_passwords_at_once() {
     for (n, mut raw) in all.into_iter().enumerate() {
         let lines: Vec<String> =
             std::iter::from_fn(|| Some(raw.line()).filter(|line| !line.is_empty())).collect();
-        // Or it made room for the other.
+        // Or it made room for the other client.
         let refused = lines.iter().filter(|line| *line == "res=0\r\n").count();
         assert!([0, 3].contains(&refused), "{lines:?}");
         let end = if n == 1 { "res=0\r\n" } else { ".\r\n" };
@@ -68,7 +68,7 @@ fn wrong_passwords_at_once() {
     assert_eq!(told.matches("res=0").count(), 3, "{told}");
 }
 
-/// A batch without anything in it asks nothing that could be answered by a batch.
+/// An empty batch requests nothing that a batch could answer.
 #[test]
 fn an_empty_batch() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -78,7 +78,7 @@ fn an_empty_batch() {
     assert_eq!(raw.ask("a=c&e=8&s=abc"), "p=0");
 }
 
-/// Whatever bytes come, the daemon lives, and others are served.
+/// Whatever bytes arrive, the daemon lives, and others are served.
 #[test]
 fn garbage() {
     let (site, address) = open(Site::new(TRUSTING), "");
@@ -118,7 +118,7 @@ fn garbage() {
     assert!(daemon.terminate().success());
 }
 
-/// Ten thousand connections that say nothing, or half of something, keep nobody waiting: there are as many as are allowed.
+/// Ten thousand connections, silent or stopped halfway, keep nobody waiting: there are as many as are allowed.
 #[test]
 fn ten_thousand_connections() {
     let (site, address) = open(Site::new(TRUSTING), "timeout = \"5s\"\nmax-connections = 20\n");
@@ -145,7 +145,7 @@ fn ten_thousand_connections() {
     let taken = resident(&daemon).saturating_sub(before);
     assert!(taken < MOST_TAKEN, "{taken} kB");
     for mut stream in silent {
-        // It ends, by the place that others needed or by its silence.
+        // It ends, because others needed the place or by its silence.
         let _ = stream.read_to_end(&mut Vec::new());
     }
     is_served(&address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Line by line as tests/interfaces/corpus.rs, but by the programs themselves: spamc and spamd with SpamAssassin's DCC plugin, and each rspamd with its
-//! dcc module, show of each of many messages the counts that the milter has of it.
+//! The comparison of tests/interfaces/corpus.rs with the programs themselves: spamc and spamd with SpamAssassin's DCC plugin, and each rspamd
+//! with its dcc module, show the milter's counts for each of many messages.
 
 use crate::asking::{site, start};
 use crate::corpus::{KEYS, Line, by_milter, client, wire, written};
@@ -14,14 +14,14 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Letters and offers of which some are bulk, and contents that are written down in many ways.
+/// Letters and offers of which some are bulk, and contents in many encodings.
 fn messages() -> Vec<Vec<u8>> {
     let letters = (0..50).map(|n| letter(n % 12));
     let offers = (0..20).map(|n| offer(["Anna", "Bert", "Carl", "Dora", "Emil"][n % 5]));
     letters.chain(offers).chain(written()).collect()
 }
 
-/// What a line of DCC's header says behind the host, by words as they stand there, or in small letters.
+/// The line of DCC's header behind the host, with its words as they are, or in small letters.
 fn line(told: &str) -> Line {
     let told = told.to_lowercase();
     let count =
@@ -30,7 +30,7 @@ fn line(told: &str) -> Line {
     Line { verdict: verdict.to_owned(), body: count("body="), near: count("fuz1=") }
 }
 
-/// Says where what a program told differs from what the milter did.
+/// Reports where a program's results differ from the milter's.
 fn compare(program: &str, told: &[Line], by_milter: &[Line]) {
     assert_eq!(told.len(), by_milter.len());
     let differ = told.iter().zip(by_milter).enumerate().filter(|(_, (told, milter))| told != milter);
@@ -42,7 +42,7 @@ fn compare(program: &str, told: &[Line], by_milter: &[Line]) {
     assert!(bulk > 20 && bulk < told.len() - 20, "{bulk} are bulk");
 }
 
-/// spamc hands each message to spamd, and its answer has what the DCC plugin was told, by the template tag for it.
+/// spamc passes each message to spamd, and its answer has the DCC plugin's result, by the template tag for it.
 #[test]
 fn spamc_shows_what_the_milter_counts() {
     let site = site(KEYS, "", "");
@@ -76,7 +76,7 @@ fn spamc_shows_what_the_milter_counts() {
 
 fn spamc(port: u16, message: &[u8]) -> String {
     let mut spamc = Command::new("spamc");
-    // It is not to hand back what it was given where spamd does not answer.
+    // It must not return its input if spamd does not answer.
     spamc.args(["-x", "-d", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = spamc.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(message).unwrap();
@@ -85,8 +85,8 @@ fn spamc(port: u16, message: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// rspamd shows the counts as options of its symbol, where its limits are 1; what has none of them, and where it has a fault, its log says what
-/// the module was told.
+/// rspamd shows the counts as options of its symbol, if its limits are 1; for messages without options, and versions with a bug, its log
+/// has the module's answer.
 #[test]
 fn rspamd_shows_what_the_milter_counts() {
     let messages = messages();
@@ -103,7 +103,7 @@ fn rspamd_shows_what_the_milter_counts() {
                 format!("\r\nRcpt: recipient@example.net\r\nQueue-ID: {queue_id}\r\nSettings: {alone}");
             let answer = rspamd.check_from(&client(n), &fields, &wire(message));
             let mut told = line(&told(&rspamd, &answer, &queue_id));
-            // The options have no verdict; it is that of the symbol's limits, which would be those of the thresholds.
+            // The options have no verdict; it follows from the symbol's limits, which would be those of the thresholds.
             let is_bulk = told.body.is_some_and(|n| n >= 3) || told.near.is_some_and(|n| n >= 4);
             told.verdict = if is_bulk { "bulk" } else { "clean" }.to_owned();
             told
@@ -112,7 +112,7 @@ fn rspamd_shows_what_the_milter_counts() {
     }
 }
 
-/// What the dcc module was told of the message with this queue id.
+/// The dcc module's answer for the message with this queue id.
 fn told(rspamd: &Rspamd, answer: &Value, queue_id: &str) -> String {
     if let Some(options) = answer["symbols"]["DCC_BULK"]["options"].as_array() {
         return options.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
@@ -122,7 +122,7 @@ fn told(rspamd: &Rspamd, answer: &Value, queue_id: &str) -> String {
     wait_until("what the module was told, in rspamd's log", || {
         let log = rspamd.log();
         found = log.lines().find(|line| line.contains(&queue_id)).and_then(|line| {
-            // What all lines of a message have in common.
+            // The tag that all lines of a message share.
             let tag = line.split_whitespace().nth(3)?;
             let mut of_message = log.lines().filter(|line| line.contains(tag));
             of_message.find_map(|line| Some(line.split_once("returned result A - info: ")?.1.to_owned()))

@@ -19,7 +19,7 @@ pub(crate) struct Rspamd {
 }
 
 impl Rspamd {
-    /// With these files beside the usual ones; none where it is not installed.
+    /// Starts it with these files beside the usual ones; none if it is not installed.
     pub(crate) fn start(version: &Version, files: &[(&str, String)]) -> Option<Self> {
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
         let worker = format!("enabled = true; bind_socket = \"127.0.0.1:{port}\";\ncount = 1;\n");
@@ -29,7 +29,7 @@ impl Rspamd {
         Some(Self { port, program: Verifier::start("rspamd", command, port, directory)? })
     }
 
-    /// What it says of a message from a client, with more fields of a request.
+    /// Its answer for a message from a client, with more fields of a request.
     pub(crate) fn check(&self, fields: &str, message: &[u8]) -> Value {
         self.check_from("192.0.2.7", fields, message)
     }
@@ -41,7 +41,7 @@ impl Rspamd {
         self.ask(&envelope, message)
     }
 
-    /// The same with the whole envelope told by these fields.
+    /// The same with the whole envelope in these fields.
     pub(crate) fn ask(&self, envelope: &str, message: &[u8]) -> Value {
         let head = format!("POST /checkv2 HTTP/1.1\r\n{envelope}");
         let answer = http::ask(self.port, &head, message);
@@ -54,13 +54,13 @@ impl Rspamd {
         self.check("\r\nRcpt: u@box.test\r\nRcpt: v@box.test", message)["symbols"].clone()
     }
 
-    /// All that it logged.
+    /// Its whole log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.program.directory.path().join("log/log")).unwrap_or_default()
     }
 }
 
-/// As docs/interfaces.md tells, with the socket of this site, and these limits; what has not reached them is logged.
+/// As in docs/interfaces.md, with this site's socket, and these limits; counts below them are logged.
 pub(crate) fn dcc(version: &Version, site: &Site, limit: u32) -> Option<Rspamd> {
     let socket = site.path("dccifd.sock").display().to_string();
     let text = shown("/etc/rspamd/local.d/dcc.conf").replace("/run/bulkmark/dccifd.sock", &socket);
@@ -68,8 +68,8 @@ pub(crate) fn dcc(version: &Version, site: &Site, limit: u32) -> Option<Rspamd> 
     Rspamd::start(version, &[("local.d/dcc.conf", format!("{text}log_clean = true;\ntimeout = 60.0;\n"))])
 }
 
-/// What rspamd checks is counted for each recipient, bulk has its symbol from the limit on, and what the policy refuses the other one.
-/// rspamd 3.12 has a fault by which it never gives the symbol (its issue 5451): there the log says what it was told.
+/// A message checked by rspamd is counted for each recipient, bulk has its symbol from the limit on, and a message refused by the policy has the
+/// other symbol. A bug of rspamd 3.12 suppresses the symbol (its issue 5451): there the log has the module's answer.
 #[test]
 fn bulk_has_the_symbol() {
     for version in Version::all() {

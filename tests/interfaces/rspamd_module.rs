@@ -10,7 +10,7 @@ use bulkmark_testing::{Site, wait_until};
 use serde_json::Value;
 use std::fs;
 
-/// As docs/interfaces.md tells, with `local` as local.d/bulkmark.conf.
+/// As in docs/interfaces.md, with `local` as local.d/bulkmark.conf.
 fn module(version: &Version, local: String) -> Option<Rspamd> {
     with_files(version, local, &[])
 }
@@ -33,12 +33,12 @@ pub(crate) fn at_socket(version: &Version, site: &Site, more: &str) -> Option<Rs
     module(version, format!("servers = \"{}\";\n{more}", site.path("http.sock").display()))
 }
 
-/// What is told beside a symbol.
+/// The options of a symbol.
 pub(crate) fn options(symbol: &Value) -> Vec<&str> {
     symbol["options"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Waits until the message was counted so often, which is so at the end of rspamd's work.
+/// Waits until the message has this count, which it has at the end of rspamd's work.
 fn counted(site: &Site, message: &[u8], times: u64) {
     wait_until("the count", || match count(site, message) {
         found if found == times => Ok(()),
@@ -46,7 +46,7 @@ fn counted(site: &Site, message: &[u8], times: u64) {
     });
 }
 
-/// One campaign, whose copies come by turns to the milter and to rspamd, is counted as one. rspamd is told the count before its copy.
+/// One campaign, whose copies come by turns to the milter and to rspamd, is counted as one. rspamd gets the count before its copy.
 #[test]
 fn milter_and_module_count_alike() {
     for version in Version::all() {
@@ -77,7 +77,7 @@ fn milter_and_module_count_alike() {
     }
 }
 
-/// The interface is told the envelope; what rspamd asks again about the same message is not counted again.
+/// The interface gets the envelope; a repeated request of rspamd about the same message is not counted again.
 #[test]
 fn the_envelope_is_told_and_a_message_counts_once() {
     for version in Version::all() {
@@ -99,7 +99,7 @@ fn the_envelope_is_told_and_a_message_counts_once() {
     }
 }
 
-/// What is refused temporarily, as by greylisting, is asked about and not counted; it counts when it comes again and is taken.
+/// A message refused temporarily, as by greylisting, is looked up and not counted; it counts when it comes again and is accepted.
 #[test]
 fn what_is_greylisted_counts_when_it_is_taken() {
     let greylisting = "rspamd_config:register_symbol({ name = 'GREY', type = 'postfilter', callback = function(task)\n\
@@ -124,7 +124,7 @@ fn what_is_greylisted_counts_when_it_is_taken() {
             (&"soft reject".into(), &false),
             "{told}"
         );
-        // What comes after it was counted, so that the first one would have been.
+        // A later message was counted, so the first one would have been.
         ask("old.example", "4B", &letter(200));
         counted(&site, &letter(200), 10);
         assert_eq!(count(&site, &letter(1)), 0, "{version:?}");
@@ -134,7 +134,7 @@ fn what_is_greylisted_counts_when_it_is_taken() {
     }
 }
 
-/// The null sender, of bounces, is told as such, so that what names it holds; where rspamd knows no sender, none is told.
+/// The null sender, of bounces, is sent as such, so that entries for it match; if rspamd knows no sender, none is sent.
 #[test]
 fn the_null_sender_is_told() {
     for version in Version::all() {
@@ -153,7 +153,7 @@ fn the_null_sender_is_told() {
     }
 }
 
-/// By TCP with a token, as docs/interfaces.md has it; the white list has its symbol. With a wrong token the reason is told.
+/// By TCP with a token, as in docs/interfaces.md; the white list has its symbol. With a wrong token the reason is shown.
 #[test]
 fn by_tcp_with_a_token() {
     for version in Version::all() {
@@ -182,7 +182,7 @@ fn by_tcp_with_a_token() {
     }
 }
 
-/// Without an interface, and with one that does not answer, mail flows, with a symbol that says why; when the interface is back, it is asked again.
+/// Without an interface, and with one that does not answer, mail flows, with a symbol that shows why; when the interface is back, it is asked again.
 #[test]
 fn mail_flows_without_an_answer() {
     for version in Version::all() {
@@ -211,7 +211,7 @@ fn mail_flows_without_an_answer() {
     }
 }
 
-/// What people call spam has its symbol, before there is enough of it to be bulk.
+/// Mail reported as spam has its symbol, before there is enough of it to be bulk.
 #[test]
 fn reported_spam_has_its_symbol() {
     for version in Version::all() {
@@ -229,7 +229,7 @@ fn reported_spam_has_its_symbol() {
     }
 }
 
-/// What is only marked, since a recipient wrote to its sender, has no symbol for user reports.
+/// A message that is only marked, since a recipient wrote to its sender, has no symbol for user reports.
 #[test]
 fn mail_of_correspondents_is_not_scored_as_spam() {
     for version in Version::all() {

@@ -10,26 +10,26 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// The line that loads SpamAssassin's DCC plugin, as docs/interfaces.md tells.
+/// The line that loads SpamAssassin's DCC plugin, from docs/interfaces.md.
 pub(crate) fn dcc() -> String {
     shown("/etc/spamassassin/bulkmark-dcc.pre")
 }
 
-/// The same letter with the field of the mail server that took it.
+/// The same letter with the field of the mail server that accepted it.
 pub(crate) fn delivered(n: usize) -> Vec<u8> {
     let received = "Received: from h.example (h.example [192.0.2.7])\r\n\tby mx.test (Postfix) with ESMTP id 4TEST\r\n\t\
                     for <u@box.test>; Mon, 23 Nov 2026 12:00:00 +0000 (UTC)\r\n";
     [received.as_bytes(), &letter(n)].concat()
 }
 
-/// What docs/interfaces.md tells for the DCC plugin, with the socket of this site, and its rule.
+/// The lines of docs/interfaces.md for the DCC plugin, with this site's socket, and its rule.
 pub(crate) fn rules(site: &Site) -> String {
     let interface = site.path("dccifd.sock").display().to_string();
     let rules = shown("/etc/spamassassin/bulkmark-dcc.cf").replace("/run/bulkmark/dccifd.sock", &interface);
     format!("{rules}full DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n")
 }
 
-/// Runs SpamAssassin with its DCC plugin, as docs/interfaces.md tells, on a message; none where it is not installed.
+/// Runs SpamAssassin with its DCC plugin, as in docs/interfaces.md, on a message; none if it is not installed.
 fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
     let rules = format!("{}add_header all Status \"_YESNO_ tests=_TESTS_\"\n", rules(site));
     run(site, &dcc(), &rules, arguments, message)
@@ -54,7 +54,7 @@ pub(crate) fn write(site: &Site, plugins: &str, local: &str) {
         .unwrap();
 }
 
-/// Runs SpamAssassin with these plugins and rules on a message; none where it is not installed.
+/// Runs SpamAssassin with these plugins and rules on a message; none if it is not installed.
 pub(crate) fn run(
     site: &Site,
     plugins: &str,
@@ -85,7 +85,7 @@ pub(crate) fn run(
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What SpamAssassin checks is counted, and bulk hits its rule, from the same count on as at the milter.
+/// A message checked by SpamAssassin is counted, and bulk hits its rule, from the same count on as at the milter.
 #[test]
 fn bulk_hits_dcc_check() {
     let site = site("", "", "");
@@ -103,7 +103,7 @@ fn bulk_hits_dcc_check() {
     assert_eq!(count(&site, &letter(1)), 20);
 }
 
-/// What somebody reports by SpamAssassin is nominated, and not counted once more.
+/// A message reported by SpamAssassin is nominated, and not counted once more.
 #[test]
 fn a_report_nominates() {
     let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");

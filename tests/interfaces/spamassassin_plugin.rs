@@ -10,7 +10,7 @@ use bulkmark_testing::milter::{Mail, session};
 use std::fs;
 use std::path::PathBuf;
 
-/// The lines of the package that load the plugin from a site, and its settings with the socket there.
+/// The package's lines that load the plugin from a site, and its settings with the socket there.
 fn lines(site: &Site) -> (String, String) {
     fs::write(site.path("Bulkmark.pm"), packaged("spamassassin/Bulkmark.pm")).unwrap();
     let here = site.directory.path().display().to_string();
@@ -19,21 +19,21 @@ fn lines(site: &Site) -> (String, String) {
     (plugin, packaged("spamassassin/bulkmark.cf").replace("/run/bulkmark/http.sock", &socket))
 }
 
-/// The directories of rules and of the site's own files, with the plugin and more lines; for programs that have SpamAssassin in them.
+/// The directories of rules and of the site's own files, with the plugin and more lines; for programs that include SpamAssassin.
 pub(crate) fn files(site: &Site, local: &str) -> (PathBuf, PathBuf) {
     let (plugin, rules) = lines(site);
     write(site, &plugin, &format!("{rules}{local}"));
     (site.path("rules"), site.path("spamassassin"))
 }
 
-/// What SpamAssassin makes of a message, with the files of the package and more lines of local.cf; none where it is not installed.
+/// SpamAssassin's result for a message, with the files of the package and more lines of local.cf; none if it is not installed.
 fn check(site: &Site, local: &str, message: &[u8]) -> Option<String> {
     let (plugin, rules) = lines(site);
     let local = format!("{rules}{local}\nadd_header all Status \"tests=_TESTS_\"\n");
     run(site, &plugin, &local, &["-t", "-D", "bulkmark"], message)
 }
 
-/// What docs/interfaces.md shows for local.cf, without what is of TCP.
+/// The lines of docs/interfaces.md for local.cf, without those for TCP.
 fn tags() -> String {
     let shown = shown("/etc/spamassassin/local.cf");
     shown.lines().filter(|line| !line.starts_with("bulkmark_")).map(|line| format!("{line}\n")).collect()
@@ -46,7 +46,7 @@ fn milter_and_plugin_count_alike() {
     let daemon = start(&site);
     for n in [1, 3] {
         assert_eq!(session(&daemon).message(&Mail::raw(&letter(1))).count(), Some(n));
-        // With a queue id of its own, as each copy has.
+        // With its own queue id, as each copy has.
         let copy = String::from_utf8(delivered(1)).unwrap().replace("4TEST", &format!("4TEST{n}"));
         let Some(told) = check(&site, &tags(), copy.as_bytes()) else { return };
         let (m, verdict) = (n + 1, if n == 3 { "bulk" } else { "clean" });
@@ -72,7 +72,7 @@ fn milter_and_plugin_count_alike() {
     assert_eq!(count(&site, &letter(1)), 40, "with bulkmark_count 0 it only asks");
 }
 
-/// By TCP with a token, as docs/interfaces.md has it; the white list has its rule. With a wrong token the log says why.
+/// By TCP with a token, as in docs/interfaces.md; the white list has its rule. With a wrong token the log shows why.
 #[test]
 fn by_tcp_with_a_token() {
     let mut site = Site::new("");
@@ -94,7 +94,7 @@ fn by_tcp_with_a_token() {
     assert!(!told.contains("BULKMARK_") && told.contains(": 401: a token is needed"), "{told}");
 }
 
-/// Without an interface, and with one that does not answer, the message comes through, and the log says why.
+/// Without an interface, and with one that does not answer, the message passes, and the log shows why.
 #[test]
 fn mail_flows_without_an_answer() {
     let site = site("", "", "");
@@ -109,7 +109,7 @@ fn mail_flows_without_an_answer() {
     assert!(told.contains("X-Spam-Status: tests=HAS_SUBJECT"), "{told}");
 }
 
-/// What people call spam has its rule, before there is enough of it to be bulk.
+/// Mail reported as spam has its rule, before there is enough of it to be bulk.
 #[test]
 fn reported_spam_has_its_rule() {
     let site = site("[user-reports]\ntrust = { new-reporter = 1.0 }\n[thresholds]\nspam = 1\n", "", "");
@@ -120,7 +120,7 @@ fn reported_spam_has_its_rule() {
     assert!(told.contains("tests=BULKMARK_SPAM,HAS_SUBJECT"), "{told}");
 }
 
-/// What is only marked, since a recipient wrote to its sender, has no score for user reports.
+/// A message that is only marked, since a recipient wrote to its sender, has no score for user reports.
 #[test]
 fn mail_of_correspondents_is_not_scored_as_spam() {
     let site = Site::new("");
