@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Machines of their own for tests: each a Debian 12 that systemd boots in a container, with the packages to be tried. To be sourced.
+# Separate machines for tests: each a Debian 12 that systemd boots in a container, with the tested packages. To be sourced.
 #
-# A Debian is made once, as the directory target/machines/base, and the packages that a guide is about are a layer on it. Machines are
-# overlays of these: all that they write is in memory, so no disk keeps them waiting. Needs root, and a kernel that lets containers
-# boot; where it cannot run it says so, and on CI it fails.
+# A Debian is made once, as the directory target/machines/base, and a guide's packages are a layer on it. Machines are
+# overlays of these: all of their writes go to memory, so that no disk delays them. Needs root, and a kernel that lets containers
+# boot; without these it reports that and skips, and on CI it fails.
 
 # shellcheck source=tests/mta/lib.bash
 . "$(dirname "${BASH_SOURCE[0]}")/mta/lib.bash"
@@ -14,10 +14,10 @@ readonly PACKAGES=systemd,systemd-sysv,dbus,postfix,rpm,ucf,python3-cffi-backend
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly root machines=$root/target/machines
-# An event is waited for until it is there. This is only so long that a test ends at all, however busy the machine is.
+# Tests wait for an event until it happens. This bound only makes a test end at all, however busy the machine is.
 readonly PATIENCE=900
 work='' spaces=()
-# By the names of machines: nspawn's process, the first one inside, and where there is a network, the address in it.
+# By the names of machines: nspawn's process, the first one inside, and the address, if there is a network.
 declare -A containers=() leaders=() ADDRESS=()
 readonly switch=bulkmark-switch-$$
 
@@ -45,7 +45,7 @@ ok() {
     printf 'ok  %s\n' "$*"
 }
 
-# Whether a command comes to succeed.
+# Whether a command succeeds within some time.
 within() { # SECONDS COMMAND...
     local deadline=$((SECONDS + $1))
     until "${@:2}"; do
@@ -58,7 +58,7 @@ wait_for() { # COMMAND...
     within "$PATIENCE" "$@" || die "in vain: $*"
 }
 
-# A directory in memory for all that a test makes, and its end.
+# A directory in memory for all files of a test, and its removal.
 begin() { # NAME
     test=$1
     [[ $EUID -eq 0 ]] || skip "it needs root"
@@ -66,11 +66,11 @@ begin() { # NAME
     trap clean_up EXIT
     trap 'exit 130' INT TERM HUP
     work=$(mktemp -d "${TMPDIR:-/tmp}/bulkmark-$test.XXXXXX")
-    # Others inside a machine come through it.
+    # Other users inside a machine must get through it.
     mount -t tmpfs -o mode=755 bulkmark "$work" || skip "nothing can be mounted"
 }
 
-# Makes $machines/NAME by a function, unless it is newer than both files. Of several tests the first makes it, and the others wait.
+# Makes $machines/NAME by a function, unless it is newer than both files. The first of several tests makes it, and the others wait.
 make_once() { # NAME FILE FILE FUNCTION...
     local directory=$machines/$1 lock
     mkdir -p "$machines"
@@ -96,12 +96,12 @@ bootstrap() { # DIRECTORY
         skip "no Debian can be made"
     }
     rm "$1/etc/dpkg/dpkg.cfg.d"/*mmdebstrap 2>/dev/null || true
-    # Else it would take its first boot for the first one of all, and enable every unit.
+    # Otherwise its first boot would count as the very first one, and enable every unit.
     rm -f "$1/etc/machine-id"
     chroot "$1" systemd-machine-id-setup 2>/dev/null
 }
 
-# A layer with more packages. Their services are started when a machine boots, and not before.
+# A layer with more packages. Their services start when a machine boots, and not before.
 make_layer() { # NAME PACKAGE...
     make_base
     make_once "$1" "$machines/base" "${BASH_SOURCE[1]}" install_packages_into "$@"
@@ -128,7 +128,7 @@ install_packages_into() { # NAME PACKAGE...
     rm -r "$work/over/$name"
 }
 
-# A machine $work/NAME that begins as the base, or with a layer on it.
+# Makes a machine $work/NAME from the base, or with a layer on it.
 machine() { # NAME base|LAYER
     local lower=$machines/base
     [[ $2 == base ]] || lower=$machines/$2:$lower
@@ -137,7 +137,7 @@ machine() { # NAME base|LAYER
         skip "there are no overlays"
 }
 
-# A network of the machines that ADDRESS names; the switch is a place of its own, too.
+# Makes a network of the machines in ADDRESS; the switch is a network namespace, too.
 make_network() {
     local name
     spaces=("$switch")
@@ -155,7 +155,7 @@ make_network() {
     done
 }
 
-# Names a machine; all that ADDRESS has know one another as NAME.example.org.
+# Names a machine; all machines in ADDRESS know each other as NAME.example.org.
 name() { # MACHINE NAME
     local other
     echo "$2" >"$work/$1/etc/hostname"
@@ -165,7 +165,7 @@ name() { # MACHINE NAME
     } >"$work/$1/etc/hosts"
 }
 
-# Boots $work/NAME, in the network that it has an address in, or with its own loopback alone; its first process has the number 1 there.
+# Boots $work/NAME, in the network of its address, or with its own loopback alone; its first process has the number 1 there.
 boot() { # NAME
     start "$1"
     booted "$1"
@@ -205,12 +205,12 @@ quietly() {
     }
 }
 
-# Does what a guide says, on a machine; see tests/follow.
+# Follows a guide on a machine; see tests/follow.
 follow() { # MACHINE GUIDE HEADING [OPTION...]
     quietly inside "$1" python3 follow "$2.md" "${@:3}"
 }
 
-# The container's first process takes this for "power off, now".
+# The container's first process understands this as "power off, now".
 halt() { # NAME
     kill -s RTMIN+14 "${leaders[$1]:-none}" 2>/dev/null || kill -KILL "${containers[$1]}" 2>/dev/null
     wait "${containers[$1]}" 2>/dev/null || true

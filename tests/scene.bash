@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A mail server with bulkmark for a short while, for the demonstration and its recording; to be sourced. Everything happens on loopback
-# and below a directory of its own, $work, which is gone afterwards, as are all processes. The caller sets $bulkmark, the program, and writes
+# and below its own directory, $work, which is removed afterwards, as are all processes. The caller sets $bulkmark, the program, and writes
 # $config before start_milter.
 
 # shellcheck source=tests/mta/lib.bash
 . "$(dirname "${BASH_SOURCE[0]}")/mta/lib.bash"
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# No machine is so busy that a part of this takes longer.
+# Even on a busy machine no part of this takes longer.
 readonly root PATIENCE=600
 
 work='' config='' milter_pid='' explained=''
@@ -56,7 +56,7 @@ log_has() {
     grep -q -- "$1" "$work/milter.log"
 }
 
-# Whether the milter listens, or ended, so that waiting is in vain.
+# Whether the milter listens, or ended, which makes waiting useless.
 began() {
     log_has " listens on " || ! kill -0 "$milter_pid" 2>/dev/null
 }
@@ -127,7 +127,7 @@ disconnect() {
     exec 3>&-
 }
 
-# Sends the message that "letter" prints from $1 to $2; what becomes of it stands in $code and $text.
+# Sends the message that "letter" prints from $1 to $2; the result is in $code and $text.
 send() {
     say 250 "MAIL FROM:<$1>"
     say 250 "RCPT TO:<$2>"
@@ -137,14 +137,14 @@ send() {
     reply
 }
 
-# What was delivered
+# The delivered mail
 
 all_delivered() {
     local files=("$work"/postfix/maildir/all/new/*)
     ((${#files[@]} >= delivered))
 }
 
-# Waits until as many messages as were accepted are there, and tells for each the recipient and the header.
+# Waits until all accepted messages are delivered, and prints the recipient and the header of each.
 read_headers() {
     shopt -s nullglob
     wait_for "the delivery" all_delivered

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# docs/fleet-nats.md, followed; to be sourced by run. The aggregators are on machines of the log.
+# Follows docs/fleet-nats.md; to be sourced by run. The aggregators are on machines of the log.
 
 ADDRESS=([log1]=192.0.2.1 [log2]=192.0.2.2 [log3]=192.0.2.3 [mx1]=192.0.2.11 [mx2]=192.0.2.12)
 aggregator=([agg1]=log1 [agg2]=log2)
 member+=([log1]=--server [log2]=--server)
 
-# Asks a node; what it answers is in $work/well.
+# Asks a node; its answer is in $work/well.
 asks_node() { # MACHINE PATH
     inside "$1" python3 -c "
 from urllib.error import HTTPError
@@ -30,7 +30,7 @@ some_know() { # NUMBER
     return 1
 }
 
-# Where one of three new nodes is never taken for a peer, as nats-server 2.10 does now and then, it is done what the guide says of that.
+# If one of three new nodes is never accepted as a peer, as nats-server 2.10 does now and then, the guide's remedy is applied.
 new_nodes_are_one() {
     local name deadline=$((SECONDS + PATIENCE))
     until within 60 each_knows 3; do
@@ -44,7 +44,7 @@ new_nodes_are_one() {
     nodes_are_well
 }
 
-# Likewise where a node does not find its streams again.
+# Likewise if a node does not find its streams again.
 nodes_are_well() {
     local name deadline=$((SECONDS + PATIENCE))
     for name in log1 log2 log3; do

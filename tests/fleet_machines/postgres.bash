@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# docs/fleet-postgres.md, followed; to be sourced by run.
+# Follows docs/fleet-postgres.md; to be sourced by run.
 
 ADDRESS=([db]=192.0.2.1 [agg1]=192.0.2.2 [agg2]=192.0.2.3 [mx1]=192.0.2.11 [mx2]=192.0.2.12)
 aggregator=([agg1]=agg1 [agg2]=agg2)
@@ -10,7 +10,7 @@ sql() { # STATEMENT
     inside db runuser -u postgres -- psql -At bulkmark -c "$1"
 }
 
-# What the first command prints is SQL, and nothing has changed.
+# The first command prints SQL, and changes nothing.
 only_says() {
     local lines
     follow agg1 "$guide" "### On the first aggregator" --until "bulkmark fleet setup --log"

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the scripts of this directory share; to be sourced.
+# Functions shared by the scripts of this directory; to be sourced.
 
 set -euo pipefail
 umask 022
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL=C
 
-# Exit code of sysexits.h: something is needed that is not there. The tests then skip what needs it.
+# Exit code of sysexits.h: a requirement is missing. The tests then skip the parts that need it.
 readonly EX_UNAVAILABLE=69
 
 me=${0##*/}
@@ -33,7 +33,7 @@ need_program() {
     done
 }
 
-# From where this machine gets its own packages, or from Debian.
+# The mirror from which this machine gets its own packages, or Debian's.
 mirror() {
     local found
     found=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' 2>/dev/null |
@@ -41,8 +41,8 @@ mirror() {
     printf '%s\n' "${found:-http://deb.debian.org/debian}"
 }
 
-# Fetches a package of a release of Debian into the working directory, by lists of our own. With PATTERN also the libraries that it
-# needs where nothing is installed, but for those whose names begin so.
+# Fetches a package of a release of Debian into the working directory, with our own lists. With PATTERN also the libraries that it
+# needs on an empty system, except those whose names begin with PATTERN.
 fetch_of() { # SUITE PACKAGE [PATTERN]
     local packages=("$2") options=(-o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
         -o "Dir::State::lists=$PWD/lists" -o APT::Sandbox::User=root -o Acquire::Languages=none)
@@ -51,7 +51,7 @@ fetch_of() { # SUITE PACKAGE [PATTERN]
     apt-get "${options[@]}" update || return
     if (($# > 2)); then
         : >nothing
-        # What apt knows of packages it keeps in a file, which is not to be that of this machine.
+        # apt keeps its knowledge of packages in a file, which must not be this machine's.
         mapfile -t packages < <(apt-get "${options[@]}" -o "Dir::State::status=$PWD/nothing" -o "Dir::Cache=$PWD/lists" --simulate \
             --no-install-recommends install "$2" | awk '$1 == "Inst" { print $2 }' | grep -E "^($2|lib.*|zlib1g)\$" | grep -vE "^$3")
         rm nothing
@@ -66,18 +66,18 @@ check_arguments() {
     [[ $port =~ ^[0-9]{1,5}$ ]] || die "SMTP_PORT is \"$port\", expected a number"
     [[ $milter == inet:*:* || $milter == unix:/* ]] ||
         die "MILTER is \"$milter\", expected inet:HOST:PORT or unix:/PATH"
-    # Postfix binds with SO_REUSEPORT and would quietly take a part of somebody else's connections.
+    # Postfix binds with SO_REUSEPORT and would silently take a part of another program's connections.
     if answers "$port"; then
         die "port $port on 127.0.0.1 is taken"
     fi
 }
 
-# Whether somebody listens on a port of 127.0.0.1.
+# Whether a program listens on a port of 127.0.0.1.
 answers() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# Mail servers deliver as users of their own, who must get through to BASE.
+# Mail servers deliver as their own users, who must get through to BASE.
 check_traversable() {
     local directory=$1
     while [[ $directory != / ]]; do
@@ -90,11 +90,11 @@ check_traversable() {
     done
 }
 
-# The processes that work in directory $1.
+# The processes whose working directory is $1.
 working_in() {
     local cwd
     for cwd in /proc/[0-9]*/cwd; do
-        # A process that ended meanwhile works nowhere.
+        # A process that ended meanwhile has none.
         case $(readlink "$cwd" 2>/dev/null || true) in
         "$1" | "$1"/*)
             cwd=${cwd#/proc/}
@@ -104,7 +104,7 @@ working_in() {
     done
 }
 
-# Waits until nobody works in directory $1 any more; kills whoever still does after 10 seconds.
+# Waits until no process works in directory $1 any more; kills the rest after 10 seconds.
 wait_until_left() {
     local deadline=$((SECONDS + 10)) left
     while left=$(working_in "$1") && [[ -n $left ]]; do
@@ -116,7 +116,7 @@ wait_until_left() {
     done
 }
 
-# Starts a server, says "ready", and stops it when standard input ends: however the parent went away. BASE goes, too.
+# Starts a server, prints "ready", and stops it when standard input ends, in whatever way the parent ended. BASE is removed, too.
 run() {
     started=$1
     trap 'trap "" INT TERM HUP; stop "$started"; rm -rf "$started"' EXIT
@@ -126,13 +126,13 @@ run() {
     while read -r _; do :; done
 }
 
-# An interrupted start must not leave a server behind that nobody knows of; "run" sees to it itself.
+# An interrupted start must not leave an unknown server behind; "run" takes care of it itself.
 stop_when_interrupted() {
     started=$1
     [[ -n $(trap -p INT) ]] || trap 'stop "$started"; exit 130' INT TERM HUP
 }
 
-# What the user asked for.
+# Runs the command that the user typed.
 main() {
     local usage="usage: $me start|run BASE SMTP_PORT MILTER [$1], or $me stop BASE"
     shift

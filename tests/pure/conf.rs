@@ -9,7 +9,7 @@ use std::path::Path;
 /// A name that no table has.
 const NOBODY: &str = "0";
 
-/// A configuration file, and what reads it.
+/// A configuration file, and the function that reads it.
 struct File {
     name: &'static str,
     load: fn(&Path) -> Result<(), ConfigError>,
@@ -29,12 +29,12 @@ impl File {
         read(&repository().join("conf").join(self.name))
     }
 
-    /// The same with all that there is to say.
+    /// The reference version of the file.
     fn reference(&self) -> String {
         read(&repository().join("conf/reference").join(self.name))
     }
 
-    /// The keys that the types know where `text`, which sets an unknown one, stands; none when nothing has keys there.
+    /// The known keys of the place in `text` that sets an unknown one; none if that place has no keys.
     fn ask(&self, text: &str) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(self.name);
@@ -45,14 +45,14 @@ impl File {
         names.trim_start_matches("one of ").split(", ").map(str::to_owned).collect()
     }
 
-    /// All keys that the types know, with their tables: `ledger.window`. Found by asking each table for a key that it
-    /// does not know: the error names those that it does.
+    /// All keys that the types know, with their tables: `ledger.window`. Each table is asked for an unknown key: the error lists the known
+    /// ones.
     fn known_keys(&self) -> Vec<String> {
         let (mut keys, shown) = (Vec::new(), self.example_keys());
         let mut waiting = self.ask(&format!("{NOBODY} = 0\n"));
         while let Some(key) = waiting.pop() {
             let below = self.ask(&format!("[{key}]\n{NOBODY} = 0\n"));
-            // One that may be a table, and has a name as its default, is one key.
+            // A key that may be a table, and has a name as its default, is one key.
             if below.is_empty() || shown.contains(&key) {
                 keys.push(key);
             } else {
@@ -67,7 +67,7 @@ impl File {
         keys
     }
 
-    /// The keys of the example; one without a default stands behind a # without a blank, and so does its table.
+    /// The keys of the example; a key without a default follows a # without a blank, and so does its table.
     fn example_keys(&self) -> Vec<String> {
         let text = self.example();
         let lines = text.lines().map(|line| {
@@ -102,8 +102,8 @@ fn the_examples_are_the_defaults() {
     assert_eq!(server, ServerFile::default());
 }
 
-/// `interfaces.toml` is short: it has `[interfaces]`, and before it what differs from a milter's. All that it shows is the default, and what it says
-/// of other keys is so.
+/// `interfaces.toml` is short: it has the differences from a milter's file, and then `[interfaces]`. All of its values are defaults, and its
+/// sentences on other keys are true.
 #[test]
 fn the_example_of_interfaces_has_what_differs() {
     let interfaces = read(&repository().join("conf/interfaces.toml"));
@@ -207,7 +207,7 @@ fn the_white_list_example_is_valid() {
     config::load(&path("milter.toml")).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A key of the top level that stands below a table by mistake is recognised, whichever it is.
+/// A top-level key below a table by mistake is recognised, whichever it is.
 #[test]
 fn a_key_below_the_wrong_table_is_told_where_it_belongs() {
     let directory = tempfile::tempdir().unwrap();

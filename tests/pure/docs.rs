@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The documents for people: links lead somewhere, and the commands, options and files that they name exist.
+//! The documents for people: links lead to existing targets, and the commands, options and files that they name exist.
 
 use bulkmark::command::Cli;
 use bulkmark_testing::repository;
@@ -22,7 +22,7 @@ fn documents() -> Vec<(PathBuf, String)> {
     documents
 }
 
-/// Lines of code, and what stands between backticks in the others. A line that ends in a backslash goes on in the next.
+/// Lines of code, and text between backticks in the others. A line that ends in a backslash continues in the next.
 fn code(text: &str) -> Vec<String> {
     let (mut all, mut is_fenced) = (Vec::new(), false);
     for line in text.replace("\\\n", " ").lines() {
@@ -32,7 +32,7 @@ fn code(text: &str) -> Vec<String> {
             all.push(line.trim().to_owned());
         }
     }
-    // Text between backticks may go on in the next line.
+    // Text between backticks may continue in the next line.
     all.extend(prose(text).split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
     all
 }
@@ -48,7 +48,7 @@ fn prose(text: &str) -> String {
     text.lines().filter(is_prose).map(|line| format!("{line}\n")).collect()
 }
 
-/// What a heading is called in links.
+/// The anchor of a heading in links.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter(|&c| c.is_alphanumeric() || " -_".contains(c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -60,7 +60,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
-/// Where other filters usually listen beside an MTA: OpenDKIM and its neighbours, rspamd, Amavis, SpamAssassin, ClamAV.
+/// The usual ports of other filters beside an MTA: OpenDKIM and its neighbours, rspamd, Amavis, SpamAssassin, ClamAV.
 #[test]
 fn default_ports_are_nobody_elses() {
     let (milter, server) = (bulkmark::config::MilterFile::default(), bulkmark::config::ServerFile::default());
@@ -103,7 +103,7 @@ fn links_lead_somewhere() {
     assert!(found > 100, "{found}");
 }
 
-/// What is wrong with the command that stands behind `bulkmark`.
+/// The fault in a command line after `bulkmark`.
 fn fault(mut command: &Command, rest: &str) -> Option<String> {
     let end = rest.find(['|', ';', '&', '>', '#', '(', ')']).unwrap_or(rest.len());
     let mut options: Vec<_> = command.get_arguments().collect();
@@ -135,14 +135,14 @@ fn commands_and_their_options_exist() {
     for (path, text) in documents() {
         for code in code(&text) {
             for (i, _) in code.match_indices("bulkmark ") {
-                // Where a command stands: first, or behind what makes another one of it.
+                // A command begins the line, or follows a word that runs another command.
                 let before = code[..i].trim_end();
                 let begins = ["", "$", "#", "sudo", "&&", "|", "do"].iter().any(|&word| {
                     before == word || before.strip_suffix(word).is_some_and(|rest| rest.ends_with(' '))
                 });
                 let rest = &code[i + "bulkmark ".len()..];
                 let is_name = rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-');
-                // What a daemon says of itself, with its version.
+                // A daemon's output about itself, with its version.
                 let is_output = rest.split_whitespace().nth(1).is_some_and(|word| word.starts_with("0."));
                 if begins && is_name && !is_output {
                     found += 1;
@@ -176,13 +176,13 @@ fn files_and_targets_exist() {
     for (path, text) in documents() {
         let there = path.parent().unwrap();
         for code in code(&text) {
-            // Without what a comment says.
+            // Without comments.
             let words: Vec<_> = code.split(" # ").next().unwrap().split_whitespace().collect();
             let at = |message: &str| format!("{}: {code}: {message}", path.display());
             for pair in words.windows(2) {
                 let name = pair[1].trim_end_matches([',', '.']);
                 let exists = match pair[0] {
-                    // Not that of another directory.
+                    // Not a target of another directory.
                     "make" if name != "-C" => is_target(name),
                     "--test" => is_test(name),
                     "--bench" => is_bench(name),
@@ -263,7 +263,7 @@ fn every_page_is_in_the_book() {
     }
 }
 
-/// Words behind which `who` stands for a noun, as in "the word of who reports it".
+/// Words after which `who` takes the place of a noun, as in "the word of who reports it".
 const NO_NOUNS: [&str; 44] = [
     "of", "to", "for", "by", "from", "with", "says", "say", "said", "shows", "show", "know", "knows",
     "known", "tell", "tells", "told", "ask", "asks", "see", "sees", "or", "and", "but", "than", "only", "is",
@@ -271,7 +271,7 @@ const NO_NOUNS: [&str; 44] = [
     "", "read", "reads",
 ];
 
-/// How often a text has `what`, and `who` or `whoever`, in the place of a noun; and its words.
+/// Counts of `what`, and of `who` or `whoever`, in the place of a noun; and the number of words.
 fn pronouns(text: &str) -> [usize; 3] {
     let [mut what, mut who, mut words] = [0; 3];
     let mut before = String::new();
@@ -289,7 +289,7 @@ fn pronouns(text: &str) -> [usize; 3] {
             "who" | "whom" if is_noun => who += 1,
             _ => {}
         }
-        // Behind the end of a sentence nothing stands before.
+        // No word precedes the first one of a sentence.
         before = if word.ends_with(['.', ':', ';', '|']) { String::new() } else { bare };
     }
     [what, who, words]
@@ -314,7 +314,7 @@ fn documents_name_their_things() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// The first line of a page says who it is for.
+/// The first line of a page names its readers.
 #[test]
 fn pages_say_who_they_are_for() {
     let [pages, studies] = ["docs", "crates/study/docs"].map(|name| repository().join(name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! docs/house.svg: the crates and the rooms of the program, each above those that it uses, drawn from Cargo.toml and from the list that
-//! `layering` holds the rooms to.
+//! `layering` enforces.
 
 use super::layering::ROOMS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ const WIDTH: f64 = 820.0;
 const BOX: (f64, f64) = (98.0, 30.0);
 const ROW: f64 = 66.0;
 
-/// The libraries of the program, each with those that it uses; those for studies and tests are left out.
+/// The program's libraries, each with those that it uses, without those for studies and tests.
 fn crates() -> Uses {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let name = |dependency: &String| dependency.strip_prefix("bulkmark-").map(str::to_owned);
@@ -39,7 +39,7 @@ fn rooms() -> Uses {
     ROOMS.iter().map(uses).collect()
 }
 
-/// All that one of them uses by way of others.
+/// All that one of them uses indirectly.
 fn reached(uses: &Uses, from: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut open: Vec<&String> = uses[from].iter().collect();
@@ -51,7 +51,7 @@ fn reached(uses: &Uses, from: &str) -> BTreeSet<String> {
     all
 }
 
-/// Without what follows from the rest: whoever uses the ledger uses the counts.
+/// Without the implied lines: every user of the ledger also uses the counts.
 fn reduced(uses: &Uses) -> Uses {
     let needed = |of: &BTreeSet<String>| {
         let by_others: BTreeSet<String> = of.iter().flat_map(|other| reached(uses, other)).collect();
@@ -60,7 +60,7 @@ fn reduced(uses: &Uses) -> Uses {
     uses.iter().map(|(name, of)| (name.clone(), needed(of))).collect()
 }
 
-/// The rows from the top: each is directly below the lowest of its users, and near the middle of them.
+/// The rows from the top: each box is directly below the lowest of its users, and near the middle of them.
 fn rows(uses: &Uses) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut left: BTreeSet<&String> = uses.keys().collect();
@@ -87,7 +87,7 @@ fn center(place: usize, of: usize) -> f64 {
     WIDTH * (place as f64 + 0.5) / of as f64
 }
 
-/// Draws boxes and lines from `top` on, and returns where they end.
+/// Draws boxes and lines from `top` on, and returns their lower end.
 fn draw(svg: &mut String, uses: &Uses, top: f64, colors: (&str, &str)) -> f64 {
     let uses = reduced(uses);
     let rows = rows(&uses);
@@ -148,7 +148,7 @@ fn picture() -> String {
     )
 }
 
-/// With `WRITE_HOUSE` in the environment it draws it, which is `make house`.
+/// With `WRITE_HOUSE` in the environment it writes the drawing, as `make house` does.
 #[test]
 fn the_picture_of_the_house_is_true() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/house.svg");

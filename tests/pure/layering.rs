@@ -105,8 +105,7 @@ fn rooms_use_those_that_they_may() {
     }
 }
 
-/// Taken from the files and not from the list: what uses nobody, or only such as were taken away before, is taken away
-/// until nothing is left.
+/// Computed from the files and not from the list: rooms that use no other, or only removed ones, are removed, until nothing is left.
 #[test]
 fn there_are_no_cycles() {
     let mut left = found();
@@ -118,7 +117,7 @@ fn there_are_no_cycles() {
     }
 }
 
-/// No two files import from each other, nor more of them in a circle, in any room and in any crate.
+/// No two files import from each other, nor do several in a circle, in any room and in any crate.
 #[test]
 fn files_do_not_import_each_other_in_a_circle() {
     let mut bad = Vec::new();

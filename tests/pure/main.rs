@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What needs nothing but Rust: configuration, documents, manuals, packaging, the protocol's bodies.
+//! Tests that need nothing but Rust: configuration, documents, manuals, packaging, the protocol's bodies.
 
 mod conf;
 mod docs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The manual pages: their parts that are made from `--help` and from conf/ are up to date, and all are well-formed. And the example
-//! of docs/signatures.md, which is run.
+//! The manual pages: their generated parts, from `--help` and from conf/, are up to date, and all are well-formed. Also runs the example
+//! of docs/signatures.md.
 
 #[path = "man/commands.rs"]
 mod commands;
@@ -19,11 +19,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A part of a page that is made stands between these lines, the first of which has its name.
+/// A generated part of a page is between these lines; the first one has its name.
 const BEGINS: &str = ".\\\" Made by \"make man\": ";
 const ENDS: &str = ".\\\" End of this part";
 
-/// The section that conf/interfaces.toml ends with, which is that of conf/milter.toml.
+/// The last section of conf/interfaces.toml, which is that of conf/milter.toml.
 const INTERFACES: &str = "\n## Interfaces for other programs\n";
 
 fn pages() -> Vec<PathBuf> {
@@ -41,12 +41,12 @@ fn conf(name: &str) -> String {
     read(&repository().join("conf").join(name))
 }
 
-/// The text with all that there is to say of each key.
+/// The reference version of this file.
 fn reference(name: &str) -> String {
     read(&repository().join("conf/reference").join(name))
 }
 
-/// The part of this name.
+/// The generated part with this name.
 fn part(name: &str) -> String {
     match name {
         "bulkmark" => commands::program(&Cli::command()),
@@ -56,7 +56,7 @@ fn part(name: &str) -> String {
     }
 }
 
-/// A page with its parts made anew.
+/// A page with its parts generated again.
 fn page(old: &str) -> String {
     let mut parts = old.split(BEGINS);
     let first = parts.next().unwrap().to_owned();
@@ -75,12 +75,12 @@ fn interfaces(old: &str) -> String {
     format!("{own}{INTERFACES}{interfaces}\n")
 }
 
-/// With `WRITE_MAN` in the environment it writes them, which is `make man`.
+/// With `WRITE_MAN` in the environment it writes the pages, as `make man` does.
 #[test]
 fn pages_are_up_to_date() {
     let renewed = pages().into_iter().map(|path| (path, page as fn(&str) -> String));
     let short = |name: &'static str, renew: fn(&str) -> String| (repository().join("conf").join(name), renew);
-    // Interfaces come last: they have a part of what comes before.
+    // Interfaces come last: they contain a part of the files before.
     let short = [
         short("milter.toml", |_| short::of("milter.toml", &reference("milter.toml"))),
         short("server.toml", |_| short::of("server.toml", &reference("server.toml"))),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
+//! The files of the packages agree with each other. `make package-test` tests their installation on a machine.
 
 use bulkmark_testing::{skip, text_of};
 use std::fs::{self, Permissions};
@@ -16,8 +16,8 @@ fn the_packages_have_the_version_of_the_program() {
     assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
 }
 
-/// The one address in packages is the variable `MAINTAINER`, which a release demands: no other stands in their files, and none
-/// that cannot exist.
+/// The one address in packages is the variable `MAINTAINER`, which a release requires: no other is in their files, and no
+/// impossible one.
 #[test]
 fn packages_have_the_maintainer_of_the_release_and_no_other() {
     for path in ["control", "changelog"].map(|name| format!("packaging/debian/{name}")) {
@@ -35,7 +35,7 @@ fn packages_have_the_maintainer_of_the_release_and_no_other() {
     }
 }
 
-/// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
+/// Each daemon has its own unit, configuration and package, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
     let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec.in"));
@@ -61,7 +61,7 @@ fn every_daemon_is_packaged() {
     assert!(deb.contains("for part in milter common interfaces server; do"), "{deb}");
 }
 
-/// Whoever installs a package is told the line that README and the manual tell.
+/// The installation of a package prints the line of README and manual.
 #[test]
 fn all_tell_the_same_line_for_postfix() {
     let line = |path: &str| {
@@ -82,7 +82,7 @@ fn all_tell_the_same_line_for_postfix() {
     }
 }
 
-/// An upgrade starts no daemon again whose configuration the new program refuses, and says so; one that does not run is started.
+/// An upgrade does not restart a daemon if the new program refuses its configuration, and reports it; a stopped daemon is started.
 #[test]
 fn an_upgrade_keeps_the_old_process_where_the_configuration_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn an_upgrade_keeps_the_old_process_where_the_configuration_is_refused() {
     assert_eq!(run("exit 78", "3"), restarted, "none runs");
 }
 
-/// Whether AppArmor takes the profile; no kernel has to have AppArmor for that.
+/// Whether AppArmor accepts the profile; this does not need a kernel with AppArmor.
 #[test]
 fn the_profile_for_apparmor_is_valid() {
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/apparmor/bulkmark");

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Every block of configuration in the documents, as a reader pastes it: each into the piece that the text above it names, one
-//! after the other, beside the configuration as it is shipped.
+//! after the other, beside the shipped configuration.
 
 use bulkmark::config;
 use bulkmark_testing::repository;
 use std::fs;
 use std::path::PathBuf;
 
-/// Where configurations are on a reader's machine.
+/// The directory of configurations on a reader's machine.
 const ETC: &str = "/etc/bulkmark/";
 
-/// The file of a second milter, which has no pieces and no file before it.
+/// The file of a second milter, which has no pieces and no earlier file.
 const SECOND: &str = "outbound.toml";
 
 /// A block of TOML, and the text between it and the block or heading before.
@@ -20,12 +20,12 @@ struct Block {
     above: String,
 }
 
-/// Whether all of a block is TOML that sets something. Formulas and the files of other programs are not.
+/// Whether a whole block is TOML that sets a key. Formulas and the files of other programs are not.
 fn is_toml(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty())
 }
 
-/// The blocks of a document: those that say they are TOML, and indented ones that are.
+/// The blocks of a document: those marked as TOML, and indented ones that are TOML.
 fn blocks(document: &str) -> Vec<Block> {
     let (mut found, mut block, mut above) = (Vec::new(), String::new(), String::new());
     let mut fence: Option<bool> = None;
@@ -59,7 +59,7 @@ fn blocks(document: &str) -> Vec<Block> {
     found
 }
 
-/// The piece that a text names last: `milter.d/local.toml`.
+/// The last piece that a text names: `milter.d/local.toml`.
 fn piece(above: &str) -> Option<&str> {
     let (i, _) = above.rmatch_indices(ETC).find(|(i, _)| {
         let name = &above[i + ETC.len()..];
@@ -71,7 +71,7 @@ fn piece(above: &str) -> Option<&str> {
     Some(&rest[..end])
 }
 
-/// A reader's machine: the shipped files in a directory that stands for [`ETC`].
+/// A reader's machine: the shipped files in a directory in place of [`ETC`].
 struct Machine(tempfile::TempDir);
 
 impl Machine {
@@ -85,7 +85,7 @@ impl Machine {
         Self(directory)
     }
 
-    /// Appends a block to a piece, makes the files that it names, and reads the whole configuration.
+    /// Appends a block to a piece, creates the files that it names, and reads the whole configuration.
     fn paste(&self, block: &str, piece: &str) -> Result<(), String> {
         let here = |text: &str| text.replace(ETC, &format!("{}/", self.0.path().display()));
         for quoted in block.split('"').filter(|text| text.starts_with(ETC)) {
@@ -124,7 +124,7 @@ fn what_is_pasted_as_the_text_says_works() {
         let shown = path.strip_prefix(repository()).unwrap().display().to_string();
         for block in blocks(&fs::read_to_string(&path).unwrap()) {
             found += 1;
-            // A fleet's file of members is no configuration of a daemon.
+            // A fleet's file of members is not a daemon's configuration.
             if block.text.starts_with("[[client]]") {
                 continue;
             }
@@ -134,7 +134,7 @@ fn what_is_pasted_as_the_text_says_works() {
                     block.text
                 );
             };
-            // Where to listen, and who verifies, are choices of which one excludes the others.
+            // The address, and the choice of verifiers, exclude their alternatives.
             let choices = ["listen = ", "[authentication]"];
             let is_choice = block.text.starts_with("[fleet]")
                 || piece.starts_with("milter.d/")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bodies as the first version of the protocol sent them, kept in tests/data/protocol: they are read, written the same way,
-//! and count what they counted.
+//! Bodies from the first version of the protocol, kept in tests/data/protocol: they are read, written the same way,
+//! and give the same counts.
 
 use bulkmark::control::DaemonStatus;
 use bulkmark_counts::{Assembly, Chain, Mark, Origin, Receipt, Role, Row, Settings, Update, Vector};
@@ -52,7 +52,7 @@ fn settings() -> Settings {
     Settings { capacity: NonZeroU32::new(1000).unwrap(), ..Settings::default() }
 }
 
-/// The frames of a stream, all of them.
+/// All frames of a stream.
 fn frames(magic: &'static [u8; 5], stream: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = Frames::new(magic);
     frames.push(stream);
@@ -78,7 +78,7 @@ fn reports_and_receipt() {
     assert_eq!(encode_receipt(receipt), body("receipt.bin"));
 }
 
-/// Streams are taken apart, all that is in them is understood, and the same is put together again.
+/// Streams are decoded completely, and encoded again to the same bytes.
 #[test]
 fn streams() {
     let contents = frames(SNAPSHOT, &body("snapshot.bin"));
@@ -99,7 +99,7 @@ fn streams() {
     assert_eq!(stream(UPDATES, [alive].into_iter().chain(&updates)), body("updates.bin"));
 }
 
-/// How far a server is, which is no update.
+/// A server's position, which is not an update.
 #[test]
 fn signs_of_life() {
     let contents = frames(UPDATES, &body("alive.bin"));
@@ -120,7 +120,7 @@ fn signs_of_life() {
     assert_eq!(decode_alive(&[&[0; 16], long.as_bytes()].concat()), None, "of more origins than there are");
 }
 
-/// A milter of today that is sent them counts what was counted then.
+/// A current milter that receives them has the counts of that time.
 #[tokio::test]
 async fn what_was_counted_counts() {
     let directory = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn status() {
     assert_eq!(serde_json::to_string(&status).unwrap(), text("status.json"));
 }
 
-/// Each code is in the document, with its status, and no other.
+/// Each code is in the document, with its status, and no other code is.
 #[test]
 fn codes_are_documented() {
     let text = text_of("docs/protocol.md");
@@ -183,7 +183,7 @@ fn codes_are_documented() {
     assert!(Code::ALL.iter().all(|code| code.name().parse() == Ok(*code)));
 }
 
-/// A server says by its code why it refuses, whatever the text says.
+/// A server's code gives the reason for a refusal, whatever the text says.
 #[test]
 fn a_server_tells_codes() {
     let server = Server::new("");
@@ -224,7 +224,7 @@ fn a_server_tells_codes() {
         let expected = (expected.status().as_u16(), expected.to_string());
         assert_eq!(told(line, fields, body), expected, "{line}");
     }
-    // More than the server counted itself.
+    // A higher version than the server itself counted.
     let status = ask(server.port, &format!("GET /v1/status HTTP/1.1\r\n{read}"), b"");
     let origin = status.split("\"origin\":\"").nth(1).unwrap().split('"').next().unwrap();
     let ahead = format!("GET /v1/updates?since={origin}:99:{}", "0".repeat(32));
@@ -236,7 +236,7 @@ fn a_server_tells_codes() {
     assert_eq!(told("GET /v1/status", &report, b""), (200, String::new()));
 }
 
-/// A client goes by the code, whatever the text says; by the status where there is no code; and not at all by a code of a newer
+/// A client acts by the code, whatever the text says; by the status if there is no code; and not at all by an unknown code of a newer
 /// server.
 #[tokio::test]
 async fn a_client_goes_by_codes() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which file imports from which, as far as their text says it.
+//! The imports between files, as far as their text shows them.
 //!
-//! A path leads to the file that defines its last name: modules are followed by their folders, and names that a file
-//! re-exports to where they come from. A re-export is no import, unless the file uses the name itself.
+//! A path leads to the file that defines its last name: modules are followed through their folders, and re-exported
+//! names to their origin. A re-export is no import, unless the file uses the name itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Crate {
         let imported = file.imports.iter().filter(|i| !i.is_public || words.contains(&*i.name));
         let mut targets: Vec<Module> = imported
             .filter_map(|i| self.resolve(module, &i.path, 0))
-            // A folder that is imported by its name is nothing yet; what is taken from it stands in the code.
+            // An imported folder alone is no import yet; the names used from it are in the code.
             .filter(|(target, is_module)| !is_module || !self.0[target].path.ends_with("mod.rs"))
             .map(|(target, _)| target)
             .collect();
@@ -70,8 +70,8 @@ impl Crate {
         targets.iter().map(|target| self.0[target].path.clone()).collect()
     }
 
-    /// The module that defines the last name of a path, and whether that name is the module itself. None for what is of
-    /// another crate.
+    /// The module that defines the last name of a path, and whether that name is the module itself. None for names of another
+    /// crate.
     fn resolve(&self, from: &Module, path: &[String], depth: usize) -> Option<(Module, bool)> {
         let mut at = from.clone();
         let mut rest = path;
@@ -100,7 +100,7 @@ impl Crate {
                 at = child;
                 continue;
             }
-            // A name that leads to itself, `use x::x`, ends here.
+            // A name that leads to itself, as `use x::x`, ends here.
             let import = self.imported(&at, name).filter(|_| depth < 8);
             let Some(import) = import else { return Some((at, false)) };
             let (target, is_module) = self.resolve(&at, &import.path, depth + 1)?;
@@ -195,7 +195,7 @@ fn split(code: &str) -> (Vec<Import>, String) {
     (imports, rest)
 }
 
-/// Shows each path of a tree such as `a::{b, c::{self, d as e}}`, and the name that it gets.
+/// Visits each path of a tree such as `a::{b, c::{self, d as e}}`, with its name.
 fn expand(tree: &str, before: &[String], see: &mut dyn FnMut(Vec<String>, String)) {
     let tree = tree.trim();
     if let Some((head, list)) = tree.split_once('{') {
@@ -234,7 +234,7 @@ fn expand(tree: &str, before: &[String], see: &mut dyn FnMut(Vec<String>, String
     }
 }
 
-/// All names of the code, those that `::` joins together.
+/// All names in the code, joined by `::`.
 fn chains(code: &str) -> Vec<Vec<String>> {
     let mut chains: Vec<Vec<String>> = Vec::new();
     let is_name = |c: char| c.is_alphanumeric() || c == '_';

@@ -4,17 +4,17 @@
 use super::roff::{escaped, prose};
 use clap::{Arg, Command};
 
-/// Commands that have a page of their own.
+/// Commands with their own page.
 const DAEMONS: [&str; 3] = ["milter", "interfaces", "server"];
 
-/// A command below the program, with its full name and the options of commands above it that it takes, too.
+/// A command below the program, with its full name and the options of the commands above it that it accepts, too.
 struct Below<'a> {
     name: String,
     command: &'a Command,
     from_above: Vec<&'a Arg>,
 }
 
-/// The sections on the program: how it is called, the program, and each of its commands.
+/// The sections on the program: its synopsis, the program, and each of its commands.
 pub(crate) fn program(program: &Command) -> String {
     let mut all = Vec::new();
     add_below(&mut all, &Below { name: String::new(), command: program, from_above: Vec::new() });
@@ -24,14 +24,14 @@ pub(crate) fn program(program: &Command) -> String {
     format!(".Sh SYNOPSIS\n{synopsis}.Sh DESCRIPTION\n{about}.Sh COMMANDS\n{sections}")
 }
 
-/// The sections on a daemon: how it is called, and the beginning of its description.
+/// The sections on a daemon: its synopsis, and the beginning of its description.
 pub(crate) fn daemon(program: &Command, name: &str) -> String {
     let command = program.find_subcommand(name).expect("a command");
     let synopsis = Below { name: name.to_owned(), command, from_above: Vec::new() }.synopsis();
     format!(".Sh SYNOPSIS\n{synopsis}.Sh DESCRIPTION\n{}{}", text(command), options(command))
 }
 
-/// Adds the commands below this one, those below them included.
+/// Adds all commands below this one, at every level.
 fn add_below<'a>(all: &mut Vec<Below<'a>>, above: &Below<'a>) {
     for command in above.command.get_subcommands().filter(|command| !command.is_hide_set()) {
         let name = format!("{} {}", above.name, command.get_name()).trim_start().to_owned();
@@ -45,7 +45,7 @@ fn add_below<'a>(all: &mut Vec<Below<'a>>, above: &Below<'a>) {
 }
 
 impl Below<'_> {
-    /// How it is called; empty if it is called by the commands below it only.
+    /// Its synopsis; empty if only the commands below it can be called.
     fn synopsis(&self) -> String {
         if self.command.is_subcommand_required_set() {
             return String::new();
@@ -71,7 +71,7 @@ impl Below<'_> {
     }
 }
 
-/// What `--help` says of a command, without its options.
+/// The `--help` text of a command, without its options.
 fn text(command: &Command) -> String {
     let text = command.get_long_about().or_else(|| command.get_about()).expect("help");
     prose(&sentence(&text.to_string()))
@@ -94,7 +94,7 @@ fn list(items: &str) -> String {
 /// An argument with its description, values and default.
 fn item(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help()).expect("help").to_string();
-    // Where the default is no value, it stands in the help as clap would write it.
+    // If the default is no value, it is in the help as clap would write it.
     let (help, default) = match help.strip_suffix(']').and_then(|help| help.split_once(" [default: ")) {
         Some((help, default)) => (help, default.to_owned()),
         None => (&*help, defaults(arg)),
@@ -132,7 +132,7 @@ fn call(arg: &Arg) -> String {
     call.trim_end().to_owned()
 }
 
-/// Help with the period that clap takes away.
+/// Help with the period that clap removes.
 fn sentence(help: &str) -> String {
     format!("{help}{}", if help.ends_with(['.', ':']) { "" } else { "." })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The manual's section on a configuration, made from the file in conf/ with its comments, keys and defaults.
 //!
-//! A comment stands above the keys or the table that it describes, `## Text` is a heading, and `#key = value` a key without a default.
+//! A comment is above the keys or the table that it describes, `## Text` is a heading, and `#key = value` a key without a default.
 
 use super::roff::{escaped, literal, prose};
 
@@ -21,7 +21,7 @@ struct Section<'a> {
     comment: String,
     keys: Vec<&'a str>,
     example: Vec<&'a str>,
-    /// Waits until a key or a text stands below it. Tables have a name, and need none.
+    /// Kept until a key or a text follows it. Tables have a name, and need none.
     heading: &'a str,
     is_in_list: bool,
 }
@@ -48,7 +48,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Writes what has gathered: keys with their comment, a list of tables with its example, or a text.
+    /// Writes the collected lines: keys with their comment, a list of tables with its example, or a text.
     fn flush(&mut self) {
         if let Some(name) = self.example.first().copied() {
             self.below(name);
@@ -69,7 +69,7 @@ impl<'a> Section<'a> {
         self.text += &prose(&std::mem::take(&mut self.comment));
     }
 
-    /// Begins a subsection, or ends the last one where it has no title.
+    /// Begins a subsection, or ends the last one if there is no title.
     fn below(&mut self, title: &str) {
         if std::mem::take(&mut self.is_in_list) {
             self.text += ".El\n";

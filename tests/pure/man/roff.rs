@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Plain text as mdoc(7).
 
-/// Text in which nothing is markup, but that code between backticks is bold.
+/// Text without markup, except bold code between backticks.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     let (mut before, mut is_code) = (' ', false);
@@ -23,13 +23,13 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Paragraphs, which empty lines separate.
+/// Paragraphs, separated by empty lines.
 pub(crate) fn prose(text: &str) -> String {
     text.split("\n\n").map(paragraph).collect::<Vec<_>>().join(".Pp\n")
 }
 
 fn paragraph(text: &str) -> String {
-    // A line for each sentence: roff puts more space behind a period there, and differences are small.
+    // One line for each sentence: roff puts more space behind a period there, and differences are small.
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let begins = word.starts_with(|c: char| c.is_uppercase() || "`\"".contains(c));
@@ -45,7 +45,7 @@ fn paragraph(text: &str) -> String {
         .collect()
 }
 
-/// Lines that stay as they are.
+/// Lines printed unchanged.
 pub(crate) fn literal(lines: &str) -> String {
     format!(".Bd -literal -offset indent\n{}\n.Ed\n", escaped(lines))
 }

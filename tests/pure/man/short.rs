@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The configurations that are installed: those of conf/reference with one sentence for each key.
+//! The installed configurations: those of conf/reference with one sentence for each key.
 
-/// What stands before the first section of milter.toml.
+/// The text before the first section of milter.toml.
 const MILTER: &str = r#"# SPDX-License-Identifier: GPL-3.0-or-later
 # /etc/bulkmark/milter.toml: the configuration of `bulkmark milter`, and of the commands that ask it. Every key has its default here;
 # keys without one are commented out. bulkmark.toml(5) has all that there is to say of a key.
@@ -20,7 +20,7 @@ const MILTER: &str = r#"# SPDX-License-Identifier: GPL-3.0-or-later
 #   status.listen                the page and the metrics
 "#;
 
-/// The same of server.toml.
+/// The text before the first section of server.toml.
 const SERVER: &str = r#"# SPDX-License-Identifier: GPL-3.0-or-later
 # /etc/bulkmark/server.toml: the configuration of `bulkmark server` and `bulkmark client`. Every key has its default here; keys without
 # one are commented out. bulkmark.toml(5) has all that there is to say of a key.
@@ -51,7 +51,7 @@ pub(crate) fn of(name: &str, reference: &str) -> String {
                     short.push('\n');
                 }
                 comment.clear();
-                // Between keys no line is empty, so that a table is seen as one.
+                // There are no empty lines between keys, so that a table is seen as one.
                 if let Some(title) = line.strip_prefix("## ") {
                     short += &format!("\n## {title}\n\n");
                 } else if !line.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn of(name: &str, reference: &str) -> String {
     short
 }
 
-/// The first sentence of a comment, with the values that others name. "At start" stands behind it.
+/// The first sentence of a comment, with the values that later ones name. "At start" follows it.
 fn first_sentence(comment: &[&str]) -> Option<String> {
     let text = comment.join(" ");
     let begun = text.strip_prefix("At start").and_then(|rest| rest.split_once(". "));
@@ -90,7 +90,7 @@ fn first_sentence(comment: &[&str]) -> Option<String> {
     (!sentence.is_empty()).then(|| format!("{all}{start}"))
 }
 
-/// The values that a text explains, as in `"mark": deliver it. "reject": refuse it.`
+/// The values explained by a text, as in `"mark": deliver it. "reject": refuse it.`
 fn values(text: &str) -> String {
     let names = text.match_indices("\": ").filter_map(|(at, _)| {
         let open = text[..at].rfind('"')?;
