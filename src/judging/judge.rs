@@ -24,8 +24,8 @@ use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Action, Counts, OnFailure, Party, Per, Sent, Standing, TrapResult, Verdict, Weight};
 use bulkmark_signature::Signatures;
 use bulkmark_verdict::{
-    Content, Counted, Earlier, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, ReportInquiry,
-    Rules, Unknown, account_line, questions,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, OldKeyCounts, Outcome, Question,
+    ReportInquiry, Rules, Unknown, account_line, questions,
 };
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -216,8 +216,8 @@ impl Case<'_> {
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = if is_lookup { Mode::Ask } else { Mode::Report(times) };
         let shared = shared(rules, envelope, content);
-        let earlier = self.earlier(content, shared).await;
-        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(earlier);
+        let old_key = self.old_key(content, shared).await;
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(old_key);
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.with_cache(&self.service.source_cache, now);
         let (asked, reports) = self.ask_with_reports(&mut inquiry, &content.signatures, &keys, shared).await;
@@ -227,7 +227,7 @@ impl Case<'_> {
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => {
-                let spam = earlier.spam(reports.map(|reports| reports.weight(inquiry.seen())));
+                let spam = old_key.spam(reports.map(|reports| reports.weight(inquiry.seen())));
                 (Counts { spam, ..inquiry.counts() }, inquiry.backings())
             }
             Err(Uncounted::Failed(e)) => {
@@ -272,11 +272,11 @@ impl Case<'_> {
     }
 
     /// Its counts under the old key. Also sets `content.is_allowed`.
-    async fn earlier(&self, content: &mut Content, shared: Shared) -> Earlier {
+    async fn old_key(&self, content: &mut Content, shared: Shared) -> OldKeyCounts {
         let may_ask = (shared == Shared::All, self.deadline);
-        let earlier = counts_under_old_key(self.service, (self.rules, self.envelope), content, may_ask).await;
-        content.is_allowed = earlier.is_allowed;
-        earlier
+        let counts = counts_under_old_key(self.service, (self.rules, self.envelope), content, may_ask).await;
+        content.is_allowed = counts.is_allowed;
+        counts
     }
 
     /// The number of its reports: none if it is only looked up, or was counted at another interface.

@@ -43,7 +43,7 @@ impl Letter {
             correspondences: Vec::new(),
             is_allowed: false,
             signatures,
-            earlier: None,
+            old_key: None,
         };
         Self { time: 0, subject: String::new(), envelope: Envelope::default(), content }
     }

@@ -26,7 +26,7 @@ pub struct Facts<'a> {
     /// The `body` signature.
     pub signature: Option<Signature>,
     /// The `body` signature under the old federation key, during a change of keys: entries may contain that one.
-    pub earlier_signature: Option<Signature>,
+    pub old_key_signature: Option<Signature>,
     /// Its verified names.
     pub verified: Option<&'a VerifiedNames>,
     /// The claimed names that can still be verified, if the milter verifies mail.
@@ -44,7 +44,7 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// The `body` signatures that entries may contain.
     pub(super) fn signatures(&self) -> impl Iterator<Item = Signature> {
-        self.signature.into_iter().chain(self.earlier_signature)
+        self.signature.into_iter().chain(self.old_key_signature)
     }
 
     /// The same, as if all claimed names were verified.

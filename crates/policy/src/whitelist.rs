@@ -250,7 +250,7 @@ mod tests {
             from: &[],
             list_id: Some("news.example.org"),
             signature: Some(Signature::from_bytes([1; 16])),
-            earlier_signature: None,
+            old_key_signature: None,
             verified: None,
             claimed: None,
             mailboxes: None,

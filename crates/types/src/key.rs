@@ -21,7 +21,7 @@ pub struct FederationKey {
     mac: Hmac<Sha256>,
     id: u64,
     /// The old key, during a change of keys.
-    before: Option<Box<Self>>,
+    old: Option<Box<Self>>,
     passages: SipHasher24,
     words: [u8; 16],
     strays: SipHasher24,
@@ -70,33 +70,33 @@ impl FederationKey {
             source_buckets: hasher(Kind::SourceBucket, b"buckets"),
             nominations: hasher(Kind::Nomination, b"signatures"),
             mac,
-            before: None,
+            old: None,
         }
     }
 
-    /// The same key while a federation changes to it from `before`: signatures are made under this key, and those under the old key are looked
+    /// The same key while a federation changes to it from `old`: signatures are made under this key, and those under the old key are looked
     /// up, too. The ledger holds both, and keeps the [id](Self::id) of the old key until the change ends.
     #[must_use]
-    pub fn after(self, before: Self) -> Self {
-        Self { before: Some(Box::new(Self { before: None, ..before })), ..self }
+    pub fn after(self, old: Self) -> Self {
+        Self { old: Some(Box::new(Self { old: None, ..old })), ..self }
     }
 
     /// The old key, during a change of keys.
     #[must_use]
-    pub fn before(&self) -> Option<&Self> {
-        self.before.as_deref()
+    pub fn old(&self) -> Option<&Self> {
+        self.old.as_deref()
     }
 
     /// This key, and the old key if there is one.
     pub fn all(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(self.before())
+        std::iter::once(self).chain(self.old())
     }
 
     /// Identifies the counts without revealing the key. Holders of filters compare it before they exchange anything. During a change it is the
     /// id of the old key.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.before().map_or(self.id, |before| before.id)
+        self.old().map_or(self.id, |old| old.id)
     }
 
     /// Whether both have the same key, and the same old key.
@@ -108,7 +108,7 @@ impl FederationKey {
     /// During a change of keys, the id that the counts will have afterwards.
     #[must_use]
     pub fn next_id(&self) -> Option<u64> {
-        self.before().map(|_| self.id)
+        self.old().map(|_| self.id)
     }
 
     /// A new HMAC-SHA-256 under this key that has already hashed the name of `kind`.

@@ -35,7 +35,7 @@ pub struct Content {
     /// The signatures.
     pub signatures: Signatures,
     /// The signatures under the old federation key, during a change of keys.
-    pub earlier: Option<Box<Signatures>>,
+    pub old_key: Option<Box<Signatures>>,
 }
 
 /// The signatures that count: without passages, pictures and files that the white list of all recipients names.
@@ -64,7 +64,7 @@ impl Content {
             list_id: fields.list_id,
             message_id: fields.message_id,
             signatures: under(&rules.key),
-            earlier: rules.key.before().map(|key| Box::new(under(key))),
+            old_key: rules.key.old().map(|key| Box::new(under(key))),
         }
     }
 
@@ -90,13 +90,13 @@ impl Content {
 
     /// The signatures under the old key, and that key; `None` outside a change of keys.
     #[must_use]
-    pub fn under_key_before<'a>(&'a self, rules: &'a Rules) -> Option<(&'a Signatures, &'a FederationKey)> {
-        self.earlier.as_deref().zip(rules.key.before())
+    pub fn under_old_key<'a>(&'a self, rules: &'a Rules) -> Option<(&'a Signatures, &'a FederationKey)> {
+        self.old_key.as_deref().zip(rules.key.old())
     }
 
     /// The questions about the signatures under the old key. Nothing is reported.
     #[must_use]
-    pub fn about_earlier<'a>(
+    pub fn about_old_key<'a>(
         &self,
         (signatures, key): (&'a Signatures, &'a FederationKey),
         envelope: &Envelope,
@@ -127,7 +127,7 @@ impl Content {
             from: &self.from,
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
-            earlier_signature: self.earlier.as_ref().and_then(|earlier| earlier.body.ok()),
+            old_key_signature: self.old_key.as_ref().and_then(|old| old.body.ok()),
             verified: Some(self.verified.for_sender(envelope.sender.as_deref())),
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),

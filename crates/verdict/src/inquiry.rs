@@ -5,7 +5,7 @@
 //! reports the derived signatures. If they were seen often, a question in between asks for origins; these questions also ask for networks,
 //! and one more may report one. docs/signatures.md has the reasons.
 
-use super::earlier::Earlier;
+use super::old_key::OldKeyCounts;
 use super::question::Question;
 use super::sender::Sender;
 use super::source_cache::SourceCache;
@@ -85,7 +85,7 @@ pub struct Inquiry<'a> {
     /// Counts below this bound are unknown.
     unknown_below: Option<u32>,
     /// Counts under the old key.
-    earlier: Earlier,
+    old_key: OldKeyCounts,
 }
 
 impl<'a> Inquiry<'a> {
@@ -109,14 +109,14 @@ impl<'a> Inquiry<'a> {
             is_outbound: false,
             was_reported: false,
             unknown_below: None,
-            earlier: Earlier::default(),
+            old_key: OldKeyCounts::default(),
         }
     }
 
     /// The same with counts under the old key, which are added to all counts.
     #[must_use]
-    pub const fn on_top_of(mut self, earlier: Earlier) -> Self {
-        self.earlier = earlier;
+    pub const fn on_top_of(mut self, counts: OldKeyCounts) -> Self {
+        self.old_key = counts;
         self
     }
 
@@ -254,7 +254,7 @@ impl<'a> Inquiry<'a> {
         let Open { near, reported, anchors } = std::mem::take(&mut self.open);
         let mut counts = counts;
         if self.step == Step::Counts && self.signatures.body.is_ok() {
-            self.body = self.earlier.body(counts.split_off_first().copied());
+            self.body = self.old_key.body(counts.split_off_first().copied());
         }
         let each = if self.step == Step::Origins { self.sender.questions() } else { 1 };
         let (counts, of_sources) = counts.split_at((each * near.len()).min(counts.len()));
@@ -325,15 +325,15 @@ impl<'a> Inquiry<'a> {
     /// The bound below which its counts may be too low; `None` if all are known.
     #[must_use]
     pub fn unknown_below(&self) -> Option<u32> {
-        self.unknown_below.max(self.earlier.unknown_below)
+        self.unknown_below.max(self.old_key.unknown_below)
     }
 
     /// Whether several of its signatures, or those under two keys, are counted together, so that each count may be low although their sum
     /// is not.
     #[must_use]
     pub fn is_scattered(&self) -> bool {
-        let earlier = self.earlier.body(None).max(self.earlier.near(None));
-        !self.signatures.near.unsure.is_empty() || earlier.is_some_and(|count| count > 0)
+        let old = self.old_key.body(None).max(self.old_key.near(None));
+        !self.signatures.near.unsure.is_empty() || old.is_some_and(|count| count > 0)
     }
 
     /// Whether nothing is reported.
@@ -354,7 +354,7 @@ impl<'a> Inquiry<'a> {
         let this = u32::from(self.mode != Mode::Ask);
         Counts {
             body: self.body,
-            near: self.earlier.near(self.near.as_ref().map(|near| near.count.saturating_add(this))),
+            near: self.old_key.near(self.near.as_ref().map(|near| near.count.saturating_add(this))),
             spam: None,
         }
     }
@@ -364,7 +364,7 @@ impl<'a> Inquiry<'a> {
     pub fn backings(&self) -> Backings {
         let backings =
             self.sources.as_ref().map(|sources| sources.backings(self.counts())).unwrap_or_default();
-        self.earlier.backings(Backings { messages: self.messages(), ..backings })
+        self.old_key.backings(Backings { messages: self.messages(), ..backings })
     }
 
     /// The signature that counts messages, regardless of recipients, if no other signature of the message does.

@@ -3,9 +3,9 @@
 
 use super::super::message::Message;
 use super::super::service::Service;
-use super::earlier::earlier;
 use super::explanation::Explanation;
 use super::judged::find;
+use super::old_key::old_key_counts;
 use super::source::{Case, Source};
 
 use crate::lookup::{Evidence, Tables, Verifiers};
@@ -14,7 +14,7 @@ use bulkmark_counts::Shares;
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_sync::shares;
 use bulkmark_types::Signature;
-use bulkmark_verdict::{Content, Earlier, Envelope, Rules};
+use bulkmark_verdict::{Content, Envelope, OldKeyCounts, Rules};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -97,15 +97,15 @@ pub(crate) async fn counts_under_old_key(
     (rules, envelope): (&Rules, &Envelope),
     content: &Content,
     (may_ask, deadline): (bool, Instant),
-) -> Earlier {
+) -> OldKeyCounts {
     let (daemon, case) = (Daemon { service, deadline }, Case { rules, envelope, evidence: None });
-    match timeout_at(deadline, earlier(&daemon, case, content, may_ask)).await {
-        Ok(Ok(earlier)) => earlier,
+    match timeout_at(deadline, old_key_counts(&daemon, case, content, may_ask)).await {
+        Ok(Ok(counts)) => counts,
         Ok(Err(e)) => {
             log::warn!("{}: counts under the old federation key are missing: {e}", envelope.id());
-            Earlier::default()
+            OldKeyCounts::default()
         }
         // The next questions get no answer in time, either, and that is logged.
-        Err(_) => Earlier::default(),
+        Err(_) => OldKeyCounts::default(),
     }
 }

@@ -129,7 +129,7 @@ impl Explanation {
         judged: &Judged,
         shares: Vec<Shares>,
     ) -> Self {
-        let Judged { finding, counts, earlier, near, user_reports, content, verified, .. } = judged;
+        let Judged { finding, counts, old_key, near, user_reports, content, verified, .. } = judged;
         let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
         let (verdict, mut because) = sentence(finding, limits, content.signatures.body.err());
@@ -154,8 +154,8 @@ impl Explanation {
             counts: Counted { body: counts.body, near: counts.near },
             earlier: rules
                 .key
-                .before()
-                .map(|_| Counted { body: earlier.counts.body, near: earlier.counts.near }),
+                .old()
+                .map(|_| Counted { body: old_key.counts.body, near: old_key.counts.near }),
             whitelist,
             missed,
             authentication: Statement::all(rules, message, verified),

@@ -3,13 +3,13 @@
 
 use super::super::verification::verify;
 use super::ask::{Asking, UserReports, ask, look_up_reports};
-use super::earlier::earlier;
+use super::old_key::old_key_counts;
 use super::source::{Case, Source};
 use crate::lookup::Found;
 use bulkmark_policy::{Correspondence, Counts};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
-    Content, Counted, Earlier, Envelope, Exempt, Finding, Inquiry, Mode, Rules, questions,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, OldKeyCounts, Rules, questions,
 };
 
 /// The most pairs of a recipient and an address that are looked up: they fit a line of the control socket.
@@ -27,7 +27,7 @@ pub struct Judged {
     /// The look-ups that failed, as sentences.
     pub troubles: Vec<String>,
     pub(super) counts: Counts,
-    pub(super) earlier: Earlier,
+    pub(super) old_key: OldKeyCounts,
     pub(super) near: Option<near::Judgement>,
     /// Its user reports, if there are any.
     pub(super) user_reports: Option<UserReports>,
@@ -52,12 +52,12 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
     // Other servers are not asked about signatures that are not sent to them.
     let is_sent = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_sent && !rules.private.names(&content.facts(envelope, rules));
-    let earlier = earlier(source, case, content, may_ask).await?;
-    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(earlier);
+    let old_key = old_key_counts(source, case, content, may_ask).await?;
+    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(old_key);
     let mut inquiry = content.about(inquiry, envelope, rules);
     ask(source, case, &mut inquiry, if may_ask { Asking::Always } else { Asking::Never }).await?;
     let user_reports = look_up_reports(source, case, (&content.signatures, &rules.key), &inquiry).await?;
-    let spam = earlier.spam(user_reports.as_ref().map(|user_reports| user_reports.weight));
+    let spam = old_key.spam(user_reports.as_ref().map(|user_reports| user_reports.weight));
     let counts = Counts { spam, ..inquiry.counts() };
     let mut judged = Judged {
         finding: Finding::Exempt(Exempt::Policy),
@@ -65,7 +65,7 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
         may_ask,
         troubles: Vec::new(),
         counts,
-        earlier,
+        old_key,
         near: inquiry.near().cloned(),
         user_reports,
         verified: Vec::new(),
@@ -87,7 +87,7 @@ impl Judged {
         envelope.is_paused = orders.is_paused(now);
         self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
         self.content.is_allowed =
-            self.earlier.is_allowed || orders.allow_message(&self.content.signatures, inquiry.seen(), now);
+            self.old_key.is_allowed || orders.allow_message(&self.content.signatures, inquiry.seen(), now);
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
         if !questions.is_empty() {

@@ -8,9 +8,9 @@
 mod ask;
 mod daemon;
 mod describe;
-mod earlier;
 mod explanation;
 mod judged;
+mod old_key;
 mod source;
 mod statement;
 

@@ -8,7 +8,7 @@ use bulkmark_policy::{Backing, Backings, Counts, Sources, Weight};
 
 /// The counts of a message under the old key, without this message, which is reported under the new key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Earlier {
+pub struct OldKeyCounts {
     /// Its counts.
     pub counts: Counts,
     /// The sources of these copies.
@@ -19,7 +19,7 @@ pub struct Earlier {
     pub is_allowed: bool,
 }
 
-impl Earlier {
+impl OldKeyCounts {
     /// The body count under both keys. `count` is the one under the new key.
     pub(super) fn body(&self, count: Option<u32>) -> Option<u32> {
         sum(count, self.counts.body)
@@ -41,8 +41,8 @@ impl Earlier {
         let Backings { messages, body, near } = self.backings;
         Backings {
             messages: sum(new.messages, messages),
-            body: together(new.body, body),
-            near: together(new.near, near),
+            body: sources_of_both(new.body, body),
+            near: sources_of_both(new.near, near),
         }
     }
 }
@@ -55,7 +55,7 @@ fn sum(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     }
 }
 
-fn together(new: Backing, earlier: Backing) -> Backing {
-    let (Backing::Known(new), Backing::Known(earlier)) = (new, earlier) else { return new };
-    Backing::Known(Sources { others: new.others.max(earlier.others), own: sum(new.own, earlier.own) })
+fn sources_of_both(new: Backing, old: Backing) -> Backing {
+    let (Backing::Known(new), Backing::Known(old)) = (new, old) else { return new };
+    Backing::Known(Sources { others: new.others.max(old.others), own: sum(new.own, old.own) })
 }
