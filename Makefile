@@ -59,10 +59,11 @@ TEST := RUST_TEST_THREADS=6 $(CARGO) test --locked --workspace
 test-programs:
 	$(TEST) --no-run
 
-# All tests. If Postfix, miltertest or another required program is missing, apt installs it.
+# All tests. If Postfix, miltertest or another required program is missing, apt installs it. The slowest program takes four minutes; one with a
+# test that waits for ever is ended after forty, and its output says what the test waits for.
 test:
 	tests/mta/install
-	$(TEST) --no-fail-fast
+	$(TEST) --no-fail-fast --config 'target."cfg(all())".runner = ["$(CURDIR)/tests/within", "2400"]'
 
 # The tests that need neither root nor other programs. They take three minutes.
 test-quick:
@@ -172,7 +173,7 @@ vectors:
 	mv $(VECTORS).new $(VECTORS)
 
 # Messages of many kinds as Thunderbird, Chromium, GMime and Python show them, compared with bulkmark; any difference that is not in
-# crates/signature/tests/readers/differences.txt fails. Ten minutes, nearly all of it Thunderbird.
+# crates/signature/tests/readers/differences.txt fails. A quarter of an hour, nearly all of it Thunderbird.
 readers:
 	-tests/mta/install thunderbird chromium gir1.2-gmime-3.0 python3-gi
 	$(CARGO) test --locked -p bulkmark-signature --test readers -- --nocapture
@@ -310,7 +311,7 @@ release-test:
 repository-test: deb rpm
 	tests/repository $(PACKAGES)
 
-# Follows docs/federation.md and docs/availability.md line by line on four machines; see tests/machines/run.
+# Follows docs/federation.md, docs/availability.md and the move of docs/upgrading.md line by line on five machines; see tests/machines/run.
 federation-test: deb
 	tests/machines/run $(PACKAGES)
 

@@ -48,8 +48,8 @@ impl Rig {
     fn settings(&self, user: &str) -> Settings {
         Settings {
             log: format!("postgres://127.0.0.1:{}/{}", self.server.port, server::DATABASE),
-            user: Some(user.to_owned()),
-            password_file: Some(self.server.path("password")),
+            name: Some(user.to_owned()),
+            secret_file: Some(self.server.path("password")),
             ..Settings::default()
         }
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes copies of advertisements: copies.py WHAT CORPUS SENTENCES OUT BASES COPIES < names of files in CORPUS
+"""Writes copies of advertisements: copies.py SET CORPUS SENTENCES OUT BASES COPIES < names of files in CORPUS
 
 Of these files BASES are taken at equal distances. OUT/KIND/NN has the COPIES of one base in one disguise. Prints each KIND in
-its order. WHAT is:
+its order. SET is:
 
 evasions   of messages with 80 to 400 words, by streams/evade.py: KINDS, readable(bytes) -> text, sentences(path), by which
            SENTENCES, an mbox, becomes padding, and make(kind, text, sentences, copies)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the mail of invented firms, and what can come before it: firms.py STREAMS SENTENCES SEED OUT
+"""Writes the mail of invented firms, and the mail before it: firms.py STREAMS SENTENCES SEED OUT
 
 STREAMS holds company.py, which makes the mail of the sentences of an mbox. Writes one message a file, and
 OUT/messages.tsv: `part` (a name below, or `mail`), `file`, `recipients`, and of mail what company.py says of it.
@@ -58,7 +58,7 @@ def blocks(firm):
 
 
 class Writer:
-    """Of what comes before the mail."""
+    """The mail before that of the firms."""
 
     def __init__(self, stream):
         self.stream, self.random = stream, random.Random("firms/%s" % seed)

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     let names_files = |p: &MilterFile| {
         let mut policies = p.policy.iter();
         !p.whitelist.files.is_empty()
-            || p.ledger.federation_key_file.is_some()
+            || p.ledger.federation_key_file.key.is_some()
             || policies.any(|p| !p.whitelist.files.is_empty() || !p.matches.recipient_files.is_empty())
     };
     if parsed.as_ref().is_ok_and(names_files) {

@@ -26,7 +26,7 @@ fn near(bytes: &[u8], media: &str) -> Near {
     let rest = vec![b' '; SMALL.saturating_sub(bytes.len())];
     let end = format!("\n--{BOUNDARY}--\n");
     let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();
-    let message = RawMessage::from_bytes(&raw).expect("far below the bounds");
+    let message = RawMessage::from_bytes(&raw);
     traced(&message, &KEY).0
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The task that checks for problems and posts them.
 
-use super::problems::{Event, LastHour, Problem, Problems};
-use super::settings::Settings;
+use super::problems::{Event, Jump, Problem, Problems, Refusals};
 use crate::control::Daemon;
 use crate::net::own_name;
 use bulkmark_ledger::now;
 use bulkmark_policy::Action;
 use humantime_serde::re::humantime::format_rfc3339_seconds;
+use parking_lot::Mutex;
 use reqwest::{Client, Url};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
+use tokio::sync::Notify;
 
 /// Time between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -20,8 +21,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Time limit of a post.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Checks that are skipped after a failed post.
-const PAUSE: u32 = 6;
+/// Pause after a failed post.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// Events that wait to be posted; beyond that the oldest are dropped.
 const MOST_WAITING: usize = 200;
@@ -29,11 +30,47 @@ const MOST_WAITING: usize = 200;
 /// Accounts that are checked.
 const ACCOUNTS: usize = 20;
 
-/// A disk with a smaller free share, in percent, is a problem.
-const FREE: u64 = 5;
+/// The events that wait to be posted.
+#[derive(Default)]
+struct Waiting {
+    events: Mutex<VecDeque<Event>>,
+    /// Notified when there are more.
+    more: Notify,
+}
+
+impl Waiting {
+    fn add(&self, events: Vec<Event>) {
+        let mut waiting = self.events.lock();
+        waiting.extend(events);
+        while waiting.len() > MOST_WAITING {
+            waiting.pop_front();
+        }
+        drop(waiting);
+        self.more.notify_one();
+    }
+
+    /// Waits for the oldest one and takes it out.
+    async fn next(&self) -> Event {
+        loop {
+            let oldest = self.events.lock().pop_front();
+            if let Some(event) = oldest {
+                return event;
+            }
+            self.more.notified().await;
+        }
+    }
+
+    /// Puts the oldest one back, if there is room.
+    fn put_back(&self, event: Event) {
+        let mut waiting = self.events.lock();
+        if waiting.len() < MOST_WAITING {
+            waiting.push_front(event);
+        }
+    }
+}
 
 /// Checks `daemon` for problems and posts them to `url`. Never returns.
-pub async fn watch(daemon: Arc<Daemon>, settings: Settings, url: Url) {
+pub async fn watch(daemon: Arc<Daemon>, url: Url) {
     let host = url.host_str().unwrap_or_default().to_owned();
     let http = Client::builder()
         .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
@@ -44,34 +81,52 @@ pub async fn watch(daemon: Arc<Daemon>, settings: Settings, url: Url) {
         Ok(http) => http,
         Err(e) => return log::error!("alerts: nothing can be posted: {e}"),
     };
-    let (mut problems, mut refused, mut waiting) =
-        (Problems::default(), LastHour::default(), VecDeque::new());
-    let (mut fails, mut pause) = (false, 0_u32);
-    loop {
-        let refused = refused.note(all_refused(&daemon), now());
-        waiting.extend(problems.check(find(&daemon, &settings, refused), now()));
-        while waiting.len() > MOST_WAITING {
-            waiting.pop_front();
+    let (mut problems, mut refused) = (Problems::default(), Refusals::default());
+    let look = || {
+        let jump = refused.note(all_refused(&daemon), now());
+        problems.check(find(&daemon, jump), now())
+    };
+    let send = |event: Event| {
+        let (http, url, daemon) = (http.clone(), url.clone(), Arc::clone(&daemon));
+        async move { post(&http, &url, &daemon, &event).await.map_err(|why| (event, why)) }
+    };
+    look_and_send(look, send, &host, CHECK_INTERVAL).await;
+}
+
+/// Looks for events at intervals, and beside that sends them one by one, so that problems begin and end in time whatever a post takes. Never
+/// returns.
+async fn look_and_send<F>(
+    mut look: impl FnMut() -> Vec<Event>,
+    send: impl Fn(Event) -> F,
+    host: &str,
+    interval: Duration,
+) where
+    F: Future<Output = Result<(), (Event, String)>>,
+{
+    let waiting = Waiting::default();
+    let looks = async {
+        loop {
+            waiting.add(look());
+            tokio::time::sleep(interval).await;
         }
-        pause = pause.saturating_sub(1);
-        while pause == 0
-            && let Some(event) = waiting.front()
-        {
-            match post(&http, &url, &daemon, event).await {
-                Ok(()) => {
-                    waiting.pop_front();
-                    fails = false;
-                }
-                Err(why) => {
+    };
+    let sends = async {
+        let mut fails = false;
+        loop {
+            match send(waiting.next().await).await {
+                Ok(()) => fails = false,
+                Err((event, why)) => {
+                    waiting.put_back(event);
                     if !fails {
                         log::warn!("alerts: {host} takes none: {why}; they wait");
                     }
-                    (fails, pause) = (true, PAUSE);
+                    fails = true;
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
         }
-        tokio::time::sleep(CHECK_INTERVAL).await;
-    }
+    };
+    tokio::join!(looks, sends);
 }
 
 /// Posts one event. The error never contains the address, which may be a secret.
@@ -101,13 +156,13 @@ fn all_refused(daemon: &Daemon) -> u64 {
 }
 
 /// The present problems.
-fn find(daemon: &Daemon, settings: &Settings, refused: u64) -> Vec<Problem> {
+fn find(daemon: &Daemon, jump: Option<Jump>) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut add = |kind, about: String, text: String| found.push(Problem { kind, about, text });
     if let Some(why) = daemon.ailment() {
         add("ledger", String::new(), daemon.ledger.fault().unwrap_or_else(|| why.to_owned()));
     }
-    if let Some(disk) = daemon.disk().filter(|disk| disk.available < disk.size / 100 * FREE) {
+    if let Some(disk) = daemon.disk().filter(|disk| disk.short) {
         let free = disk.available / (disk.size / 100).max(1);
         add("disk", String::new(), format!("{free} % of the disk of {} is free", daemon.state_dir.display()));
     }
@@ -120,16 +175,55 @@ fn find(daemon: &Daemon, settings: &Settings, refused: u64) -> Vec<Problem> {
         daemon.activity.busiest_accounts(ACCOUNTS, now()).into_iter().filter(|account| account.over)
     {
         let text =
-            format!("over its limit: {} copies of bulk, {} recipients", account.bulk, account.recipients);
+            format!("over its limit: {} copies of bulk; recipients: {}", account.bulk, account.recipients);
         add("account", account.account, text);
     }
-    if settings.refused_per_hour > 0 && refused >= settings.refused_per_hour {
-        let limit = settings.refused_per_hour;
-        add(
-            "refused",
-            String::new(),
-            format!("{refused} messages refused in the last hour, the limit is {limit}"),
-        );
+    if let Some(Jump { hour, usual }) = jump {
+        let text = format!("{hour} messages refused in the last hour; {usual} are usual");
+        add("refused", String::new(), text);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(about: usize) -> Event {
+        let problem = Problem { kind: "upstream", about: about.to_string(), text: String::new() };
+        Event { begins: true, problem, since: 0, at: 0 }
+    }
+
+    /// A webhook that never answers its first post: further looks find the next problems, of which the last ones wait.
+    #[tokio::test]
+    async fn a_slow_webhook_delays_no_look() {
+        let (looks, mut seen) = tokio::sync::mpsc::channel(1);
+        let mut number = 0;
+        let look = || {
+            number += 1;
+            let _ = looks.try_send(number);
+            vec![event(number)]
+        };
+        let never = |_| std::future::pending();
+        let all = look_and_send(look, never, "hooks.example.org", Duration::ZERO);
+        let many = async { while seen.recv().await.is_some_and(|number| number < 20) {} };
+        tokio::select! {
+            () = all => unreachable!("it never ends"),
+            done = tokio::time::timeout(Duration::from_secs(60), many) => assert!(done.is_ok(), "it waits for the webhook"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_events_wait_in_their_order() {
+        let waiting = Waiting::default();
+        waiting.add((0..10_000).map(event).collect());
+        let oldest = waiting.next().await;
+        assert_eq!(oldest, event(10_000 - MOST_WAITING));
+        waiting.put_back(oldest.clone());
+        assert_eq!(waiting.next().await, oldest);
+        waiting.add(vec![event(10_000)]);
+        waiting.put_back(oldest);
+        assert_eq!(waiting.next().await, event(10_001 - MOST_WAITING), "no room for an older one");
+        assert_eq!(waiting.events.lock().len(), MOST_WAITING - 1);
+    }
 }

@@ -93,24 +93,50 @@ fn event((kind, about): &Key, state: &State, begins: bool, at: u64) -> Event {
     Event { begins, problem, since: state.since, at }
 }
 
-/// Messages refused in the last hour, computed from a growing total.
-#[derive(Debug, Default)]
-pub(super) struct LastHour(VecDeque<(u64, u64)>);
+/// The time over which refusals are compared, and that for which they are remembered, in seconds.
+const HOUR: u64 = 3600;
+const REMEMBERED: u64 = 25 * HOUR;
 
-impl LastHour {
-    /// Adds the total at this time; returns its growth within an hour. Keeps one number a minute.
-    pub(super) fn note(&mut self, total: u64, now: u64) -> u64 {
-        while self.0.get(1).is_some_and(|(at, _)| at.saturating_add(3600) <= now) {
+/// Fewer refusals in an hour are never many.
+const FEW: u64 = 50;
+
+/// So many times as usual are many.
+const JUMP: u64 = 5;
+
+/// The messages refused in the last day, computed from a growing total.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(VecDeque<(u64, u64)>);
+
+/// More refusals than usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Jump {
+    /// Messages refused in the last hour.
+    pub(super) hour: u64,
+    /// Messages refused in an hour of the day before, on average.
+    pub(super) usual: u64,
+}
+
+impl Refusals {
+    /// Adds the total at this time; returns whether the last hour had many more than usual. In the first two hours nothing is usual. Keeps one
+    /// number a minute.
+    pub(super) fn note(&mut self, total: u64, now: u64) -> Option<Jump> {
+        let is_old = |at: u64, age: u64| at.saturating_add(age) <= now;
+        while self.0.get(1).is_some_and(|&(at, _)| is_old(at, REMEMBERED)) {
             self.0.pop_front();
         }
         // A clock that was set back starts over.
         if self.0.back().is_some_and(|&(at, _)| at > now) {
             self.0.clear();
         }
-        if self.0.back().is_none_or(|&(at, _)| at.saturating_add(60) <= now) {
+        if self.0.back().is_none_or(|&(at, _)| is_old(at, 60)) {
             self.0.push_back((now, total));
         }
-        total.saturating_sub(self.0.front().map_or(total, |&(_, first)| first))
+        let &(first, at_first) = self.0.front().filter(|&&(at, _)| is_old(at, 2 * HOUR))?;
+        let old = self.0.partition_point(|&(at, _)| is_old(at, HOUR));
+        let &(base, at_base) = self.0.get(old.saturating_sub(1))?;
+        let hour = total.saturating_sub(at_base);
+        let usual = at_base.saturating_sub(at_first).saturating_mul(HOUR) / (base - first).max(HOUR);
+        (hour > FEW && hour > usual.saturating_mul(JUMP)).then_some(Jump { hour, usual })
     }
 }
 
@@ -153,16 +179,22 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_remembered() {
-        let mut hour = LastHour::default();
-        assert_eq!(
-            [(100, 0), (130, 5), (160, 60), (160, 3000)].map(|(total, now)| hour.note(total, now)),
-            [0, 30, 60, 60]
-        );
-        assert_eq!(hour.note(170, 3670), 10, "what was before the hour is left out");
-        for now in 0..100_000 {
-            hour.note(now, 4000 + now);
+    fn many_refusals_are_more_than_usual() {
+        let mut refusals = Refusals::default();
+        // Sixty an hour from the start.
+        for now in 0..86_400 {
+            assert_eq!(refusals.note(now / 60, now), None, "{now}");
         }
-        assert!(hour.0.len() <= 62, "{}", hour.0.len());
+        assert_eq!(refusals.note(1440 + 240, 86_400 + 3600), None, "four times as many");
+        assert_eq!(refusals.note(1440 + 310, 86_400 + 3600), Some(Jump { hour: 311, usual: 60 }));
+        for now in 0..100_000 {
+            refusals.note(2000, 100_000 + now);
+        }
+        assert!(refusals.0.len() <= 25 * 60 + 2, "{}", refusals.0.len());
+        assert_eq!(refusals.note(2050, 200_000), None, "few");
+        assert_eq!(refusals.note(2051, 200_000), Some(Jump { hour: 51, usual: 0 }));
+        assert_eq!(refusals.note(9000, 1000), None, "after the clock was set back");
+        assert_eq!(refusals.note(9090, 1000 + 7199), None);
+        assert_eq!(refusals.note(9090, 1000 + 7200), Some(Jump { hour: 90, usual: 0 }));
     }
 }

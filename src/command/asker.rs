@@ -8,7 +8,7 @@ use crate::control::{self, Given, Order};
 use crate::judging::{Case, Judged, Source, find};
 
 use crate::lookup::{Evidence, Tables, Verifiers};
-use crate::orders::Orders;
+use crate::orders::{All, Orders};
 use anyhow::Context;
 use bulkmark_counts::{LocalCopy, Shares};
 use bulkmark_mail::RawMessage;
@@ -100,8 +100,8 @@ pub(super) struct Asker {
 async fn orders(file: &MilterFile) -> Orders {
     let list = Given { order: Order::List, by: String::new(), reason: String::new() };
     match control::order(&file.control, &list, b"").await {
-        Ok(ordered) => Orders::of(ordered.orders),
-        Err(_) => Orders::of(Orders::stored(&file.state_dir).unwrap_or_default()),
+        Ok(ordered) => Orders::of(ordered.orders, ordered.others),
+        Err(_) => Orders::stored(&file.state_dir).unwrap_or_else(|_| Orders::of(All::default(), Vec::new())),
     }
 }
 

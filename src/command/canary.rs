@@ -130,7 +130,7 @@ mod tests {
         let canary = Canary::new(random_bytes().unwrap());
         let text = message(&canary, "X-Bulkmark", ("a@example.org", "b@example.net"), "mx.test").unwrap();
         assert!(text.lines().all(|line| line.len() <= 120) && text.is_ascii(), "{text}");
-        let raw = RawMessage::from_bytes(text.as_bytes()).unwrap();
+        let raw = RawMessage::from_bytes(text.as_bytes());
         let (mut file, key) = (MilterFile::default(), FederationKey::public());
         let [whitelist, private] = [WhiteList::default(), WhiteList::default()];
         file.signature.canary = Some(canary);

@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::output::{EX_ERROR, Messages, failed, output, shown};
+use super::show::some;
 use super::signature::read_message;
 use crate::judging::exempt;
 use bulkmark_mail::RawMessage;
@@ -80,8 +81,8 @@ fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<
         writeln!(out, "  body signature {signature}: seen {count} times, threshold {threshold}")?;
     }
     if let Some(NearCount { signatures, count, threshold }) = &answer.near {
-        let number = signatures.len();
-        writeln!(out, "  near, by {number} signatures: seen {count} times, threshold {threshold}")?;
+        let number = some(signatures.len(), "signature");
+        writeln!(out, "  near, by {number}: seen {count} times, threshold {threshold}")?;
     }
     if let Some(SpamWeight { weight, threshold }) = &answer.spam {
         writeln!(out, "  users report it as spam with the weight {weight}, threshold {threshold}")?;
@@ -90,7 +91,7 @@ fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<
         writeln!(out, "  {}", sources.sentence())?;
     }
     if let Some(held) = Held::from_name(answer.held.as_deref()) {
-        writeln!(out, "  {}", held.why())?;
+        writeln!(out, "  {}", held.sentence(answer.allowed_by.as_deref()))?;
     }
     if let (Some(action), Some(why)) = (&answer.would, &answer.rehearsal) {
         writeln!(out, "  {}", Would::sentence(action, why))?;

@@ -4,6 +4,7 @@
 use super::client_list;
 use super::output::{EX_ERROR, complain, print};
 use super::pause::operator;
+use super::show::some;
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{
     Client, Clients, ClientsError, Deed, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role, UNAPPROVED,
@@ -233,7 +234,7 @@ fn import(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     let changed = Clients::edit(&file.state_dir, |clients| {
         let changed = clients.import(exported)?;
         if changed > 0 {
-            let client = format!("{changed} clients");
+            let client = some(changed, "client");
             clients.note(Deed { at: now(), by: operator(), act: "imported".to_owned(), client });
         }
         Ok(changed)
@@ -241,7 +242,7 @@ fn import(file: &ServerFile, is_json: bool) -> anyhow::Result<()> {
     if is_json {
         print(json!({ "changed": changed }))?;
     } else {
-        print(format_args!("{changed} clients are new or changed"))?;
+        print(format_args!("new or changed: {}", some(changed, "client")))?;
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ pub(super) async fn open_ledger(
                 if let Some(next) = key.next_id().filter(|_| result.is_ok()) {
                     log::info!(
                         "the federation key changes from {:016x} to {next:016x}: messages are reported under the new key, and their \
-                         counts under the old one are added, until ledger.old-federation-key-file is removed",
+                         counts under the old one are added, until ledger.federation-key-file names the new key alone",
                         key.id()
                     );
                 }
@@ -136,8 +136,8 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
 pub(super) fn alert(settings: &alerts::Settings, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
     // The address was checked when the configuration was read.
     if let Ok(Some(url)) = settings.url() {
-        let (settings, daemon) = (settings.clone(), Arc::clone(daemon));
-        tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), settings.clone(), url.clone()));
+        let daemon = Arc::clone(daemon);
+        tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), url.clone()));
     }
 }
 

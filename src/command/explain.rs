@@ -58,7 +58,7 @@ fn as_text(explanation: &Explanation) -> String {
         let _ = writeln!(text, "{}", sources.sentence());
     }
     if let Some(held) = Held::from_name(explanation.held.as_deref()) {
-        let _ = writeln!(text, "{}", held.why());
+        let _ = writeln!(text, "{}", held.sentence(explanation.allowed_by.as_deref()));
     }
     if let (Some(action), Some(why)) = (&explanation.would, &explanation.rehearsal) {
         let _ = writeln!(text, "{}", Would::sentence(action, why));

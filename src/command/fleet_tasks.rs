@@ -13,13 +13,24 @@ use bulkmark_sync::{BulkBound, Links, trim, with_log};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The shortest and the longest time between two reports of a machine's state.
+const STATE_INTERVALS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
+
 /// The task of a machine in a fleet.
 #[derive(Clone)]
 pub(super) enum Duty {
     /// It reports at this interval, and applies steps; with a bound it holds a partial copy.
     Report(Duration, Option<BulkBound>),
-    /// It makes steps.
-    Aggregate,
+    /// It makes steps at this interval.
+    Aggregate(Duration),
+}
+
+impl Duty {
+    /// Returns how often this machine reports its state: a minute at an aggregator by default.
+    fn publishes_every(&self) -> Duration {
+        let (Self::Report(interval, _) | Self::Aggregate(interval)) = self;
+        (*interval * 60).clamp(STATE_INTERVALS[0], STATE_INTERVALS[1])
+    }
 }
 
 /// A member of a fleet.
@@ -62,12 +73,12 @@ fn publish_settings(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) 
     let role = match duty {
         Duty::Report(_, None) => MemberRole::Milter,
         Duty::Report(_, Some(_)) => MemberRole::PartialMilter,
-        Duty::Aggregate => MemberRole::Aggregator,
+        Duty::Aggregate(_) => MemberRole::Aggregator,
     };
     let activity = Arc::clone(activity);
     let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(fleet_mailing).collect();
     PublishSettings {
-        every: settings.publishes_every(),
+        every: duty.publishes_every(),
         role,
         mailings: settings
             .mailings
@@ -115,7 +126,7 @@ fn begin<L: Log>(
             let (of_ledger, to) = (ledger.clone(), Arc::clone(links));
             tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
         }
-        Duty::Aggregate => {
+        Duty::Aggregate(_) => {
             let with = (Arc::clone(&log), Arc::clone(fleet));
             tasks.run("gather", move || {
                 let (log, fleet) = with.clone();

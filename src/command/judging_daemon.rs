@@ -16,7 +16,7 @@ use crate::control::{Daemon, Parts};
 use crate::judging::{Service, recheck, weighing};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
-use crate::orders::Orders;
+use crate::orders::{Orders, exchange};
 use crate::refusals::Refusals;
 use crate::telemetry;
 use anyhow::Context;
@@ -80,7 +80,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let threshold_service = Arc::clone(&service);
     let threshold = move || threshold_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
-    alert(&file.alerts, &daemon, &mut tasks);
+    contact_others(&file, &service, &daemon, &mut tasks);
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     let (state_dir, end) = (file.state_dir.clone(), at_end(ending));
     begin(kind, &file, &addresses, (&ledger, &service), &end, &mut tasks).await?;
@@ -120,7 +120,7 @@ async fn begin(
         log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
         begin_tasks(ledger, service, state_dir, tasks);
     }
-    let open = open_interfaces(&file.interfaces, (service, state_dir), end, tasks).await;
+    let open = open_interfaces(&file.open_interfaces(), (service, state_dir), end, tasks).await;
     if kind == Kind::Interfaces {
         anyhow::ensure!(open > 0, "no interface could be opened, and there is nothing else to do");
         log::info!("bulkmark {} has opened its interfaces", env!("CARGO_PKG_VERSION"));
@@ -319,6 +319,19 @@ async fn start_sync(
     Ok(Sync { links, servers: clients, fleet: None, asks })
 }
 
+/// Posts problems to the webhook, if there is one, and exchanges orders with the upstream servers, if there are any.
+fn contact_others(file: &MilterFile, service: &Arc<Service>, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
+    alert(&file.alerts, daemon, tasks);
+    if !daemon.servers.is_empty() {
+        let (service, servers) = (Arc::clone(service), daemon.servers.clone());
+        tasks.run("orders", move || {
+            let of = Arc::clone(&service);
+            let sends = move || of.rules.load().shares_exact;
+            exchange(Arc::clone(&service.orders), servers.clone(), Arc::clone(&service.links), sends)
+        });
+    }
+}
+
 /// Returns the servers of a list, and the state of the connections to them.
 fn remotes(
     key: &str,
@@ -345,8 +358,8 @@ fn reload(
     match config::load_for(kind, path) {
         Ok(checked) if !checked.key.is_same(&service.rules.load().key) => {
             log::error!(
-                "{}: the federation key was changed, which takes a restart, and begins a new ledger unless old-federation-key-file \
-                 has the old key; the old configuration stays in force",
+                "{}: the federation key was changed, which takes a restart, and begins a new ledger unless ledger.federation-key-file \
+                 has the old key behind the new one; the old configuration stays in force",
                 path.display()
             );
             false
@@ -398,8 +411,6 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[[upstream]]": upstream;
         "[fleet]": fleet;
         "sync.interval": sync.interval;
-        "sync.max-spool": sync.max_spool;
-        "sync.max-spool-age": sync.max_spool_age;
         "sync.copy": sync.copy;
         "[refusals]": refusals;
         "[status]": status;
@@ -407,7 +418,6 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[interfaces]": interfaces;
         "log.target": log.target;
         "log.format": log.format;
-        "log.facility": log.facility;
     }
     changed
 }

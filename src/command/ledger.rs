@@ -4,7 +4,7 @@
 use super::ledger_forget::{self, ForgetArgs};
 use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
-use super::show::{Slice, THRESHOLD};
+use super::show::{Slice, THRESHOLD, some};
 use anyhow::{Context, bail};
 use bulkmark_ledger::{Difference, Image, Status, VersionDifference};
 use bulkmark_sync::{Link, Remote, Upstream};
@@ -177,7 +177,7 @@ fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
         writeln!(out, "  origin {origin}: counted up to update {version}")?;
     }
     if status.spool > 0 {
-        writeln!(out, "  spool: {} reports that no update includes yet", status.spool)?;
+        writeln!(out, "  spool: {} that no update includes yet", some(status.spool, "report"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

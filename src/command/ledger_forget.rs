@@ -52,7 +52,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<ExitCode> {
         Some(signature) => args.order.copies_of(&signature.to_string())?,
         None => signatures_of(mailing, &checked)?,
     };
-    args.order.carry_out(Order::Forget(Allow { signatures, length: 0, seconds }), b"", forgotten)
+    args.order.carry_out(Order::Forget(Allow { signatures, seconds, ..Allow::default() }), b"", forgotten)
 }
 
 /// Returns the signatures of a message, the one of its body first.

@@ -3,12 +3,10 @@
 //! `bulkmark explain letter.eml | head -1`, so the lints of `lib.rs` forbid them.
 
 use crate::config::ConfigError;
-use bulkmark_types::visible;
+use bulkmark_types::{is_invisible, visible};
 use serde::Serialize;
 use std::fmt::Display;
-use std::fs::{File, OpenOptions};
 use std::io::{self, StdoutLock, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -33,6 +31,26 @@ pub(super) fn output() -> Output {
     Output(io::stdout().lock())
 }
 
+/// Whether a character would move the cursor or be invisible.
+fn is_hidden(c: char) -> bool {
+    is_invisible(c) && !"\n\t".contains(c)
+}
+
+/// The text, with hidden characters as `\u009b`: in JSON that is the same string.
+fn as_in_json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            let units =
+                c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            shown.push_str(&units);
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 fn or_end<T>(written: io::Result<T>) -> io::Result<T> {
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(ENDED_BY_SIGPIPE),
@@ -40,9 +58,15 @@ fn or_end<T>(written: io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// Writes text as the terminal may have it, whatever the names and subjects in it contain.
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        or_end(self.0.write(bytes))
+        match std::str::from_utf8(bytes) {
+            Ok(text) if text.contains(is_hidden) => {
+                or_end(self.0.write_all(as_in_json(text).as_bytes())).map(|()| bytes.len())
+            }
+            _ => or_end(self.0.write(bytes)),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -101,20 +125,25 @@ pub(super) fn shown(path: &Path) -> String {
     visible(&path.to_string_lossy())
 }
 
-/// Opens a regular file for reading. Other files, such as pipes, would block: they are opened without blocking, and refused.
-///
-/// # Errors
-/// If it cannot be opened, or is not a regular file.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
-}
-
 /// Prints on standard error the error that ended a command, and returns this exit code; or `EX_CONFIG`, if a configuration cannot be used.
 pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
     complain(format_args!("bulkmark: {error:#}"));
     let is_of_config = error.chain().any(|cause| cause.is::<ConfigError>());
     ExitCode::from(if is_of_config { EX_CONFIG } else { code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `serde_json` escapes only the controls of ASCII.
+    #[test]
+    fn no_value_in_json_reaches_the_terminal_as_a_control() {
+        let subject = "\u{9b}2J\u{202e}a\u{7f}\u{e0041} 漢\t\"";
+        let json = serde_json::json!({ "subject": subject }).to_string();
+        let shown = as_in_json(&json);
+        assert!(!shown.contains(is_hidden), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap()["subject"], subject);
+        assert_eq!(as_in_json("a\tb\n\u{1b}[2J\r"), "a\tb\n\\u001b[2J\\u000d");
+    }
 }

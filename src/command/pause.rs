@@ -4,13 +4,14 @@
 use super::milter_args::{self, unanswered};
 use super::output::{complain, output};
 use super::show::{ago, time};
-use crate::config;
+use crate::config::{self, DEFAULT_PATH, Kind, SERVER_PATH};
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::Pause;
 use crate::refusals::{Query, find};
 use bulkmark_types::remote_text;
 use humantime_serde::re::humantime;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub(super) struct OrderArgs {
 
 /// Refuse nothing for a while: bulk and spam are only marked.
 ///
-/// The running milter obeys at once. Until the pause ends, nothing is refused, discarded or held, for whatever reason: bulk, spam, an account
+/// The running milter obeys at once; with --server, all milters of the federation do. Until the pause ends, nothing is refused, discarded or held, for any reason: bulk, spam, an account
 /// over its limit, a trap, or a message that could not be judged. Counting continues, and header and log have the action as would=. A pause
 /// outlives a restart; `bulkmark status`, `doctor`, the status page and bulkmark_paused show it. Exit code 0: paused; 75: the milter does not
 /// answer.
@@ -39,36 +40,40 @@ pub(super) struct PauseArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
-    order: OrderArgs,
+    at: DaemonOrderArgs,
 }
 
 /// End a pause: bulk and spam are refused again according to the configuration.
 ///
-/// Exit code 0: there is no pause now; 75: the milter does not answer.
+/// A pause of the whole federation ends where it was ordered, with --server. Exit code 0: the order was carried out; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArgs {
     #[command(flatten)]
-    order: OrderArgs,
+    at: DaemonOrderArgs,
 }
 
 pub(super) fn run(args: &PauseArgs) -> anyhow::Result<ExitCode> {
     let seconds = args.duration.map(|duration| duration.as_secs());
-    args.order.carry_out(Order::Pause(seconds), b"", |ordered| match &ordered.orders.pause {
+    args.at.carry_out(Order::Pause(seconds), b"", |ordered| match &ordered.orders.pause {
         Some(pause) => sentence(pause),
         None => "the pause has ended already".to_owned(),
     })
 }
 
 pub(super) fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
-    args.order.carry_out(Order::Resume, b"", |_| "not paused: the configured actions are in force".to_owned())
+    args.at.carry_out(Order::Resume, b"", |ordered| match &ordered.orders.pause {
+        Some(pause) => sentence(pause),
+        None => "not paused: the configured actions are in force".to_owned(),
+    })
 }
 
 /// Describes a pause.
 pub(super) fn sentence(pause: &Pause) -> String {
     let until = pause.until.map_or_else(|| "bulkmark resume".to_owned(), |until| time(until).to_string());
+    let site = pause.site.as_ref().map(|site| format!(" at {site}, for all sites")).unwrap_or_default();
     let why =
         if pause.reason.is_empty() { String::new() } else { format!(": {}", remote_text(&pause.reason)) };
-    format!("paused until {until}, by {}{why}; bulk and spam are only marked", remote_text(&pause.by))
+    format!("paused until {until}, by {}{site}{why}; bulk and spam are only marked", remote_text(&pause.by))
 }
 
 /// Describes the remaining time of an order.
@@ -87,12 +92,22 @@ impl OrderArgs {
         message: &[u8],
         words: impl FnOnce(&Ordered) -> String,
     ) -> anyhow::Result<ExitCode> {
-        let socket = self.milter.socket()?;
+        self.carry_out_at(&self.milter.socket()?, order, message, words)
+    }
+
+    /// Sends an order to the daemon behind this control socket, and prints the result.
+    fn carry_out_at(
+        &self,
+        socket: &Path,
+        order: Order,
+        message: &[u8],
+        words: impl FnOnce(&Ordered) -> String,
+    ) -> anyhow::Result<ExitCode> {
         let given = Given { order, by: self.by(), reason: self.reason.clone() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let ordered = match runtime.block_on(control::order(&socket, &given, message)) {
+        let ordered = match runtime.block_on(control::order(socket, &given, message)) {
             Ok(ordered) => ordered,
-            Err(e) => return Ok(unanswered(&socket, e)),
+            Err(e) => return Ok(unanswered(socket, e)),
         };
         if self.milter.json {
             writeln!(output(), "{}", serde_json::to_string(&ordered)?)?;
@@ -101,6 +116,9 @@ impl OrderArgs {
         }
         if let Some(warning) = &ordered.warning {
             complain(format_args!("warning: {warning}"));
+        }
+        for trouble in &ordered.troubles {
+            complain(format_args!("warning: {}", remote_text(trouble)));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -125,6 +143,51 @@ impl OrderArgs {
     /// Returns the author of the order.
     fn by(&self) -> String {
         self.by.clone().unwrap_or_else(operator)
+    }
+}
+
+/// The daemon that gets an order, and the order.
+#[derive(Debug, clap::Args)]
+pub(super) struct DaemonOrderArgs {
+    /// Give the order at the server of this machine, for all sites of its federation [default configuration: /etc/bulkmark/server.toml]
+    #[arg(long)]
+    server: bool,
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+impl DaemonOrderArgs {
+    /// Sends an order to the daemon, and prints the result.
+    pub(super) fn carry_out(
+        &self,
+        order: Order,
+        message: &[u8],
+        words: impl FnOnce(&Ordered) -> String,
+    ) -> anyhow::Result<ExitCode> {
+        let milter = &self.order.milter;
+        let socket = match (&milter.control, self.server_config()) {
+            (None, Some(path)) => config::load_server(&path)?.0.control,
+            _ => milter.socket()?,
+        };
+        self.order.carry_out_at(&socket, order, message, words)
+    }
+
+    /// Returns all signatures of the mailing with this one, which comes first; a server knows no others.
+    pub(super) fn copies_of(&self, signature: &str) -> anyhow::Result<Vec<String>> {
+        if self.server_config().is_some() {
+            return Ok(vec![signature.to_owned()]);
+        }
+        self.order.copies_of(signature)
+    }
+
+    /// Returns the configuration if it is a server's: by --server, or else by its content.
+    fn server_config(&self) -> Option<PathBuf> {
+        let path = &self.order.milter.config;
+        match self.server {
+            true if path == Path::new(DEFAULT_PATH) => Some(SERVER_PATH.into()),
+            true => Some(path.clone()),
+            false => (Kind::of(path).ok()? == Kind::Server).then(|| path.clone()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! `bulkmark refusals`
 
 use super::output::output;
-use super::show::time;
+use super::show::{messages, time};
 use crate::config::{self, DEFAULT_PATH};
 use crate::refusals::{Client, Entry, Found, Query, find};
 use anyhow::Context;
@@ -127,8 +127,7 @@ fn as_text(entry: &Entry) -> String {
 fn sum(Found { total, last }: &Found) -> String {
     match (*total, last.len() as u64) {
         (0, _) => "no message was refused, as far as was asked".to_owned(),
-        (1, _) => "1 message".to_owned(),
         (all, shown) if all > shown => format!("the last {shown} of {all} messages (--limit)"),
-        (all, _) => format!("{all} messages"),
+        (all, _) => messages(all),
     }
 }

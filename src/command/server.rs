@@ -8,6 +8,7 @@ use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
+use crate::orders::{Orders, follow_peer_orders};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::telemetry;
 use anyhow::Context;
@@ -61,8 +62,8 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
     let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
-    alert(&file.alerts(), &service.daemon(), &mut tasks);
-    follow_all(peers, &ledger, &file.ledger, &mut tasks);
+    alert(&file.alerts, &service.daemon(), &mut tasks);
+    follow_all(peers, (&ledger, service.orders()), &file.ledger, &mut tasks);
     if file.fleet.is_none() {
         begin_tasks(&service, &ledger, &mut tasks);
     }
@@ -125,8 +126,14 @@ async fn others(
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Others> {
     if let Some(log) = &file.fleet {
-        let Joined { links, fleet } =
-            fleet_tasks::join(log, &Duty::Aggregate, (ledger, &file.ledger), activity, tasks).await?;
+        let Joined { links, fleet } = fleet_tasks::join(
+            log,
+            &Duty::Aggregate(file.sync.interval),
+            (ledger, &file.ledger),
+            activity,
+            tasks,
+        )
+        .await?;
         return Ok(Others { links, peers: Vec::new(), fleet: Some(fleet) });
     }
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
@@ -139,14 +146,18 @@ async fn others(
     Ok(Others { links, peers, fleet: None })
 }
 
-/// Follows all peers: their counts, and their notes of bulk.
+/// Follows all peers: their counts, their notes of bulk, and the orders of their sites.
 fn follow_all(
     peers: Vec<Arc<Remote>>,
-    ledger: &Ledger,
+    (ledger, orders): (&Ledger, Option<Arc<Orders>>),
     counts: &bulkmark_counts::Settings,
     tasks: &mut Supervisor,
 ) {
     for peer in peers {
+        if let Some(orders) = orders.clone() {
+            let from = Arc::clone(&peer);
+            tasks.run("orders", move || follow_peer_orders(Arc::clone(&orders), Arc::clone(&from)));
+        }
         let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
         tasks.run("hear", move || follow_peer_bulk(of_ledger.clone(), Arc::clone(&from)));
         let (ledger, counts) = (ledger.clone(), counts.clone());
@@ -238,6 +249,7 @@ async fn withdrawals(service: Arc<Service>) {
             log::warn!("updates are not kept for peers yet: {e}");
         }
         checks += 1;
+        service.tidy_orders().await;
         if let Err(e) = service.withdraw().await {
             log::warn!("the reports of a removed client are not withdrawn yet: {e}");
         }

@@ -60,11 +60,16 @@ pub(super) fn ago(seconds: u64) -> impl fmt::Display {
     humantime::format_duration(Duration::from_secs(seconds))
 }
 
+/// Formats a number of things, of which one is called this.
+pub(super) fn some(number: impl fmt::Display, one: &str) -> String {
+    let number = number.to_string();
+    let end = if number == "1" { "" } else { "s" };
+    format!("{number} {one}{end}")
+}
+
 /// Formats a number of messages.
 pub(super) fn messages(number: impl fmt::Display) -> String {
-    let number = number.to_string();
-    let kind = if number == "1" { "message" } else { "messages" };
-    format!("{number} {kind}")
+    some(number, "message")
 }
 
 /// Formats a size.

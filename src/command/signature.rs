@@ -30,8 +30,8 @@ pub(super) struct Args {
     /// The configuration whose key and limits apply. Without it, the public key and the defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Also print the signatures by which the network of this client is counted for the body signature, and the strays of the first near
-    /// signature: of all letters, of everybody's and of this network's.
+    /// Also print the signatures that count the network of this client for the body signature, and the strays of the first near
+    /// signature: of certain letters, of unsure letters from anybody, and of those from this network.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
     /// Print one JSON object.
@@ -143,5 +143,5 @@ pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
         std::fs::File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut raw))
     };
     read.with_context(|| format!("cannot read {}", path.display()))?;
-    RawMessage::exact_from_bytes(&raw).with_context(|| path.display().to_string())
+    Ok(RawMessage::exact_from_bytes(&raw))
 }

@@ -4,7 +4,7 @@
 use super::daemon_args::DaemonArgs;
 use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
-use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity};
+use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity, some};
 use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus};
 use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
@@ -72,7 +72,7 @@ fn ask(args: &Args) -> anyhow::Result<anyhow::Result<(DaemonStatus, u32)>> {
         let (daemon, socket) = (called(daemon), socket.display());
         match e.kind() {
             // It runs, and its answer names the problem.
-            io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
+            io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot answer: {e}"),
             _ => anyhow!(e).context(format!("no {daemon} answers at {socket}")),
         }
     }))
@@ -125,7 +125,7 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
         print_refused(out, refused)?;
     }
     if let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) {
-        writeln!(out, "\ncorrespondents: {pairs} pairs of a user and somebody that user wrote to")?;
+        writeln!(out, "\ncorrespondents: {pairs} pairs of a user and an address that the user wrote to")?;
     }
     if let Some(traps) = &status.traps {
         print_traps(out, traps)?;
@@ -147,10 +147,20 @@ fn print_orders(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
         writeln!(out, "PAUSED: {}", sentence(pause))?;
     }
     match status.allowed {
-        None => Ok(()),
-        Some(1) => writeln!(out, "1 mailing is never refused (bulkmark allow --list)"),
-        Some(n) => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)"),
+        None => (),
+        Some(1) => writeln!(out, "1 mailing is never refused (bulkmark allow --list)")?,
+        Some(n) => writeln!(out, "{n} mailings are never refused (bulkmark allow --list)")?,
     }
+    let others = &status.allowed_elsewhere;
+    if !others.is_empty() {
+        let numbers: Vec<_> =
+            others.iter().map(|(state, number)| format!("{number} {}", state.name())).collect();
+        writeln!(out, "mailings that other sites allow: {}", numbers.join(", "))?;
+    }
+    for trouble in &status.order_troubles {
+        writeln!(out, "orders: {}", remote_text(trouble))?;
+    }
+    Ok(())
 }
 
 /// Prints the outbound mail of accounts.
@@ -161,7 +171,11 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
             // The chosen name must not control this terminal.
             let account = account.escape_debug();
             let over = if *over { ", OVER ITS LIMIT" } else { "" };
-            writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
+            writeln!(
+                out,
+                "  {account}: {bulk} copies of bulk, {} in all{over}",
+                some(recipients, "recipient")
+            )?;
         }
     }
     Ok(())
@@ -215,7 +229,7 @@ fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
         writeln!(out, "\nWORDS OF USERS: {users} of the {most} for which there is room")?;
     }
     if status.role != "server" && !status.links.is_empty() {
-        writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
+        writeln!(out, "\nspool: {} that no update includes yet", some(status.ledger.spool, "report"))?;
     }
     let kind = match &*status.role {
         _ if status.fleet.is_some() => "log",
@@ -278,7 +292,7 @@ impl fmt::Display for LinkLine<'_> {
         writeln!(f, "{}: {state}", link.url)?;
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
-            Some(updates) => writeln!(f, "  {updates} updates behind")?,
+            Some(updates) => writeln!(f, "  {} behind", some(updates, "update"))?,
             None => writeln!(f, "  does not answer")?,
         }
         match link.heard_seconds_ago {

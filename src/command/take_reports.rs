@@ -26,12 +26,13 @@ pub(super) fn know_mailing(service: Arc<Service>) -> KnowMailing {
     Box::new(move |message, by| {
         let service = Arc::clone(&service);
         Box::pin(async move {
-            let signatures = mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
+            let (signatures, is_private) =
+                mailing_of(&service, message.clone()).await.map_err(|e| e.to_string())?;
             let reporter = [ReporterKind::User.prefix(), &by].concat().into_bytes();
             let submission = UserReport { reporter, side: Side::NotSpam, force: true, only_withdraws: false };
             let taken = take_report(&service, message, submission).await;
             let shared = taken.is_ok_and(|taken| taken.is_shared && taken.tally.counted > 0);
-            Ok(KnownBy { signatures, shared })
+            Ok(KnownBy { signatures, shared, is_private })
         })
     })
 }

@@ -31,7 +31,6 @@ fn print_archive(out: &mut impl Write, archive: &Contents) -> io::Result<()> {
     line(archive.counted, "were counted")?;
     line(archive.exempt, "say too little to be counted")?;
     line(archive.by_policy, "are not judged, by the policy of their recipient")?;
-    line(archive.too_large, "are too large to be judged")?;
     line(archive.unreadable, "files or messages could not be read")?;
     line(archive.no_mail, "files are not mail")?;
     if archive.labels.ham + archive.labels.spam > 0 {
@@ -73,7 +72,8 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     for PolicyRow { policy, messages, bulk, refused } in &configured.policies {
         writeln!(
             out,
-            "  by the policy {policy}: {messages} messages, {bulk} bulk, {refused} of it not delivered"
+            "  by the policy {policy}: {}, {bulk} bulk, {refused} of it not delivered",
+            in_words(messages)
         )?;
     }
     print_sources(out, report)
@@ -136,8 +136,9 @@ fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
         with(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
         writeln!(
             out,
-            "\nWith these lines {} messages would have been bulk instead of {}.",
-            report.configured.bulk_with_proposals, report.configured.bulk
+            "\nWith these lines {} would have been bulk instead of {}.",
+            in_words(report.configured.bulk_with_proposals),
+            report.configured.bulk
         )?;
     }
     for (standing, title) in [

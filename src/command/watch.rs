@@ -59,7 +59,7 @@ async fn log_disk(ledger: Ledger) {
                 log::error!("{DISK} has not answered for {seconds} s; nothing is counted until it does");
             } else {
                 log::error!(
-                    "the ledger has been counting what it was told for {seconds} s, which takes the processor's time and not the disk's; \
+                    "the ledger has been busy with one piece of work for {seconds} s, which takes the processor's time and not the disk's; \
                      nothing else is counted meanwhile"
                 );
             }

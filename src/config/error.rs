@@ -114,7 +114,7 @@ pub(super) fn reword(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, so that TOML reads them as keys of the table.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 16] = [
     "listen",
     "listen-mode",
     "control",
@@ -126,12 +126,10 @@ const TOP_LEVEL: [&str; 18] = [
     "exempt",
     "exempt-networks",
     "relays",
-    "judge",
     "policy",
     "on-failure",
     "act-despite",
     "verdict-deadline",
-    "lookup-timeout",
     "upstream",
 ];
 

@@ -89,7 +89,7 @@ mod tests {
         let mut shown = in_force(&path, MILTER_EXAMPLE);
         assert_eq!(
             shown["log"],
-            serde_json::json!({"target": "syslog", "format": "text", "level": "warn", "facility": "mail", "messages": "all"})
+            serde_json::json!({"target": "syslog", "format": "text", "level": "warn", "messages": "all"})
         );
         assert_eq!(shown["upstream"][0]["url"], "https://***@a.example:1");
         assert_eq!(shown["upstream"][0]["token-file"], "/t");

@@ -11,9 +11,6 @@ use std::sync::LazyLock;
 /// The default path of the file.
 pub const INTERFACES_PATH: &str = "/etc/bulkmark/interfaces.toml";
 
-/// Keys of a mail server's listeners.
-const LISTENER_KEYS: [&str; 2] = ["max-connections", "idle-timeout"];
-
 /// The default paths of its ledger and its control socket.
 pub(super) const STATE_DIR: &str = "/var/lib/bulkmark/interfaces";
 pub(super) const CONTROL: &str = "/run/bulkmark/interfaces.sock";
@@ -28,9 +25,6 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
     let (mut text, mut is_first) = (String::new(), true);
     for line in MILTER_EXAMPLE.lines() {
         is_first &= !line.starts_with('[');
-        if is_first && LISTENER_KEYS.contains(&&*key(line)) {
-            continue;
-        }
         match OTHER_DEFAULTS.iter().find(|(name, _)| is_first && *name == key(line)) {
             Some((name, value)) => text.extend([name, " = \"", value, "\"\n"]),
             None => text.extend([line, "\n"]),
@@ -46,11 +40,6 @@ pub(super) fn example() -> &'static str {
 
 /// Checks a file of interfaces alone that is valid for a milter with these interfaces.
 pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
-    if let Some(key) = LISTENER_KEYS.into_iter().find(|key| source.has(key)) {
-        let message = "found a key of the milter's listener, which `bulkmark interfaces` does not have; expected neither max-connections \
-                    nor idle-timeout before the first table";
-        return Err(source.error(key, message.to_owned()));
-    }
     if !settings.are_open() {
         let message = "no interface is configured, so there is nothing to do; expected listen in [interfaces.http], [interfaces.dccifd], [interfaces.razor] or \
                     [interfaces.pyzor]";

@@ -5,14 +5,15 @@ use super::error::ConfigError;
 use super::interfaces;
 use super::policies::{self, read_bounded};
 use super::source::Source;
-use crate::interfaces::Settings as InterfaceSettings;
+use crate::interfaces::{Common, IDLE_TIMEOUT, MAX_CONNECTIONS, Settings as InterfaceSettings};
 use crate::milter::Listeners;
 use crate::net::Mode;
 use crate::{alerts, page, refusals, telemetry};
+use bulkmark_counts::KeyFiles;
 use bulkmark_policy::{
     Actions, Authentication, Defaults, Despite, ExemptClients, Mailboxes, Network, OnFailure,
-    OutboundSettings, Per, Policies, PolicySettings, Thresholds, TrapSettings, Traps, UserReportSettings,
-    WhiteList, WhiteListError, WhiteListFiles,
+    OutboundSettings, Per, Policies, PolicySettings, Threshold, Thresholds, TrapSettings, Traps,
+    UserReportSettings, WhiteList, WhiteListError, WhiteListFiles,
 };
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
@@ -28,8 +29,8 @@ pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 /// The upper bound for the time of a verdict. MTAs wait five minutes for a milter, and then follow their configuration for a failed one.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
 
-/// The upper bound for the time of DNS or a table.
-const LONGEST_LOOKUP: Duration = Duration::from_secs(60);
+/// The part of that time that a message waits for DNS or a table.
+const LOOKUP_PART: u32 = 5;
 
 /// `[counting]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -65,13 +66,10 @@ pub struct MilterFile {
     pub exempt_networks: Vec<Network>,
     /// `relays`
     pub relays: Vec<Network>,
-    pub judge: bool,
     pub on_failure: OnFailure,
     pub act_despite: Despite,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
-    #[serde(with = "humantime_serde")]
-    pub lookup_timeout: Duration,
     pub counting: Counting,
     pub thresholds: Thresholds,
     pub actions: Actions,
@@ -100,18 +98,16 @@ impl Default for MilterFile {
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),
-            max_connections: NonZeroUsize::MIN.saturating_add(999),
-            idle_timeout: Duration::from_secs(20),
+            max_connections: MAX_CONNECTIONS,
+            idle_timeout: IDLE_TIMEOUT,
             hostname: String::new(),
             header: HeaderName::default(),
             exempt: ExemptClients::default(),
             exempt_networks: Vec::new(),
             relays: Vec::new(),
-            judge: true,
             on_failure: OnFailure::default(),
             act_despite: Despite::default(),
             verdict_deadline: Duration::from_secs(10),
-            lookup_timeout: Duration::from_secs(2),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
@@ -140,6 +136,30 @@ impl MilterFile {
     #[must_use]
     pub const fn has_milter(&self) -> bool {
         !self.listen.0.is_empty()
+    }
+
+    /// Whether near-replicas are counted for some mail.
+    fn has_near(&self) -> bool {
+        let policies =
+            self.policy.iter().map(|policy| policy.thresholds.near.unwrap_or(self.thresholds.near));
+        policies.chain([self.thresholds.near]).any(|near| near != Threshold::NEVER)
+    }
+
+    /// Returns the settings of the interfaces, with those of the whole daemon.
+    #[must_use]
+    pub fn open_interfaces(&self) -> InterfaceSettings {
+        self.interfaces.with(Common {
+            listen_mode: self.listen_mode,
+            hostname: &self.hostname,
+            max_connections: self.max_connections,
+            idle_timeout: self.idle_timeout,
+        })
+    }
+
+    /// Returns the longest time that a message waits for DNS and for servers of tables.
+    #[must_use]
+    pub fn lookup_timeout(&self) -> Duration {
+        self.verdict_deadline / LOOKUP_PART
     }
 
     /// Returns the name of the daemon to which the file belongs.
@@ -197,6 +217,19 @@ fn checked(parts: Parts) -> Result<Checked, ConfigError> {
     Ok(Checked { file, key, whitelist, private, traps, policies: policies? })
 }
 
+fn check_times(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
+    if file.idle_timeout.is_zero() {
+        let message = "found 0s, expected a longer time, for example \"20s\"";
+        return Err(source.error("idle-timeout", message.to_owned()));
+    }
+    if file.verdict_deadline.is_zero() || file.verdict_deadline > LONGEST_DEADLINE {
+        let found = humantime_serde::re::humantime::format_duration(file.verdict_deadline);
+        return Err(source
+            .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
+    }
+    Ok(())
+}
+
 fn check_user_reports(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
     if let Some(bad) = file.user_reports.bad_domain() {
         let message = format!("found \"{bad}\", expected a domain such as \"example.org\"");
@@ -218,7 +251,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
 
 fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
     let mut file: MilterFile = source.parse()?;
-    file.interfaces.share(file.listen_mode);
+    file.interfaces.share_networks();
     if !file.has_milter() {
         interfaces::check(source, &file.interfaces)?;
         let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
@@ -229,18 +262,8 @@ fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
     if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
         return Err(source.error("hostname", format!("found {bad:?}, expected the name of this mail server")));
     }
-    if file.verdict_deadline.is_zero() || file.verdict_deadline > LONGEST_DEADLINE {
-        let found = humantime_serde::re::humantime::format_duration(file.verdict_deadline);
-        return Err(source
-            .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
-    }
-    if file.lookup_timeout.is_zero() || file.lookup_timeout > LONGEST_LOOKUP {
-        let found = humantime_serde::re::humantime::format_duration(file.lookup_timeout);
-        return Err(
-            source.error("lookup-timeout", format!("found {found}, expected at most 1m, for example \"2s\""))
-        );
-    }
-    file.authentication.timeout = file.lookup_timeout;
+    check_times(source, &file)?;
+    file.authentication.timeout = file.lookup_timeout();
     let delimiter = &file.counting.recipient_delimiter;
     if let Some(bad) = delimiter.chars().find(|c| !c.is_ascii_punctuation() || matches!(c, '@' | '"' | '\\'))
     {
@@ -254,15 +277,19 @@ fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
+    file.signature.near = file.has_near();
     source.check_servers("upstream", &file.upstream)?;
-    source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream), true)?;
+    if let Some(fleet) = &mut file.fleet {
+        fleet.reports = true;
+    }
+    source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream))?;
     policies::check(source, &file.listen, &file.policy, &file.outbound)?;
     file.refusals.check().map_err(|(key, message)| source.error(&format!("refusals.{key}"), message))?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     file.alerts.url().map_err(|message| source.error("alerts.webhook", message))?;
-    file.interfaces.check().map_err(|(key, message)| source.error(&format!("interfaces.{key}"), message))?;
-    file.ledger.federation.spool_age = file.sync.max_spool_age;
-    file.ledger.federation.spool_reports = file.sync.max_spool;
+    file.interfaces
+        .check(&file.hostname)
+        .map_err(|(key, message)| source.error(&format!("interfaces.{key}"), message))?;
     file.ledger.federation.copy = file.sync.copy;
     // In the form of these servers' clients.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
@@ -274,7 +301,7 @@ fn parts_from(source: &Source) -> Result<Parts, ConfigError> {
     let private = load_private(source, &file.sync.private);
     let traps =
         Traps::load(&file.traps, &read_bounded).map_err(|e| list_error(source, "traps.recipients", e));
-    let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
+    let defaults = Defaults { thresholds: &file.thresholds, actions: &file.actions };
     let policies = policies::load(source, &file.policy, defaults);
     check_copy(source, &file, &policies)?;
     Ok(Parts { file, key, whitelist, private, traps, policies })
@@ -341,20 +368,17 @@ pub(super) fn load_key(
     source: &Source,
     ledger: &bulkmark_counts::Settings,
 ) -> Result<FederationKey, ConfigError> {
-    const OLD: &str = "ledger.old-federation-key-file";
-    let read = |path: &Path, name| read_key(path).map_err(|message| source.error(name, message));
-    let key = ledger.federation_key_file.as_deref().map(|path| read(path, "ledger.federation-key-file"));
-    let Some(old) = &ledger.old_federation_key_file else {
-        return key.unwrap_or_else(|| Ok(FederationKey::public()));
-    };
-    let Some(key) = key.transpose()? else {
-        let message = "expected federation-key-file with the new key, too".to_owned();
-        return Err(source.error(OLD, message));
-    };
-    let old_key = read(old, OLD)?;
+    const KEY: &str = "ledger.federation-key-file";
+    let read = |path: &Path, name: &str| read_key(path).map_err(|message| source.error(name, message));
+    let KeyFiles { key, old } = &ledger.federation_key_file;
+    let Some(path) = key else { return Ok(FederationKey::public()) };
+    let Some(old) = old else { return read(path, KEY) };
+    let (name, old_name) = (format!("{KEY}.0"), format!("{KEY}.1"));
+    let (key, old_key) = (read(path, &name)?, read(old, &old_name)?);
     if old_key.id() == key.id() {
-        let message = format!("{} has the key of federation-key-file, expected the old one", old.display());
-        return Err(source.error(OLD, message));
+        let message =
+            format!("{} has the same key as {}, expected the old one", old.display(), path.display());
+        return Err(source.error(&old_name, message));
     }
     Ok(key.after(old_key))
 }
@@ -369,6 +393,7 @@ impl Checked {
     #[must_use]
     pub fn into_rules(self) -> Rules {
         let file = self.file;
+        let table_timeout = file.lookup_timeout();
         Rules {
             hostname: Some(file.hostname).filter(|name| !name.is_empty()),
             header: file.header,
@@ -378,11 +403,10 @@ impl Checked {
             on_failure: file.on_failure,
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
-            table_timeout: file.lookup_timeout,
+            table_timeout,
             despite: file.act_despite,
             per: file.counting.per,
             mailboxes: Mailboxes { delimiter: file.counting.recipient_delimiter },
-            judge: file.judge,
             policies: self.policies,
             outbound: file.outbound,
             thresholds: file.thresholds,
@@ -392,7 +416,8 @@ impl Checked {
             user_reports: file.user_reports,
             traps: self.traps,
             authentication: file.authentication,
-            shares_exact: file.sync.share == bulkmark_sync::Share::All,
+            shares_exact: !file.sync.withhold.exact,
+            shares_user_reports: !file.sync.withhold.user_reports,
             signature: file.signature,
             key: self.key,
         }

@@ -4,6 +4,7 @@
 //! Each room has its own settings struct; here they are combined, filled, and checked against one another.
 
 mod error;
+mod gone;
 mod in_force;
 mod interfaces;
 mod kind;
@@ -25,8 +26,6 @@ pub use members::load_members;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
 pub use pieces::{files, pieces_directory};
 pub use policies::read_bounded;
-pub use server::{
-    SERVER_PATH, ServerAlerts, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts,
-};
+pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
 pub use settings::{Overridden, Setting, Shown, settings};
 pub use warnings::{CertificatesError, Doubt, Tested, test_certificates, warnings};

@@ -4,6 +4,7 @@
 use super::error::ConfigError;
 use super::source::Source;
 use crate::milter::Listeners;
+use bulkmark_ledger::directory::open_regular;
 use bulkmark_policy::{
     DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, OutboundSettings, Policies, Policy, PolicySettings,
     WhiteListError,
@@ -71,7 +72,7 @@ pub(super) fn load(
             }
         })
     };
-    policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
+    policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies::new)
 }
 
 /// Reads a file of a white list, up to a size bound.
@@ -79,7 +80,7 @@ pub(super) fn load(
 /// # Errors
 /// If it cannot be read, or is larger.
 pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let file = std::fs::File::open(path)?;
+    let file = open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(LARGEST_LIST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_LIST {
@@ -89,4 +90,19 @@ pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
         ));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    /// The owner of one list could otherwise stop the task that reads all lists again.
+    #[test]
+    fn a_pipe_in_the_place_of_a_list_hangs_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("whitelist");
+        mkfifoat(CWD, &path, Mode::from_raw_mode(0o600)).unwrap();
+        assert!(read_bounded(&path).unwrap_err().to_string().contains("no regular file"));
+    }
 }

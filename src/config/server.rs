@@ -52,14 +52,6 @@ impl Default for ServerStatus {
     }
 }
 
-/// `[alerts]` of a server, which refuses no messages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ServerAlerts {
-    /// The address to which problems are posted.
-    pub webhook: String,
-}
-
 /// The file; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -79,7 +71,7 @@ pub struct ServerFile {
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
-    pub alerts: ServerAlerts,
+    pub alerts: alerts::Settings,
     #[serde(deserialize_with = "telemetry::Settings::of_server")]
     pub log: telemetry::Settings,
 }
@@ -100,7 +92,7 @@ impl Default for ServerFile {
             sync: ServerSync::default(),
             limits: Limits::default(),
             status: ServerStatus::default(),
-            alerts: ServerAlerts::default(),
+            alerts: alerts::Settings::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -137,13 +129,13 @@ pub fn load_server_parts(
         file.peer.iter().map(|peer| peer.url.trim_end_matches('/').to_owned()).collect();
     file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
-    source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
+    source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer))?;
     if file.fleet.is_some() && file.registration != Registration::Closed {
         let message = "expected \"closed\": an aggregator of a fleet takes no reports of sites";
         return Err(source.error("registration", message.to_owned()));
     }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
-    file.alerts().url().map_err(|message| source.error("alerts.webhook", message))?;
+    file.alerts.url().map_err(|message| source.error("alerts.webhook", message))?;
     let key = load_key(&source, &file.ledger);
     Ok((file, key))
 }
@@ -159,12 +151,6 @@ impl ServerFile {
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),
         }
-    }
-
-    /// Returns the settings of its alerts.
-    #[must_use]
-    pub fn alerts(&self) -> alerts::Settings {
-        alerts::Settings { webhook: self.alerts.webhook.clone(), ..alerts::Settings::default() }
     }
 
     /// Returns the settings of its page.

@@ -2,6 +2,7 @@
 //! The text of a configuration, and the places of keys in it.
 
 use super::error::{ConfigError, reword};
+use super::gone;
 use super::merge::{Merge, Replaced};
 use super::pieces::{files, moved};
 use bulkmark_sync::{Upstream, log};
@@ -101,10 +102,13 @@ impl Source {
             {
                 message = format!("{found}, expected {A_SERVER}");
             }
-            if let Some(name) = unknown
-                && path.rsplit('.').next() != Some(&*name)
-            {
-                path = if path == "." { name } else { format!("{path}.{name}") };
+            if let Some(name) = unknown {
+                if path.rsplit('.').next() != Some(&*name) {
+                    path = if path == "." { name } else { format!("{path}.{name}") };
+                }
+                if let Some(advice) = gone::advice(&path) {
+                    message = format!("unknown key: {advice}");
+                }
             }
             self.at(e.inner().span(), Some(path).filter(|path| path != "."), message)
         })
@@ -151,12 +155,11 @@ impl Source {
         Ok(())
     }
 
-    /// Checks `[fleet]`, which excludes a list of servers. `reports` is whether this machine reports.
+    /// Checks `[fleet]`, which excludes a list of servers.
     pub(super) fn check_fleet(
         &self,
         fleet: Option<&log::Settings>,
         (key, servers): (&str, &[Upstream]),
-        reports: bool,
     ) -> Result<(), ConfigError> {
         let Some(fleet) = fleet else { return Ok(()) };
         if !servers.is_empty() {
@@ -165,7 +168,7 @@ impl Source {
             );
             return Err(self.error(key, message));
         }
-        fleet.check(reports).map_err(|(key, message)| self.error(&format!("fleet.{key}"), message))?;
+        fleet.check().map_err(|(key, message)| self.error(&format!("fleet.{key}"), message))?;
         self.check_servers("fleet.aggregators", &fleet.aggregators)
     }
 

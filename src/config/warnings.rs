@@ -6,6 +6,7 @@ use super::error::ConfigError;
 use super::in_force::redact;
 use super::kind::Kind;
 use super::pieces::pieces_directory;
+use super::policies::read_bounded;
 use super::server::ServerFile;
 use super::source::Source;
 use crate::interfaces;
@@ -14,6 +15,7 @@ use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User};
 use bulkmark_policy::{OutboundSettings, Thresholds, UserReportSettings, host_bits, unmatchable};
 use bulkmark_sync::log;
 use std::fs;
+use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
@@ -22,21 +24,16 @@ use std::time::SystemTime;
 use toml::de::{DeTable, DeValue};
 
 /// Keys whose values are files that the daemon reads.
-const FILES: [&str; 14] = [
+const FILES: [&str; 9] = [
     "files",
     "private",
     "token-file",
     "ca-file",
     "federation-key-file",
-    "old-federation-key-file",
     "cert",
     "key",
     "cert-file",
-    "key-file",
-    "nkey-file",
-    "password-file",
-    "accounts-file",
-    "access-file",
+    "secret-file",
 ];
 
 /// Keys whose files are white lists.
@@ -122,7 +119,7 @@ pub fn warnings(
         found.push(source.error("fleet.tls", message.to_owned()));
     }
     if kind == Kind::Milter {
-        found.extend(pyzor_warnings(&source, &source.parse::<Interfaces>()?.interfaces.pyzor));
+        found.extend(pyzor_warnings(&source, &source.parse::<Interfaces>()?.interfaces.pyzor, user));
         found.extend(user_report_warnings(&source, &source.parse()?));
     }
     if kind == Kind::Server {
@@ -296,7 +293,7 @@ fn list_warnings(path: PathBuf, user: &User) -> Vec<ConfigError> {
             let message = unreadable(path, user);
             found.borrow_mut().extend(message.map(|message| ConfigError::file(path, message)));
         }
-        fs::read_to_string(path)
+        String::from_utf8(read_bounded(path)?).map_err(io::Error::other)
     };
     let entries = unmatchable(&[path], &read);
     let mut found = found.into_inner();
@@ -306,16 +303,18 @@ fn list_warnings(path: PathBuf, user: &User) -> Vec<ConfigError> {
     found
 }
 
-/// Returns the problems of Pyzor's accounts and their permissions. An unreadable file was reported before.
-fn pyzor_warnings(source: &Source, settings: &interfaces::PyzorSettings) -> Vec<ConfigError> {
-    let interfaces::PyzorSettings { accounts_file, access_file, .. } = settings;
-    let examined = interfaces::pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
-    let Ok((faults, has_keys)) = examined else { return Vec::new() };
-    let mut found = Vec::new();
-    let is_everybodys = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o004 != 0);
-    if let Some(path) = accounts_file.as_ref().filter(|path| has_keys && is_everybodys(path)) {
-        let message = format!("everybody on this machine can read the keys in {}", path.display());
-        found.push(source.error("interfaces.pyzor.accounts-file", message));
+/// Returns the problems of Pyzor's accounts and their permissions.
+fn pyzor_warnings(source: &Source, settings: &interfaces::PyzorSettings, user: &User) -> Vec<ConfigError> {
+    let Some(home) = settings.home.as_deref() else { return Vec::new() };
+    let files = interfaces::pyzor::FILES.map(|name| home.join(name));
+    let key = "interfaces.pyzor.home";
+    let unreadable = files.iter().filter_map(|path| unreadable(path, user));
+    let mut found: Vec<_> = unreadable.map(|message| source.error(key, message)).collect();
+    let Ok((faults, has_keys)) = interfaces::pyzor::examine(Some(home)) else { return found };
+    let is_everybodys = fs::metadata(&files[0]).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+    if has_keys && is_everybodys {
+        let message = format!("everybody on this machine can read the keys in {}", files[0].display());
+        found.push(source.error(key, message));
     }
     let faults = faults.into_iter().map(|interfaces::pyzor::Fault { path, line, what }| {
         ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)

@@ -33,7 +33,7 @@ fn marked_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_messages_rehearsed_total",
         "counter",
-        "Bulk and spam that was only marked, by the action that it would have got without a rehearsal (rehearse, share, pause).",
+        "Bulk and spam that was only marked, by the action that it would have got without a rehearsal (rehearse, pause).",
         activity.rehearsed().into_iter().map(|(action, count)| (vec![("action", action.to_string())], count)),
     );
 }

@@ -8,6 +8,7 @@ use super::interface_metrics::interface_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::{Activity, MessageCount};
+use crate::orders::State;
 use bulkmark_counts::Rows;
 use bulkmark_ledger::Counted;
 use bulkmark_sync::LinkStatus;
@@ -85,6 +86,16 @@ impl Daemon {
             text.one("bulkmark_paused", "gauge", help, u8::from(orders.pause.is_some()));
             let help = "Mailings that are never refused (bulkmark allow).";
             text.one("bulkmark_allowed_mailings", "gauge", help, orders.allowed.len());
+            let numbers = self.allowed_elsewhere();
+            text.family(
+                "bulkmark_allowed_mailings_of_other_sites",
+                "gauge",
+                "Mailings that other sites of the federation allow, by whether that holds here.",
+                State::ALL.map(|state| {
+                    let number = numbers.get(&state).copied().unwrap_or_default();
+                    (vec![("state", state.name().to_owned())], number)
+                }),
+            );
         }
         let Some(correspondents) = &self.correspondents else { return };
         let help = "Pairs of a user and a correspondent of that user.";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Orders of the administrator on the control socket, and their results.
 
-use crate::orders::{All, Allowance};
+use crate::orders::{All, Allowance, SiteOrder, Standing};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -39,6 +39,9 @@ pub struct Allow {
     pub length: u64,
     /// The duration in seconds; none: until the order is removed.
     pub seconds: Option<u64>,
+    /// Whether no other site receives the order.
+    #[serde(default)]
+    pub here: bool,
 }
 
 /// An order, its author and its reason.
@@ -73,8 +76,17 @@ impl Given {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Ordered {
-    /// All orders in force now.
+    /// All orders of this machine in force now, with the pause of a federation.
     pub orders: All,
+    /// The kind that this machine's site has at its server; none if no server has its orders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+    /// The orders of other sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<SiteOrder>,
+    /// The reasons why orders are not exchanged with servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<String>,
     /// The mailing that is now allowed, or no longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailing: Option<Allowance>,
@@ -96,6 +108,8 @@ pub struct KnownBy {
     pub signatures: Vec<Signature>,
     /// Whether other servers received that it is no spam.
     pub shared: bool,
+    /// Whether no server may receive its signatures.
+    pub is_private: bool,
 }
 
 /// Makes the signatures of a message whose mailing somebody allows, and reports to other servers that it is no spam.

@@ -5,7 +5,7 @@ use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
 use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus};
-use crate::orders::{All, Orders, Pause};
+use crate::orders::{All, Orders, Pause, State};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
@@ -189,6 +189,12 @@ pub struct DaemonStatus {
     /// The number of mailings that are never refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<usize>,
+    /// Mailings that other sites allow, by whether that holds here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allowed_elsewhere: BTreeMap<State, usize>,
+    /// The reasons why orders are not exchanged with servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order_troubles: Vec<String>,
 }
 
 /// The parts of a daemon that its status is about.
@@ -223,7 +229,7 @@ pub struct Parts {
     pub reports: Option<TakeReport>,
     /// Returns the ledger's number of a reporter; none on a server.
     pub reporter: Option<NameReporter>,
-    /// The administrator's orders; none on a server, which refuses nothing.
+    /// The administrator's orders; none on an aggregator of a fleet.
     pub orders: Option<Arc<Orders>>,
     /// Makes the signatures of a message whose mailing is allowed.
     pub know_mailing: Option<KnowMailing>,
@@ -264,6 +270,15 @@ impl Daemon {
     #[must_use]
     pub fn in_force(&self) -> All {
         self.orders.as_ref().map(|orders| orders.all(bulkmark_ledger::now())).unwrap_or_default()
+    }
+
+    /// Returns the number of mailings that other sites allow, by whether that holds here.
+    #[must_use]
+    pub fn allowed_elsewhere(&self) -> BTreeMap<State, usize> {
+        self.orders
+            .as_ref()
+            .map(|orders| orders.federation.numbers(bulkmark_ledger::now()))
+            .unwrap_or_default()
     }
 
     /// Returns the seconds since the start.
@@ -309,6 +324,12 @@ impl Daemon {
             interfaces: self.activity.interfaces.status(),
             pause: orders.pause,
             allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
+            allowed_elsewhere: self.allowed_elsewhere(),
+            order_troubles: self
+                .orders
+                .as_ref()
+                .map(|orders| orders.federation.troubles())
+                .unwrap_or_default(),
             ..self.outline(ledger)
         })
     }
@@ -341,7 +362,7 @@ impl Daemon {
                 let why = if self.ledger.is_busy_with_disk() {
                     format!("the ledger's disk has not answered for {seconds} s")
                 } else {
-                    format!("the ledger has been counting what it was told for {seconds} s")
+                    format!("the ledger has been busy with one piece of work for {seconds} s")
                 };
                 Err(LedgerError::Unavailable(why))
             }
@@ -382,6 +403,8 @@ impl Daemon {
             interfaces: Vec::new(),
             pause: None,
             allowed: None,
+            allowed_elsewhere: BTreeMap::new(),
+            order_troubles: Vec::new(),
         }
     }
 }
@@ -410,18 +433,21 @@ pub struct Disk {
     pub available: u64,
     /// Bytes of the ledger's file.
     pub ledger: u64,
+    /// Whether so little is left that alerts and the page report it.
+    pub short: bool,
 }
 
 impl Disk {
+    /// One part in so many of a disk should be free.
+    const RESERVE: u64 = 20;
+
     /// Reads the disk of the ledger in this directory; none if the system does not answer.
     fn of(directory: &Path) -> Option<Self> {
         let system = rustix::fs::statvfs(directory).ok()?;
         let ledger = directory.join(FILE_NAME).metadata().ok()?.len();
-        Some(Self {
-            size: system.f_blocks.saturating_mul(system.f_frsize),
-            available: system.f_bavail.saturating_mul(system.f_frsize),
-            ledger,
-        })
+        let size = system.f_blocks.saturating_mul(system.f_frsize);
+        let available = system.f_bavail.saturating_mul(system.f_frsize);
+        Some(Self { size, available, ledger, short: available < size / Self::RESERVE })
     }
 }
 

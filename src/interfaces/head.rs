@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The header of a message, which is kept until it is complete; the body is passed on as it arrives.
 
-use crate::judging::Message;
+use crate::judging::{Message, Reservation};
 use bulkmark_mail::{Received, header_fields};
+use bulkmark_verdict::Unknown;
 use std::borrow::Cow;
 
 /// The most bytes of a header that are kept. Mail servers accept less of a field (Postfix: 100 KiB), and a message has some tens of them. The
@@ -28,11 +29,41 @@ pub struct Head {
     is_whole: bool,
     /// The line that is no field, if one ended the header: the body begins with it, as for mail servers.
     begun: Vec<u8>,
+    /// The memory of all these.
+    reservation: Reservation,
+    reserved: usize,
+    /// Whether there was no memory for it.
+    is_overloaded: bool,
 }
 
 impl Head {
+    /// A header that is kept in this memory.
+    #[must_use]
+    pub fn new(reservation: Reservation) -> Self {
+        Self { reservation, ..Self::default() }
+    }
+
     /// Takes bytes of a message; returns those of its body.
     pub fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let body = self.keep(bytes);
+        let kept = self.bytes.len() + self.line.len() + self.begun.len();
+        let more = kept.saturating_sub(self.reserved);
+        if self.reservation.take(more) {
+            self.reserved += more;
+        } else {
+            self.forget();
+            (self.is_overloaded, self.is_whole) = (true, true);
+        }
+        body
+    }
+
+    /// Frees its memory.
+    fn forget(&mut self) {
+        (self.bytes, self.line, self.begun, self.reserved) = Default::default();
+        self.reservation.release();
+    }
+
+    fn keep<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
         while !self.is_whole && !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
@@ -94,8 +125,11 @@ impl Head {
         Some(Received::of(&String::from_utf8_lossy(value)))
     }
 
-    /// Passes its fields to a message, and the beginning of the body.
-    pub(super) fn fill(&self, message: &mut Message) {
+    /// Passes its fields to a message, and the beginning of the body; keeps none of them.
+    pub(super) fn fill(&mut self, message: &mut Message) {
+        if self.is_overloaded {
+            message.fail(Unknown::Overloaded);
+        }
         // A message may end in its header, without a line end.
         let is_last_field = is_field(&self.line, self.has_field);
         let last = if is_last_field && !(self.is_skipped && is_fold(&self.line)) { &*self.line } else { b"" };
@@ -109,6 +143,7 @@ impl Head {
                 message.body(line);
             }
         }
+        self.forget();
     }
 }
 
@@ -192,6 +227,22 @@ mod tests {
             body.extend_from_slice(head.take(b"yyyyyyyyyyyyyyyyyyyyy"));
         }
         assert_eq!((head.is_whole, head.begun.len() + body.len()), (true, 2_100_000));
+    }
+
+    /// A header is kept in the memory of all messages: without room, nothing of it stays, and the message cannot be judged.
+    #[test]
+    fn a_header_without_room_is_not_kept() {
+        let mut nearly_full = Reservation::default();
+        assert!(nearly_full.take(1000));
+        while [1 << 20, 1000].into_iter().any(|bytes| nearly_full.take(bytes)) {}
+        let fits = [b"X: ".to_vec(), vec![b'y'; 500], b"\n".to_vec()].concat();
+        let mut rest = Head::new(nearly_full);
+        assert!(rest.take(&fits).is_empty() && !rest.is_overloaded && rest.bytes == fits);
+        for piece in [&fits[..], b"X: y\n\nbody"] {
+            rest.take(piece);
+            assert!(rest.is_whole && rest.is_overloaded, "{rest:?}");
+            assert_eq!([&rest.bytes, &rest.line, &rest.begun].map(Vec::capacity), [0; 3]);
+        }
     }
 
     #[test]

@@ -118,7 +118,7 @@ async fn respond(context: &Context, request: Request) -> Result<JudgeAnswer, Fai
         }
         Denied::Host => Failure(
             StatusCode::MISDIRECTED_REQUEST,
-            "this machine does not have that name; use its address, or add the name to hosts in [interfaces.http]"
+            "this machine does not have that name; use its address, or a token (token-file in [interfaces.http])"
                 .to_owned(),
         ),
     })?;
@@ -134,10 +134,12 @@ async fn respond(context: &Context, request: Request) -> Result<JudgeAnswer, Fai
     if explains {
         message.explain();
     }
-    timeout(context.timeout, read(&mut message, body)).await.map_err(|_| {
-        let seconds = context.timeout.as_secs_f64();
-        Failure(StatusCode::REQUEST_TIMEOUT, format!("the message did not come within {seconds} s"))
-    })??;
+    timeout(context.timeout, read(&mut message, Head::new(context.service.reservation()), body))
+        .await
+        .map_err(|_| {
+            let seconds = context.timeout.as_secs_f64();
+            Failure(StatusCode::REQUEST_TIMEOUT, format!("the message did not come within {seconds} s"))
+        })??;
     let explained = if explains { Box::pin(explain(&message, &context.service)).await } else { None };
     let judgement = Box::pin(judge(&mut message, &context.service, None)).await;
     Ok(JudgeAnswer { explained, ..judge_answer(&message, judgement) })
@@ -185,8 +187,7 @@ fn texts(fields: &HeaderMap, name: impl AsHeaderName) -> Vec<String> {
 }
 
 /// Reads the message.
-async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
-    let mut head = Head::default();
+async fn read(message: &mut Message, mut head: Head, mut body: Body) -> Result<(), Failure> {
     let (mut is_filled, mut size) = (false, 0usize);
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let frame =

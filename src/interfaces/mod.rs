@@ -20,5 +20,6 @@ pub use envelope::{Asked, asked};
 pub use head::Head;
 pub use open::{InterfaceError, OpenInterfaces};
 pub use settings::{
-    CountUnit, DccifdSettings, HttpSettings, Many, PyzorSettings, RazorSettings, Registers, Settings,
+    Common, CountUnit, DccifdSettings, HttpSettings, IDLE_TIMEOUT, MAX_CONNECTIONS, Many, PyzorSettings,
+    RazorSettings, Settings,
 };

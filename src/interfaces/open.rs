@@ -204,12 +204,12 @@ async fn bind_http(
     settings: &HttpSettings,
     service: &Arc<Service>,
 ) -> Result<(Arc<HttpListener>, Arc<http::Context>), InterfaceError> {
-    let names = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone());
+    let names = matches!(address, Address::Tcp(_)).then(Vec::new);
     let access = Access::new(settings.token_file.as_deref(), names).map_err(InterfaceError::Token)?;
     let missing = settings.token_file.is_none().then_some("token-file");
     let socket = bind(address, settings.listen_mode, Interface::Http, missing).await?;
     let context = http::Context { service: Arc::clone(service), access, timeout: settings.timeout };
-    Ok((Arc::new(HttpListener::new(socket, None)), Arc::new(context)))
+    Ok((Arc::new(HttpListener::new(socket, None).with_long_heads()), Arc::new(context)))
 }
 
 async fn bind_dccifd(
@@ -231,7 +231,7 @@ async fn bind_razor(
     let socket = bind(address, Mode::default(), Interface::Razor, networks(&settings.networks)).await?;
     let accounts = razor::Accounts::read(state_dir)
         .map_err(|reason| InterfaceError::Accounts { path: state_dir.join(razor::ACCOUNTS), reason })?;
-    let public_address = settings.public_address(&socket.address()).to_owned();
+    let public_address = settings.public_address(&socket.address());
     let context = razor::Context {
         service: Arc::clone(service),
         settings: settings.clone(),
@@ -246,7 +246,7 @@ async fn bind_pyzor(
     settings: &PyzorSettings,
     service: &Arc<Service>,
 ) -> Result<Arc<pyzor::Context>, InterfaceError> {
-    let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
+    let accounts = pyzor::Accounts::load(settings.home.as_deref());
     let accounts = accounts.map_err(InterfaceError::PyzorAccounts)?;
     pyzor::log_faults(&accounts);
     let bound = pyzor::Context::bind(address, settings, accounts, service).await;

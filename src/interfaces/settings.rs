@@ -6,15 +6,28 @@ use crate::judging::PyzorDigest;
 use crate::net::{Address, Listen, Mode};
 use bulkmark_policy::Network;
 use serde::Deserialize;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The time that a client gets by default to send a message or a request.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// The default of `idle-timeout`.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The most connections of an interface, by default.
-const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+/// The default of `max-connections`.
+pub const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
+
+/// The keys before the first table that apply to all interfaces.
+#[derive(Debug, Clone, Copy)]
+pub struct Common<'a> {
+    /// The mode of Unix sockets.
+    pub listen_mode: Mode,
+    /// The name of this mail server.
+    pub hostname: &'a str,
+    /// The most connections of each interface.
+    pub max_connections: NonZeroUsize,
+    /// The time for a client to be silent, or to send a message or a request.
+    pub idle_timeout: Duration,
+}
 
 /// `[interfaces.http]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,8 +40,6 @@ pub struct HttpSettings {
     pub listen_mode: Mode,
     /// The file of the required token.
     pub token_file: Option<PathBuf>,
-    /// Accepted host names, besides addresses and localhost.
-    pub hosts: Vec<String>,
     /// The most connections.
     #[serde(skip)]
     pub max_connections: NonZeroUsize,
@@ -43,9 +54,8 @@ impl Default for HttpSettings {
             listen: Listen::default(),
             listen_mode: Mode::default(),
             token_file: None,
-            hosts: Vec::new(),
-            max_connections: CONNECTIONS,
-            timeout: TIMEOUT,
+            max_connections: MAX_CONNECTIONS,
+            timeout: IDLE_TIMEOUT,
         }
     }
 }
@@ -93,23 +103,10 @@ impl Default for DccifdSettings {
             networks: Vec::new(),
             count: true,
             many: Many::default(),
-            max_connections: CONNECTIONS,
-            timeout: TIMEOUT,
+            max_connections: MAX_CONNECTIONS,
+            timeout: IDLE_TIMEOUT,
         }
     }
-}
-
-/// The clients that may register.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Registers {
-    /// None any longer.
-    Nobody,
-    /// Clients on this machine.
-    #[default]
-    Local,
-    /// All that may connect.
-    All,
 }
 
 /// `[interfaces.razor]`
@@ -121,10 +118,9 @@ pub struct RazorSettings {
     /// Other machines that may connect.
     #[serde(skip)]
     pub networks: Vec<Network>,
-    /// The name or address by which clients reach it; if empty, `listen`.
-    pub name: String,
-    /// The clients that may register.
-    pub register: Registers,
+    /// The name of this mail server.
+    #[serde(skip)]
+    pub hostname: String,
     /// The most connections.
     #[serde(skip)]
     pub max_connections: NonZeroUsize,
@@ -138,24 +134,26 @@ impl Default for RazorSettings {
         Self {
             listen: Listen::default(),
             networks: Vec::new(),
-            name: String::new(),
-            register: Registers::default(),
-            max_connections: CONNECTIONS,
-            timeout: TIMEOUT,
+            hostname: String::new(),
+            max_connections: MAX_CONNECTIONS,
+            timeout: IDLE_TIMEOUT,
         }
     }
 }
 
 impl RazorSettings {
-    /// The address that is sent to clients, if it listens at this one.
+    /// The address that is sent to clients, if it listens at this one: the server's name where it listens at all addresses.
     #[must_use]
-    pub fn public_address<'a>(&'a self, address: &'a str) -> &'a str {
-        if self.name.is_empty() { address } else { &self.name }
+    pub fn public_address(&self, address: &str) -> String {
+        match address.rsplit_once(':') {
+            Some((_, port)) if self.listen.is_anywhere() => format!("{}:{port}", self.hostname),
+            _ => address.to_owned(),
+        }
     }
 
     /// A key with a wrong value, and its problem.
-    fn bad(&self) -> Option<(&'static str, String)> {
-        let Self { listen, networks, name, .. } = self;
+    fn bad(&self, hostname: &str) -> Option<(&'static str, String)> {
+        let Self { listen, networks, .. } = self;
         if matches!(listen.address(), Some(Address::Unix(_))) {
             return Some((
                 "razor.listen",
@@ -168,14 +166,11 @@ impl RazorSettings {
             );
             return Some(("razor.listen", why));
         }
-        let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
-        if name.len() > LONGEST_HOST || !name.chars().all(is_letter) {
-            return Some(("razor.name", format!("found {name:?}, expected HOST or HOST:PORT")));
-        }
-        if name.is_empty() && listen.is_anywhere() {
-            let why =
-                "found \"\", expected the HOST:PORT by which clients reach it, since listen names no address";
-            return Some(("razor.name", why.to_owned()));
+        if hostname.is_empty() && listen.is_anywhere() {
+            let why = format!(
+                "found \"{listen}\", expected one address, or hostname, by which clients reach this machine: they are sent to it"
+            );
+            return Some(("razor.listen", why));
         }
         None
     }
@@ -192,11 +187,8 @@ pub enum CountUnit {
     Reports,
 }
 
-/// The most requests of an address in a second, by default.
-const RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(499);
-
 /// `[interfaces.pyzor]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PyzorSettings {
     /// The address.
@@ -204,30 +196,12 @@ pub struct PyzorSettings {
     /// Other machines that may ask.
     #[serde(skip)]
     pub networks: Vec<Network>,
-    /// The file of users and their keys.
-    pub accounts_file: Option<PathBuf>,
-    /// The file of permissions.
-    pub access_file: Option<PathBuf>,
+    /// The directory with `pyzord.passwd`, the users and their keys, and `pyzord.access`, their permissions.
+    pub home: Option<PathBuf>,
     /// The unit of counts.
     pub count: CountUnit,
     /// Digests that are not counted, besides those of nothing and of the ends of files.
     pub uncounted: Vec<PyzorDigest>,
-    /// The most requests of an address in a second.
-    pub max_rate: NonZeroU32,
-}
-
-impl Default for PyzorSettings {
-    fn default() -> Self {
-        Self {
-            listen: Listen::default(),
-            networks: Vec::new(),
-            accounts_file: None,
-            access_file: None,
-            count: CountUnit::default(),
-            uncounted: Vec::new(),
-            max_rate: RATE,
-        }
-    }
 }
 
 impl PyzorSettings {
@@ -250,14 +224,9 @@ impl PyzorSettings {
 }
 
 /// `[interfaces]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// The most connections of each interface.
-    pub max_connections: NonZeroUsize,
-    /// The time for a client to be silent, or to send a message or a request.
-    #[serde(with = "humantime_serde")]
-    pub timeout: Duration,
     /// Other machines that may ask by TCP or UDP; HTTP uses a token.
     pub networks: Vec<Network>,
     /// HTTP.
@@ -270,38 +239,31 @@ pub struct Settings {
     pub pyzor: PyzorSettings,
 }
 
-/// The most characters of a host name with a port.
-const LONGEST_HOST: usize = 255;
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_connections: CONNECTIONS,
-            timeout: TIMEOUT,
-            networks: Vec::new(),
-            http: HttpSettings::default(),
-            dccifd: DccifdSettings::default(),
-            razor: RazorSettings::default(),
-            pyzor: PyzorSettings::default(),
-        }
-    }
-}
-
 impl Settings {
-    /// Copies the common settings to all interfaces.
-    pub fn share(&mut self, listen_mode: Mode) {
-        let Self { max_connections, timeout, networks, http, dccifd, razor, pyzor } = self;
+    /// Copies the networks to all interfaces.
+    pub fn share_networks(&mut self) {
+        let Self { networks, dccifd, razor, pyzor, .. } = self;
         for of in [&mut dccifd.networks, &mut razor.networks, &mut pyzor.networks] {
             of.clone_from(networks);
         }
+    }
+
+    /// Returns the same settings with these of the whole daemon.
+    #[must_use]
+    pub fn with(&self, common: Common<'_>) -> Self {
+        let Common { listen_mode, hostname, max_connections, idle_timeout } = common;
+        let mut settings = self.clone();
+        let Self { http, dccifd, razor, .. } = &mut settings;
         (http.listen_mode, dccifd.listen_mode) = (listen_mode, listen_mode);
+        hostname.clone_into(&mut razor.hostname);
         for (connections, time) in [
             (&mut http.max_connections, &mut http.timeout),
             (&mut dccifd.max_connections, &mut dccifd.timeout),
             (&mut razor.max_connections, &mut razor.timeout),
         ] {
-            (*connections, *time) = (*max_connections, *timeout);
+            (*connections, *time) = (max_connections, idle_timeout);
         }
+        settings
     }
 
     /// Whether there is any interface.
@@ -322,11 +284,11 @@ impl Settings {
         }
     }
 
-    /// Checks that the settings fit together.
+    /// Checks that the settings fit together, and to the name of this mail server.
     ///
     /// # Errors
     /// A key, and its problem.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check(&self, hostname: &str) -> Result<(), (&'static str, String)> {
         let Self { http, dccifd, razor, pyzor, .. } = self;
         pyzor.check()?;
         if http.listen.is_outside() && http.token_file.is_none() {
@@ -343,11 +305,8 @@ impl Settings {
             );
             return Err(("dccifd.listen", why));
         }
-        if let Some(bad) = razor.bad() {
+        if let Some(bad) = razor.bad(hostname) {
             return Err(bad);
-        }
-        if self.timeout.is_zero() {
-            return Err(("timeout", "found 0s, expected a longer time, for example \"10s\"".to_owned()));
         }
         Ok(())
     }

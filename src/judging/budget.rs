@@ -25,8 +25,8 @@ impl Budget {
     }
 }
 
-/// The memory that one message took; released on drop.
-#[derive(Debug)]
+/// The memory that one message took; released on drop. The default one has a separate budget.
+#[derive(Debug, Default)]
 pub struct Reservation {
     left: Budget,
     taken: usize,
@@ -51,7 +51,7 @@ impl Reservation {
     }
 
     /// Releases everything.
-    pub(super) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.left.0.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);
     }
 }

@@ -40,7 +40,10 @@ pub(super) async fn remember(
         let correspondents = Arc::clone(&service.correspondents);
         let keep = tokio::task::spawn_blocking(move || correspondents.flush());
         if timeout_at(deadline, keep).await.is_err() {
-            log::warn!("{}: to whom it was written is not on disk yet, which does not answer", envelope.id());
+            log::warn!(
+                "{}: its recipients are not stored as correspondents yet: the disk does not answer",
+                envelope.id()
+            );
         }
     }
 }

@@ -108,5 +108,5 @@ pub(super) async fn submit(
 
 /// Whether reports of digests are sent to other servers: a digest stands for the whole content, like a body's signature.
 pub(super) const fn are_shared(rules: &Rules) -> bool {
-    rules.user_reports.share_nominations && rules.shares_exact
+    rules.shares_user_reports && rules.shares_exact
 }

@@ -78,7 +78,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let (rules, now) = (Arc::clone(&message.rules), bulkmark_ledger::now());
     let deadline = began + rules.deadline;
     let (raw, reservation) = message.take_raw();
-    message.envelope.is_paused = service.orders.is_paused(now);
+    (message.envelope.now, message.envelope.is_paused) = (now, service.orders.is_paused(now));
     let message = &*message;
     let (envelope, is_lookup) = (&message.envelope, message.is_lookup);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
@@ -96,7 +96,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         deadline,
         traps,
     };
-    let (finding, content, reported) = match case.unread(message, &raw) {
+    let (finding, content, reported) = match Case::unread(message) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, reservation).await,
     };
@@ -144,12 +144,9 @@ impl Case<'_> {
     }
 
     /// The finding of a message that is not even read, if so.
-    fn unread(&self, message: &Message, raw: &RawMessage) -> Option<Finding> {
+    fn unread(message: &Message) -> Option<Finding> {
         if let Some(reason) = message.exempt {
             return Some(Finding::Exempt(reason));
-        }
-        if let Some(over) = raw.over() {
-            return Some(Finding::Unknown(Unknown::TooLarge, over.to_string()));
         }
         message.unjudged.map(|reason| Finding::Unknown(reason, String::new()))
     }
@@ -217,7 +214,7 @@ impl Case<'_> {
         let mode = if is_lookup { Mode::Ask } else { Mode::Report(times) };
         let shared = shared(rules, envelope, content);
         let old_key = self.old_key(content, shared).await;
-        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(old_key);
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode).on_top_of(old_key.clone());
         let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.with_cache(&self.service.source_cache, now);
         let (asked, reports) = self.ask_with_reports(&mut inquiry, &content.signatures, &keys, shared).await;
@@ -243,9 +240,9 @@ impl Case<'_> {
             }
         };
         let unknown_below = inquiry.unknown_below();
-        let counts = self.service.orders.without_forgotten(&content.signatures, inquiry.seen(), known.0, now);
-        let known = (counts, known.1);
-        content.is_allowed |= self.service.orders.allow_message(&content.signatures, inquiry.seen(), now);
+        let (orders, seen) = (&self.service.orders, inquiry.seen());
+        let known = (orders.without_forgotten(&content.signatures, seen, known.0, now), known.1);
+        content.allowed = content.allowed.take().or_else(|| orders.allows(&content.signatures, seen, now));
         // For a trap's mail, white lists are asked even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -271,11 +268,11 @@ impl Case<'_> {
         (Finding::Counted(counted), reported)
     }
 
-    /// Its counts under the old key. Also sets `content.is_allowed`.
+    /// Its counts under the old key. Also sets `content.allowed`.
     async fn old_key(&self, content: &mut Content, shared: Shared) -> OldKeyCounts {
         let may_ask = (shared == Shared::All, self.deadline);
         let counts = counts_under_old_key(self.service, (self.rules, self.envelope), content, may_ask).await;
-        content.is_allowed = counts.is_allowed;
+        content.allowed.clone_from(&counts.allowed);
         counts
     }
 

@@ -62,7 +62,10 @@ pub struct Message {
     /// Its raw Subject field, truncated, if it is recorded.
     pub(super) subject: Option<Vec<u8>>,
     wants_subject: bool,
+    /// The memory of `raw`.
     pub(super) reservation: Reservation,
+    /// The memory of the recipients: a whole message's worth, if they are many and long.
+    recipients_memory: Reservation,
     _in_flight: InFlight,
 }
 
@@ -96,7 +99,8 @@ impl Message {
             is_automatic: false,
             subject: None,
             wants_subject: service.activity.is_recording(),
-            reservation: service.budget.reservation(),
+            reservation: service.reservation(),
+            recipients_memory: service.reservation(),
             _in_flight: service.begin_message(),
         }
     }
@@ -123,12 +127,14 @@ impl Message {
 
     /// The MTA accepted a recipient.
     pub fn rcpt(&mut self, recipient: &str) {
-        let recipient = address(recipient);
+        let recipient = shortened(address(recipient));
         let recipients = &mut self.envelope.recipients;
-        if recipients.len() < MAX_RECIPIENTS {
-            recipients.push(shortened(recipient));
-        } else {
+        if recipients.len() >= MAX_RECIPIENTS {
             self.unjudged = Some(Unknown::TooManyRecipients);
+        } else if self.recipients_memory.take(size_of::<String>() + recipient.len()) {
+            recipients.push(recipient);
+        } else {
+            self.unjudged = Some(Unknown::Overloaded);
         }
     }
 
@@ -204,15 +210,12 @@ impl Message {
 
     /// Keeps a piece of a message to judge, as long as there is memory for it.
     fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
-        if self.exempt.is_some() && !self.is_explained || self.unjudged.is_some() || self.raw.over().is_some()
-        {
+        if self.exempt.is_some() && !self.is_explained || self.unjudged.is_some() {
             return;
         }
         let before = self.raw.len();
         add(&mut self.raw);
-        if self.raw.over().is_some() {
-            self.reservation.release();
-        } else if !self.reservation.take(self.raw.len().saturating_sub(before)) {
+        if !self.reservation.take(self.raw.len().saturating_sub(before)) {
             self.unjudged = Some(Unknown::Overloaded);
             self.raw = RawMessage::new();
             self.reservation.release();

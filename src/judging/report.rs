@@ -7,7 +7,7 @@ use super::service::Service;
 use crate::activity::ReportResult;
 use bulkmark_counts::{Nominated, Shared, Side, Submission, Tally, Weighing};
 use bulkmark_ledger::LedgerError;
-use bulkmark_mail::{RawMessage, Stored, TooLarge};
+use bulkmark_mail::{RawMessage, Stored};
 use bulkmark_policy::Fraction;
 use bulkmark_signature::near::Seen;
 use bulkmark_types::plain_bytes;
@@ -31,9 +31,6 @@ pub struct UserReport {
 /// The reason why nothing is counted.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It is over a bound.
-    #[error("{0}")]
-    TooLarge(#[from] TooLarge),
     /// It has no signature.
     #[error("it has no signature: {0}")]
     NoSignature(LowInformation),
@@ -54,10 +51,10 @@ pub enum Refused {
         domain: String,
     },
     /// It comes from a correspondent of the recipient, who is not the reporter.
-    #[error("its recipient wrote to {0}, who is no stranger then (--force reports it all the same)")]
+    #[error("its recipient wrote to {0}, so it is from a correspondent (--force reports it nevertheless)")]
     Correspondent(String),
     /// The reporter has reached the daily limit.
-    #[error("this reporter said so of {MOST_A_DAY} messages today, and may go on tomorrow")]
+    #[error("this reporter reported {MOST_A_DAY} messages in this way today; the next ones count tomorrow")]
     TooMany,
     /// The ledger did not accept it.
     #[error("{0}; nothing was counted, and it can be reported again")]
@@ -83,25 +80,23 @@ pub async fn take_report(service: &Service, raw: Vec<u8>, report: UserReport) ->
     let rules = service.rules.load_full();
     let of_rules = Arc::clone(&rules);
     let read = move || read(&raw, &of_rules);
-    let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable);
-    match read.flatten() {
-        Ok(read) => take(service, &rules, read.reported(), report, None).await,
-        Err(refused) => {
-            service.activity.user_reports.add(report.side == Side::Spam, ReportResult::Refused);
-            Err(refused)
-        }
-    }
+    let Ok(read) = service.readers.read(None, read).await else {
+        service.activity.user_reports.add(report.side == Side::Spam, ReportResult::Refused);
+        return Err(Refused::Unreadable);
+    };
+    take(service, &rules, read.reported(), report, None).await
 }
 
-/// The signatures of the mailing of the message in these bytes: the body's first, then the near signatures that identify it.
+/// The signatures of the mailing of the message in these bytes: the body's first, then the near signatures that identify it; and whether no
+/// server may receive them.
 ///
 /// # Errors
 /// [`Refused`] if there are none.
-pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature>, Refused> {
+pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<(Vec<Signature>, bool), Refused> {
     let rules = service.rules.load_full();
     let of_rules = Arc::clone(&rules);
     let read = move || read(&raw, &of_rules);
-    let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable).flatten()?;
+    let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable)?;
     let signatures = &read.content.signatures;
     if signatures.canary {
         return Err(Refused::Canary);
@@ -117,7 +112,7 @@ pub async fn mailing_of(service: &Service, raw: Vec<u8>) -> Result<Vec<Signature
             all.push(signature);
         }
     }
-    Ok(all)
+    Ok((all, rules.private.names(&read.content.facts(&read.envelope, &rules))))
 }
 
 /// The result of a report, which counts once for each message: it is counted if one of its signatures is. A report that did not reach the
@@ -235,7 +230,7 @@ pub(super) fn is_admitted(
     if is_first {
         let side = if side == Side::Spam { "spam" } else { "not-spam" };
         log::warn!(
-            "reported: {side} by={reporter} of {MOST_A_DAY} messages today; what more it says so of is not counted until tomorrow{}",
+            "reported: {side} by={reporter} of {MOST_A_DAY} messages today; further ones are not counted until tomorrow{}",
             name_field(rules, name)
         );
     }
@@ -271,9 +266,9 @@ impl Read {
     }
 }
 
-fn read(raw: &[u8], rules: &Rules) -> Result<Read, Refused> {
+fn read(raw: &[u8], rules: &Rules) -> Read {
     let from_bytes = if rules.verifies() { RawMessage::exact_from_bytes } else { RawMessage::from_bytes };
-    let message = from_bytes(raw)?;
+    let message = from_bytes(raw);
     let stored = Stored::of(raw);
     let envelope = Envelope {
         sender: stored.return_path,
@@ -281,12 +276,7 @@ fn read(raw: &[u8], rules: &Rules) -> Result<Read, Refused> {
         ..Envelope::default()
     };
     let content = Content::claiming(&message, rules, envelope.sender.as_deref());
-    Ok(Read {
-        content,
-        envelope,
-        subject: stored.subject,
-        evidence: SenderEvidence::of(&message, raw, rules),
-    })
+    Read { content, envelope, subject: stored.subject, evidence: SenderEvidence::of(&message, raw, rules) }
 }
 
 /// Checks that it does not claim to come from one's own users.
@@ -317,7 +307,7 @@ async fn seen(
 
 /// The signatures that are sent to other servers: the same as for the message itself.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if !rules.user_reports.share_nominations || rules.private.names(&content.facts(envelope, rules)) {
+    if !rules.shares_user_reports || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing
     } else if rules.shares_exact {
         Shared::All

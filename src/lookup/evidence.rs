@@ -8,6 +8,9 @@ use mail_auth::common::headers::Header;
 use mail_auth::dkim::{Canonicalization, Signature};
 use std::borrow::Cow;
 
+/// The most comparisons of names of fields that one signature may cost. A usual one covers thirty of a hundred fields.
+const MOST_COMPARED: usize = 1 << 20;
+
 /// The raw header, and the hashes of the body.
 #[derive(Debug, Clone)]
 pub struct Evidence {
@@ -25,8 +28,10 @@ impl Evidence {
         let signatures = Self { header, hashes: Vec::new() };
         let parsed = signatures.message();
         let mut forms: Vec<Canonicalization> = Vec::new();
-        for signed in parsed.iter().flat_map(|parsed| &parsed.dkim_headers) {
-            if flaw(&signed.header).is_none() && !forms.contains(&signed.header.cb) {
+        for (parsed, signed) in
+            parsed.iter().flat_map(|parsed| parsed.dkim_headers.iter().map(move |signed| (parsed, signed)))
+        {
+            if flaw(&signed.header, parsed.headers.len()).is_none() && !forms.contains(&signed.header.cb) {
                 forms.push(signed.header.cb);
             }
         }
@@ -64,9 +69,13 @@ impl Evidence {
 /// A signature with its header field.
 pub(super) type Signed<'a> = Header<'a, Signature>;
 
-/// The reason why a signature is worthless, whatever its key is.
-pub(super) fn flaw(signature: &Signature) -> Option<&'static str> {
-    if signature.a == Algorithm::RsaSha1 {
+/// The reason why a signature in a header of so many fields is worthless, whatever its key is.
+pub(super) fn flaw(signature: &Signature, fields: usize) -> Option<&'static str> {
+    // The library compares each covered name with those before it, and with all fields.
+    let names = signature.h.len();
+    if names.saturating_mul(names.saturating_add(fields)) > MOST_COMPARED {
+        Some("it covers too many fields")
+    } else if signature.a == Algorithm::RsaSha1 {
         Some("it is made by SHA-1, which can be forged")
     } else if signature.l != 0 {
         Some("it covers the beginning of the body only (l=), so anybody may add to it")
@@ -120,12 +129,33 @@ mod tests {
             rest in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
             let field = format!("DKIM-Signature: {}\r\nFrom: a@a.b\r\n", tags.join("; "));
-            let message = RawMessage::exact_from_bytes(&[field.as_bytes(), &rest].concat()).unwrap();
+            let message = RawMessage::exact_from_bytes(&[field.as_bytes(), &rest].concat());
             let evidence = Evidence::of(&message).unwrap();
             let parsed = evidence.message().unwrap();
-            for signed in parsed.dkim_headers.iter().filter(|signed| flaw(&signed.header).is_none()) {
+            for signed in parsed.dkim_headers.iter().filter(|signed| flaw(&signed.header, parsed.headers.len()).is_none()) {
                 prop_assert!(parsed.body_hashes.iter().any(|(form, _, length, _)| *form == signed.header.cb && *length == 0));
             }
+        }
+    }
+
+    /// A signature of a domain that somebody wants costs as much as the sender likes, until its key proves it false.
+    #[test]
+    fn a_signature_that_covers_too_many_fields_is_not_verified() {
+        let flaw_of = |names: usize, fields: usize| {
+            let names: String = (0..names).map(|n| format!(":{n:x}")).collect();
+            let signed =
+                format!("DKIM-Signature: v=1; a=rsa-sha256; d=a.b; s=s; h=from{names}; bh=AA==; b=AA==\r\n");
+            let mail = [&signed, "From: a@a.b\r\n", &"x:\r\n".repeat(fields)].concat();
+            let message = RawMessage::exact_from_bytes(mail.as_bytes());
+            let evidence = Evidence::of(&message).unwrap();
+            let parsed = evidence.message().unwrap();
+            assert_eq!(parsed.headers.len(), fields + 2);
+            flaw(&parsed.dkim_headers[0].header, parsed.headers.len())
+        };
+        assert_eq!(flaw_of(100, 1000), None);
+        for (names, fields) in [(20_000, 30_000), (1, 1), (20_000, 0), (25, 50_000)] {
+            let expected = (names > 1).then_some("it covers too many fields");
+            assert_eq!(flaw_of(names, fields), expected, "{names} {fields}");
         }
     }
 

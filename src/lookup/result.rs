@@ -47,7 +47,7 @@ pub struct Unverified {
 
 impl Unverified {
     pub(super) fn timeout(limit: f64) -> Self {
-        let detail = format!("DNS did not answer within {limit} s (lookup-timeout)");
+        let detail = format!("DNS did not answer within {limit} s (a fifth of verdict-deadline)");
         Self { reason: "timeout", detail }
     }
 

@@ -43,7 +43,7 @@ pub struct Verifiers {
 }
 
 impl Verifiers {
-    /// Verifies a message. It waits for `within` or for `lookup-timeout`, whichever is shorter.
+    /// Verifies a message. It waits for `within` or for the timeout of the settings, whichever is shorter.
     pub async fn verify(
         &self,
         settings: &Authentication,
@@ -128,7 +128,7 @@ impl Verification {
         let mut outputs: Vec<(DkimResult, Signature)> = Vec::new();
         for signed in asked {
             let signature = signed.header.clone();
-            let (name, flaw) = (ascii(&signature.d), flaw(&signature));
+            let (name, flaw) = (ascii(&signature.d), flaw(&signature, message.headers.len()));
             message.dkim_headers = vec![signed];
             let result = match flaw {
                 Some(flaw) => Err(Failure::Not(flaw.to_owned())),

@@ -238,8 +238,12 @@ async fn change(
         }
     }
     if outcome.action == Action::Quarantine {
-        let is_spam = outcome.verdict == Verdict::Spam;
-        let why = if is_spam { "reported as spam (bulkmark)" } else { "bulk mail (bulkmark)" };
+        let why = match outcome.verdict {
+            Verdict::Spam => "reported as spam (bulkmark)",
+            Verdict::Bulk => "bulk mail (bulkmark)",
+            // Of other mail, only that of an account over its limit is held.
+            _ => "mail of an account over its limit (bulkmark)",
+        };
         eom.quarantine(why).await?;
     }
     Ok(())

@@ -6,8 +6,14 @@ use super::repair;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The longest payload that the library accepts.
-pub(super) const MAX_PAYLOAD: usize = (1 << 20) - 1;
+/// The longest payload that the protocol allows.
+const MAX_PAYLOAD: usize = (1 << 20) - 1;
+
+/// The longest payload of a command. An SMTP command is much shorter, and a connection takes so much memory before anything is known of it.
+const MAX_COMMAND: usize = 64 << 10;
+
+/// The most bytes of a header field that are kept: no more of a whole header is used.
+const MAX_FIELD: usize = bulkmark_mail::MAX_HEADERS;
 
 /// The size of the pieces of a longer chunk of a body, in bytes.
 const PIECE: usize = 64 << 10;
@@ -142,7 +148,7 @@ impl Incoming {
                         At::Kept(to_come) => {
                             *to_come = left;
                             self.kept.extend_from_slice(now);
-                            if self.kept.len() >= MAX_PAYLOAD {
+                            if self.kept.len() >= MAX_FIELD {
                                 self.at = At::Left(left);
                             }
                         }
@@ -191,18 +197,20 @@ impl Incoming {
         findings.commands.push(kind);
         let payload = usize::try_from(length - 1).unwrap_or(usize::MAX);
         match kind {
-            b'B' | b'E' if payload > MAX_PAYLOAD => {
-                findings.repaired.push("a chunk of a body is longer than a megabyte".into());
+            b'B' | b'E' if payload > PIECE => {
+                if payload > MAX_PAYLOAD {
+                    findings.repaired.push("a chunk of a body is longer than a megabyte".into());
+                }
                 self.piece(payload, out);
                 return Ok(());
             }
             b'L' => (),
-            _ if payload > MAX_PAYLOAD => return Err(Fault::TooLong(kind, length)),
+            _ if payload > MAX_COMMAND => return Err(Fault::TooLong(kind, length)),
             _ => (),
         }
         let is_kept = match kind {
-            b'C' | b'H' | b'L' | b'M' | b'O' | b'R' | b'U' => true,
-            b'B' | b'D' => payload == 0,
+            b'C' | b'D' | b'H' | b'L' | b'M' | b'O' | b'R' | b'U' => true,
+            b'B' => payload == 0,
             _ => false,
         };
         if is_kept {
@@ -235,11 +243,13 @@ impl Incoming {
         let mut payload = std::mem::take(&mut self.kept);
         let repaired = match self.kind {
             b'C' => Ok(repair::connect(&mut payload)),
-            b'L' => repair::field(&mut payload, MAX_PAYLOAD),
+            b'L' => repair::field(&mut payload, MAX_FIELD),
             b'O' => repair::offer(&mut payload).map(|()| None).map_err(|()| Fault::Offer).map(Ok)?,
             b'B' => Err("a chunk of a body is empty"),
-            // The library itself tolerates malformed macros.
-            b'D' if !payload.is_empty() => Ok(None),
+            b'D' if !payload.is_empty() => {
+                repair::macros(&mut payload);
+                Ok(None)
+            }
             _ => Ok(repair::texts(&mut payload)),
         };
         match repaired {
@@ -295,6 +305,8 @@ mod tests {
         let stream = [
             packet(b'O', &[6, 0x1FF, 0x1F_FFFF].map(u32::to_be_bytes).concat()),
             packet(b'D', b"Cj\0mx.test\0"),
+            packet(b'D', b"M\0"),
+            packet(b'D', b"M{i}\x004ID\0{auth_authen}\0anna\0{auth_type}\0PLAIN\0"),
             packet(b'C', b"host\x004\0\x19192.0.2.7\0"),
             packet(b'H', b"helo\0"),
             packet(b'M', b"<a@example.org>\0SIZE=5\0"),
@@ -310,7 +322,7 @@ mod tests {
         for size in [1, 2, 3, 7, 100, 5000] {
             let (out, findings) = taken(&mut Incoming::new(), &stream, size).unwrap();
             assert_eq!(out, stream, "in pieces of {size}");
-            assert_eq!((&*findings.commands, findings.repaired.len()), (&b"ODCHMRTLNBEQ"[..], 0));
+            assert_eq!((&*findings.commands, findings.repaired.len()), (&b"ODDDCHMRTLNBEQ"[..], 0));
         }
     }
 
@@ -352,11 +364,53 @@ mod tests {
         }
     }
 
+    /// The library keeps all macros of each stage, in a map: thousands of short ones would take a hundred times their size.
+    #[test]
+    fn no_macro_that_is_not_used_takes_memory() {
+        let many: Vec<u8> = (0..10_000).flat_map(|n| format!("{n:04}\0\0").into_bytes()).collect();
+        for (sent, passed) in [
+            ([b"M", &*many].concat(), b"M\0".to_vec()),
+            ([b"M", &*many, b"i\x004ID\0"].concat(), b"Mi\x004ID\0".to_vec()),
+            ([b"M".to_vec(), b"i\0a\0".repeat(9000)].concat(), b"Mi\0a\0".to_vec()),
+            (
+                [b"Mi\0", &[b'x'; 50_000][..], b"\0j\0mx\0"].concat(),
+                [b"Mi\0", &[b'x'; 1024][..], b"\0j\0mx\0"].concat(),
+            ),
+            (b"Mi\0a\0j".to_vec(), b"Mi\0a\0".to_vec()),
+            // Macros of an earlier message end.
+            (b"M".to_vec(), b"M\0".to_vec()),
+        ] {
+            let (out, findings) = taken(&mut Incoming::new(), &packet(b'D', &sent), 4000).unwrap();
+            assert_eq!((&out[5..], findings.repaired.len()), (&*passed, 0));
+        }
+    }
+
+    /// Of a packet that has not ended, no more is kept than a connection may take.
+    #[test]
+    fn an_unfinished_packet_takes_little_memory() {
+        for (kind, length, most) in [
+            (b'L', MAX_PAYLOAD, MAX_FIELD),
+            (b'B', MAX_PAYLOAD, PIECE),
+            (b'M', MAX_COMMAND, MAX_COMMAND),
+            (b'D', MAX_COMMAND, MAX_COMMAND),
+        ] {
+            let (mut incoming, mut out) = (Incoming::new(), Vec::new());
+            let begun = packet(kind, &vec![b'x'; length]);
+            for piece in begun[..begun.len() - 1].chunks(1000) {
+                incoming.take(piece, &mut out, &mut Findings::default()).unwrap();
+            }
+            assert!(incoming.kept.capacity() <= 2 * most, "{}", char::from(kind));
+            // Nor does the library wait for more.
+            let first = out.first_chunk::<4>().map_or(0, |length| repair::number(*length));
+            assert!(first as usize <= PIECE + 1, "{} {first}", char::from(kind));
+        }
+    }
+
     #[test]
     fn a_field_that_is_too_long_is_cut() {
         let field = [b"Subject\0", &[b'x'; 2 << 20][..], b"\0"].concat();
         let (out, findings) = taken(&mut Incoming::new(), &packet(b'L', &field), 70_000).unwrap();
-        assert_eq!(out, packet(b'L', &[&field[..MAX_PAYLOAD - 1], b"\0"].concat()));
+        assert_eq!(out, packet(b'L', &[&field[..MAX_FIELD - 1], b"\0"].concat()));
         assert_eq!(findings.repaired.len(), 1);
     }
 
@@ -367,6 +421,7 @@ mod tests {
             (b"\0\0\0\0Z", Fault::Empty),
             (b"\0\0\0\x01Z", Fault::Unknown(b'Z')),
             (b"\xFF\xFF\xFF\xFFMx", Fault::TooLong(b'M', u32::MAX)),
+            (b"\0\x01\0\x02Dx", Fault::TooLong(b'D', 0x1_0002)),
             (b"\0\0\0\x03Oxy", Fault::Offer),
             (b"\0\0\0\x0DO\0\0\0\x01\0\0\0\0\0\0\0\0", Fault::Offer),
         ] {

@@ -26,6 +26,12 @@ const MIN_VERSION: u32 = 2;
 /// The most bytes of an address that are shown: more than any has.
 const MAX_SHOWN: usize = 80;
 
+/// The macros that the milter uses.
+const MACROS: [&[u8]; 4] = [b"i", b"j", b"{auth_authen}", b"{auth_type}"];
+
+/// The most bytes of a macro's value: more than is kept of a login, a host's name or a queue id.
+const MAX_MACRO: usize = 1024;
+
 /// The repair, if it should be logged.
 pub(super) type Repaired = Option<Cow<'static, str>>;
 
@@ -107,8 +113,27 @@ pub(super) fn field(payload: &mut Vec<u8>, max: usize) -> Result<Repaired, &'sta
     }
     payload.push(0);
     Ok(Some(
-        if is_long { "a header field is longer than a megabyte" } else { "a header field has no end" }.into(),
+        if is_long { "a header field is longer than 256 KiB" } else { "a header field has no end" }.into(),
     ))
+}
+
+/// The definitions of macros for a stage: those that the milter uses, each once and cut. All others are left out. Without any, an empty one
+/// stays, by which the library forgets those of an earlier message.
+pub(super) fn macros(payload: &mut Vec<u8>) {
+    let Some((&stage, rest)) = payload.split_first() else { return };
+    let mut used = MACROS.to_vec();
+    let (mut kept, mut texts) = (vec![stage], rest.split(|&byte| byte == 0));
+    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        let plain = if let [b'{', name, b'}'] = name { std::slice::from_ref(name) } else { name };
+        if let Some(at) = used.iter().position(|used| *used == plain) {
+            used.remove(at);
+            kept.extend([name, &[0], &value[..value.len().min(MAX_MACRO)], &[0]].concat());
+        }
+    }
+    if kept.len() == 1 {
+        kept.push(0);
+    }
+    *payload = kept;
 }
 
 /// Texts, each with a zero at its end: at least one.

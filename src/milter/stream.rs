@@ -97,7 +97,7 @@ impl<S> Coalescing<S> {
         self.received_at = Instant::now();
         for what in findings.repaired {
             self.open.mended();
-            log::warn!("the MTA sent a packet that is not well formed; its session goes on: {what}");
+            log::warn!("the MTA sent a malformed packet; its session continues: {what}");
         }
         for _ in 0..findings.owed {
             self.pending.extend_from_slice(&CONTINUE);

@@ -32,7 +32,8 @@ impl Budget {
         Self(Arc::new(Semaphore::new(bytes.clamp(PIECE, Semaphore::MAX_PERMITS))))
     }
 
-    async fn take(&self, bytes: u32) -> Option<OwnedSemaphorePermit> {
+    /// Waits for the place of so many bytes, which it has until the permit is dropped; none if there is never so much.
+    pub async fn take(&self, bytes: u32) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).acquire_many_owned(bytes).await.ok()
     }
 }

@@ -28,6 +28,13 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Timeout of the head of a request, after the handshake or the request before.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 
+/// Maximum bytes of the head of a request: hyper keeps as many for each connection, complete or not. With the longest vector in an address,
+/// which has 4,096 bytes, a head has less than half of it.
+const HEAD: usize = 16 << 10;
+
+/// The same for a listener whose requests have whole envelopes in their addresses, which have 65,534 bytes at most, or fields.
+const LONG_HEAD: usize = 128 << 10;
+
 /// How long answers may take after the server ends.
 const END_TIME: Duration = Duration::from_secs(5);
 
@@ -47,6 +54,7 @@ pub struct Caller {
 pub struct HttpListener {
     socket: Arc<Socket>,
     tls: Option<Arc<TlsKeys>>,
+    head: usize,
 }
 
 impl HttpListener {
@@ -61,7 +69,13 @@ impl HttpListener {
     /// Creates a listener on a bound socket.
     #[must_use]
     pub fn new(socket: Socket, tls: Option<Arc<TlsKeys>>) -> Self {
-        Self { socket: Arc::new(socket), tls }
+        Self { socket: Arc::new(socket), tls, head: HEAD }
+    }
+
+    /// Accepts long heads.
+    #[must_use]
+    pub fn with_long_heads(self) -> Self {
+        Self { head: LONG_HEAD, ..self }
     }
 
     /// Returns the address, with the port that the system chose.
@@ -88,10 +102,11 @@ impl HttpListener {
         let graceful = GracefulShutdown::new();
         let socket = Arc::clone(&self.socket);
         serve_seated(socket, crowd, end, |accepted, member| {
-            let (router, watcher, tls) = (router.clone(), graceful.watcher(), self.tls.clone());
+            let (router, watcher, tls, head) =
+                (router.clone(), graceful.watcher(), self.tls.clone(), self.head);
             let open = begin();
             async move {
-                connection(accepted, member, tls, router, watcher).await;
+                connection(accepted, member, (tls, head), router, watcher).await;
                 drop(open);
             }
         })
@@ -113,7 +128,7 @@ impl Open {
 async fn connection(
     Accepted { stream, ip, .. }: Accepted,
     member: Member,
-    tls: Option<Arc<TlsKeys>>,
+    (tls, head): (Option<Arc<TlsKeys>>, usize),
     router: Router,
     watcher: Watcher,
 ) {
@@ -137,6 +152,7 @@ async fn connection(
     let http = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
+        .max_buf_size(head)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(e) = watcher.watch(http).await {
         log::debug!("a connection of {ip:?} ended: {e}");

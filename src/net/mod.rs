@@ -36,7 +36,7 @@ pub use http::{Caller, HttpListener, Open};
 pub use listen::Listen;
 pub use mode::Mode;
 pub use network::network_of;
-pub use rate::{Paid, Rate};
+pub use rate::{Paid, Rate, Sweeps};
 pub use seated::serve_seated;
 pub use socket::Socket;
 pub use tls::{TlsError, TlsFiles, TlsKeys};

@@ -45,6 +45,25 @@ impl Rate {
     }
 }
 
+/// The times at which a full table is searched for entries that can be forgotten. Requests of many addresses would otherwise cost a search
+/// each.
+#[derive(Debug, Default)]
+pub struct Sweeps(Option<Instant>);
+
+impl Sweeps {
+    /// The least time between two searches.
+    pub const PAUSE: Duration = Duration::from_secs(1);
+
+    /// Whether there may be one now; if so, records it.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.0.is_none_or(|last| now.duration_since(last) >= Self::PAUSE);
+        if is_due {
+            self.0 = Some(now);
+        }
+        is_due
+    }
+}
+
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The orders in force, and their file.
 
+use super::failure::{Failure, MOST};
+use super::federation::Federation;
+use super::mailings::Mailings;
 use super::order::{All, Allowance, Forgotten, Pause};
+use super::post::Post;
+use super::view::{SiteOrder, View};
 use arc_swap::ArcSwap;
 use bulkmark_ledger::directory::StateDirectory;
-use bulkmark_policy::Counts;
+use bulkmark_ledger::random_bytes;
+use bulkmark_policy::{Allowed, Counts};
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
-use bulkmark_types::Signature;
-use bulkmark_verdict::belongs_to;
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
 
 /// The name of the file in the state directory.
 const FILE: &str = "orders.json";
@@ -23,36 +30,6 @@ const DAMAGED: &str = "orders.json.damaged";
 
 /// Readable by the daemon and its group, whose commands read it when no daemon runs.
 const MODE: u32 = 0o640;
-
-/// Mailings at most, in each list.
-const MOST: usize = 1000;
-
-/// Why an order is not in force, or ends with the next restart.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// There are too many orders.
-    #[error(
-        "{MOST} mailings are allowed or forgotten already, which is the most; remove one (bulkmark allow or bulkmark ledger forget: --list, --remove)"
-    )]
-    Full,
-    /// The order has no signature by which to recognise a message.
-    #[error("it has no signature by which its mailing is known")]
-    NoSignature,
-    /// No mailing has this name.
-    #[error("no such mailing begins with {0}; --list shows all")]
-    Unknown(String),
-    /// Several mailings have it.
-    #[error("several such mailings begin with {0}; give more of it")]
-    Unclear(String),
-    /// The order is in force, but could not be written to its file.
-    #[error("it is in force, but ends with the next restart: cannot write {path}: {error}")]
-    NotKept {
-        /// The file.
-        path: String,
-        /// The reason.
-        error: io::Error,
-    },
-}
 
 /// Orders in the form in which messages are compared with them.
 #[derive(Debug, Default)]
@@ -70,107 +47,170 @@ impl InForce {
     }
 }
 
-/// Mailings, indexed by their signatures.
-#[derive(Debug, Default)]
-struct Mailings {
-    /// The signatures of each mailing, in the order of the list.
-    all: Vec<HashSet<Signature>>,
-    /// The indexes of the mailings with a signature.
-    by_signature: HashMap<Signature, Vec<usize>>,
+/// The file: the orders, and the number of this machine, which is chosen once.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Stored {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    #[serde(flatten)]
+    all: All,
 }
 
-impl Mailings {
-    fn new<'a>(orders: impl Iterator<Item = &'a Allowance>) -> Self {
-        let all: Vec<HashSet<_>> = orders.map(|order| order.parsed().collect()).collect();
-        let mut by_signature: HashMap<_, Vec<usize>> = HashMap::new();
-        for (i, signatures) in all.iter().enumerate() {
-            signatures.iter().for_each(|&signature| by_signature.entry(signature).or_default().push(i));
-        }
-        Self { all, by_signature }
-    }
-
-    /// Returns the indexes of the mailings of a message with these signatures and counts. Costs one lookup for each signature, and more only for
-    /// mailings with one of them.
-    fn find(&self, signatures: &Signatures, counted: Option<&Seen>) -> Vec<usize> {
-        if self.all.is_empty() {
-            return Vec::new();
-        }
-        let near = signatures.near.reported().chain(signatures.near.looked_up());
-        let all = signatures.body.ok().into_iter().chain(near);
-        let candidates: HashSet<usize> =
-            all.filter_map(|signature| self.by_signature.get(&signature)).flatten().copied().collect();
-        candidates.into_iter().filter(|&i| belongs_to(&self.all[i], signatures, counted)).collect()
+impl Stored {
+    fn machine(&self) -> Option<u64> {
+        self.machine.as_ref().and_then(|number| u64::from_str_radix(number, 16).ok())
     }
 }
 
-/// All orders of a daemon.
+/// All orders of a daemon: its own, and those of a federation.
 #[derive(Debug)]
 pub struct Orders {
     state_dir: PathBuf,
+    /// The number by which other machines know this one.
+    machine: u64,
+    /// Whether that number is in the file, as it is since the first order.
+    is_numbered: AtomicBool,
     in_force: ArcSwap<InForce>,
+    /// The orders of other sites.
+    pub federation: Federation,
+    /// The name under which a server sends its operator's orders to all sites; none for a milter.
+    server: Option<String>,
     /// Held while the orders are changed and written.
     changing: Mutex<()>,
+    /// Notified when they changed.
+    changed: watch::Sender<()>,
 }
 
 impl Orders {
     /// Reads the orders in this state directory. If they cannot be read there are none, and this is logged.
     #[must_use]
     pub fn open(state_dir: &Path) -> Self {
-        let all = Self::stored(state_dir).unwrap_or_else(|e| {
+        let stored = Self::read(state_dir).unwrap_or_else(|e| {
             let path = state_dir.join(FILE);
             log::warn!(
                 "{}: no pause and no allowed mailing is known (kept as {DAMAGED}): {e}",
                 path.display()
             );
             let _ = StateDirectory::open(state_dir).and_then(|directory| directory.rename(FILE, DAMAGED));
-            All::default()
+            Stored::default()
         });
-        Self {
-            state_dir: state_dir.to_owned(),
-            in_force: ArcSwap::from_pointee(InForce::new(all)),
-            changing: Mutex::new(()),
+        let machine = stored.machine();
+        let number = machine.unwrap_or_else(|| random_bytes().map_or(0, u64::from_le_bytes));
+        let federation = Federation::open(state_dir, number);
+        let is_new = machine.is_none() && stored.all != All::default();
+        let orders =
+            Self { state_dir: state_dir.to_owned(), machine: number, ..Self::with(stored.all, federation) };
+        orders.is_numbered.store(machine.is_some(), Ordering::Relaxed);
+        // Other machines must know it by the same number after each start.
+        if is_new && let Err(e) = orders.change(0, |_| Ok(())) {
+            log::warn!("{e}");
         }
+        orders
     }
 
-    /// Returns the orders stored in this state directory.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    pub fn stored(state_dir: &Path) -> io::Result<All> {
+    /// The same for a server, which sends its operator's orders to all sites under this name.
+    #[must_use]
+    pub fn of_server(state_dir: &Path, name: String) -> Self {
+        let orders = Self { server: Some(name), ..Self::open(state_dir) };
+        if let Err(e) = orders.change(bulkmark_ledger::now(), |_| Ok(())) {
+            log::warn!("{e}");
+        }
+        orders
+    }
+
+    fn read(state_dir: &Path) -> io::Result<Stored> {
         match StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE)) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(All::default()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Stored::default()),
             Err(e) => Err(e),
             Ok(json) => serde_json::from_slice(&json).map_err(io::Error::from),
         }
     }
 
-    /// Wraps orders that a command received from the daemon.
-    #[must_use]
-    pub fn of(all: All) -> Self {
-        let in_force = ArcSwap::from_pointee(InForce::new(all));
-        Self { state_dir: PathBuf::new(), in_force, changing: Mutex::new(()) }
+    /// Returns the orders stored in this state directory, which are not changed.
+    ///
+    /// # Errors
+    /// If this machine's cannot be read.
+    pub fn stored(state_dir: &Path) -> io::Result<Self> {
+        let stored = Self::read(state_dir)?;
+        let federation = Federation::open(state_dir, stored.machine().unwrap_or_default());
+        Ok(Self::with(stored.all, federation))
     }
 
-    /// Returns the orders in force at this time, in seconds since 1970.
+    /// Wraps orders that a command received from the daemon.
+    #[must_use]
+    pub fn of(all: All, others: Vec<SiteOrder>) -> Self {
+        Self::with(all, Federation::of(View::of(others)))
+    }
+
+    fn with(all: All, federation: Federation) -> Self {
+        let (state_dir, in_force) = (PathBuf::new(), ArcSwap::from_pointee(InForce::new(all)));
+        let (changing, changed) = (Mutex::new(()), watch::Sender::new(()));
+        let is_numbered = AtomicBool::new(false);
+        Self { state_dir, machine: 0, is_numbered, in_force, federation, server: None, changing, changed }
+    }
+
+    /// Returns this machine's orders in force at this time, in seconds since 1970, and the pause of a federation.
     #[must_use]
     pub fn all(&self, now: u64) -> All {
+        let own = self.own(now);
+        let pause = own.pause.or_else(|| self.federation.view().pause(now).cloned());
+        All { pause, ..own }
+    }
+
+    /// Returns this machine's orders in force at this time.
+    fn own(&self, now: u64) -> All {
         self.in_force.load().all.clone().at(now)
+    }
+
+    /// Returns the orders for a milter's server; none if nobody ever gave one here.
+    pub(super) fn post(&self, now: u64) -> Option<Post> {
+        let is_known = self.is_numbered.load(Ordering::Relaxed);
+        is_known.then(|| Post { machine: self.machine, allowed: self.for_others(now).allowed })
+    }
+
+    /// Returns this machine's orders that servers may receive.
+    fn for_others(&self, now: u64) -> All {
+        let mut own = self.own(now);
+        own.allowed.retain(|order| !order.here);
+        own
+    }
+
+    /// Subscribes to changes of this machine's orders.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Confirms a server's orders to all sites.
+    ///
+    /// # Errors
+    /// As [`Federation::take`].
+    pub fn confirm(&self, now: u64) -> Result<(), Failure> {
+        match &self.server {
+            None => Ok(()),
+            Some(name) => self.federation.give(name, self.for_others(now), now),
+        }
     }
 
     /// Whether there is a pause at this time.
     #[must_use]
     pub fn is_paused(&self, now: u64) -> bool {
         let in_force = self.in_force.load();
-        in_force.all.pause.as_ref().is_some_and(|pause| pause.until.is_none_or(|until| until > now))
+        let is_own =
+            in_force.all.pause.as_ref().is_some_and(|pause| pause.until.is_none_or(|until| until > now));
+        is_own || self.federation.view().pause(now).is_some()
     }
 
-    /// Whether a message with these signatures and counts is never refused at this time. Costs one lookup for each signature, and more only for
-    /// mailings with one of them.
+    /// Returns by whose order a message with these signatures and counts is never refused at this time, if so. Costs one lookup for each
+    /// signature, and more only for mailings with one of them.
     #[must_use]
-    pub fn allow_message(&self, signatures: &Signatures, counted: Option<&Seen>, now: u64) -> bool {
+    pub fn allows(&self, signatures: &Signatures, counted: Option<&Seen>, now: u64) -> Option<Allowed> {
         let in_force = self.in_force.load();
         let holds = |i: usize| in_force.all.allowed[i].until.is_none_or(|until| until > now);
-        in_force.allowed.find(signatures, counted).into_iter().any(holds)
+        if !in_force.allowed.find(signatures, counted, holds).is_empty() {
+            return Some(Allowed::Here);
+        }
+        let site = self.federation.view().allows(signatures, counted, now)?;
+        Some(Allowed::By(site.into()))
     }
 
     /// Returns the counts of a message with these signatures, minus the counts that its mailing had when it was forgotten.
@@ -184,7 +224,7 @@ impl Orders {
     ) -> Counts {
         let in_force = self.in_force.load();
         let mut left = counts;
-        for i in in_force.forgotten.find(signatures, counted) {
+        for i in in_force.forgotten.find(signatures, counted, |_| true) {
             let Forgotten { mailing, body, near } = &in_force.all.forgotten[i];
             if mailing.until.is_none_or(|until| until > now) {
                 left.body = left.body.map(|count| count.saturating_sub(*body));
@@ -236,27 +276,56 @@ impl Orders {
     /// # Errors
     /// [`Failure::Full`] and [`Failure::NoSignature`]; [`Failure::NotKept`] if the order is in force but not stored.
     pub fn allow(&self, allowance: Allowance) -> Result<(), Failure> {
-        self.change(allowance.since, |all| put(&mut all.allowed, allowance))
+        self.change(allowance.since, |all| {
+            all.revoked.retain(|revoked| revoked.name() != allowance.name());
+            put(&mut all.allowed, allowance)
+        })
     }
 
-    /// Ends the permission of the mailing whose name has this prefix, and returns it.
+    /// Ends the permission of the mailing whose name has this prefix, and returns it. At a server, an order of sites that the operator did not
+    /// give is revoked by `revocation`, which gets its name.
     ///
     /// # Errors
     /// [`Failure::Unknown`] and [`Failure::Unclear`]; [`Failure::NotKept`] if it is removed but not from the file.
-    pub fn remove(&self, prefix: &str, now: u64) -> Result<Allowance, Failure> {
-        self.change(now, |all| take(&mut all.allowed, prefix))
+    pub fn remove(&self, prefix: &str, revocation: Allowance) -> Result<Allowance, Failure> {
+        let now = revocation.since;
+        self.change(now, |all| match take(&mut all.allowed, prefix) {
+            Err(Failure::Unknown(_)) if self.server.is_some() => {
+                let name = self.name_at_sites(prefix, now)?;
+                let revoked = Allowance { signatures: vec![name], ..revocation };
+                put(&mut all.revoked, revoked.clone())?;
+                Ok(revoked)
+            }
+            other => other,
+        })
+    }
+
+    /// Returns the name of the one mailing of other sites that begins with this prefix.
+    fn name_at_sites(&self, prefix: &str, now: u64) -> Result<String, Failure> {
+        let others = self.federation.list(now);
+        let names: BTreeSet<_> = others.iter().map(|order| order.mailing.name()).collect();
+        let mut found = names.into_iter().filter(|name| name.starts_with(prefix));
+        match (found.next(), found.next()) {
+            (Some(name), None) => Ok(name.to_owned()),
+            (Some(_), Some(_)) => Err(Failure::Unclear(prefix.to_owned())),
+            (None, _) => Err(Failure::Unknown(prefix.to_owned())),
+        }
     }
 
     /// Changes the orders in memory and in their file; an error of `change` leaves them unchanged.
     fn change<T>(&self, now: u64, change: impl FnOnce(&mut All) -> Result<T, Failure>) -> Result<T, Failure> {
         let _turn = self.changing.lock();
-        let mut all = self.all(now);
+        let mut all = self.own(now);
         let changed = change(&mut all)?;
-        let json = serde_json::to_vec(&all).map_err(io::Error::from);
-        self.in_force.store(Arc::new(InForce::new(all)));
+        let stored = Stored { machine: Some(format!("{:016x}", self.machine)), all };
+        let json = serde_json::to_vec(&stored).map_err(io::Error::from);
+        self.in_force.store(Arc::new(InForce::new(stored.all)));
+        self.is_numbered.store(true, Ordering::Relaxed);
+        self.changed.send_replace(());
         let write = |json: Vec<u8>| StateDirectory::open(&self.state_dir)?.replace(FILE, &json, MODE);
         let path = || self.state_dir.join(FILE).display().to_string();
         json.and_then(write).map_err(|error| Failure::NotKept { path: path(), error })?;
+        self.confirm(now)?;
         Ok(changed)
     }
 }
@@ -291,14 +360,15 @@ mod tests {
 
     fn allowance(name: &str, until: Option<u64>) -> Allowance {
         let signatures = vec![name.repeat(32)];
-        Allowance { signatures, since: 100, until, by: "root".to_owned(), reason: String::new() }
+        Allowance { signatures, since: 100, until, by: "root".to_owned(), ..Allowance::default() }
     }
 
     #[test]
     fn orders_end_in_time_and_outlive_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let orders = Orders::open(directory.path());
-        let pause = |until| Pause { since: 100, until, by: "root".to_owned(), reason: "why".to_owned() };
+        let pause =
+            |until| Pause { since: 100, until, by: "root".to_owned(), reason: "why".to_owned(), site: None };
         orders.pause(pause(Some(200))).unwrap();
         orders.allow(allowance("a", Some(300))).unwrap();
         orders.allow(allowance("b", None)).unwrap();
@@ -322,13 +392,13 @@ mod tests {
         orders.allow(allowance("a", Some(900))).unwrap();
         orders.allow(allowance("b", None)).unwrap();
         assert_eq!(orders.all(100).allowed.len(), 2, "the same mailing once");
-        assert!(matches!(orders.remove("", 100), Err(Failure::Unclear(_))));
-        assert!(matches!(orders.remove("c", 100), Err(Failure::Unknown(_))));
-        assert_eq!(orders.remove("aa", 100).unwrap(), allowance("a", Some(900)));
+        let remove = |prefix| orders.remove(prefix, allowance("", None));
+        assert!(matches!(remove(""), Err(Failure::Unclear(_))));
+        assert!(matches!(remove("c"), Err(Failure::Unknown(_))));
+        assert_eq!(remove("aa").unwrap(), allowance("a", Some(900)));
         assert!(matches!(orders.allow(allowance("?", None)), Err(Failure::NoSignature)));
         let many = |n: usize| Allowance { signatures: vec![format!("{n:032x}")], ..allowance("a", None) };
-        let orders =
-            Orders::of(All { pause: None, allowed: (0..MOST).map(many).collect(), ..All::default() });
+        let orders = Orders::of(All { allowed: (0..MOST).map(many).collect(), ..All::default() }, Vec::new());
         assert!(matches!(orders.allow(allowance("c", None)), Err(Failure::Full)));
     }
 
@@ -336,7 +406,7 @@ mod tests {
     fn an_order_that_cannot_be_written_is_in_force() {
         let directory = tempfile::tempdir().unwrap();
         let orders = Orders::open(&directory.path().join("gone"));
-        let failed = orders.pause(Pause { since: 1, until: None, by: String::new(), reason: String::new() });
+        let failed = orders.pause(Pause { since: 1, ..Pause::default() });
         assert!(matches!(failed, Err(Failure::NotKept { .. })) && orders.is_paused(2));
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_TEXT: usize = 500;
 
 /// A pause, during which nothing is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Pause {
     /// Its beginning, in seconds since 1970.
@@ -21,10 +21,13 @@ pub struct Pause {
     /// The reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The server whose operator ordered it for all sites; none if it is this machine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// A mailing that is never refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Allowance {
     /// Its signatures as text; the first names it.
@@ -39,6 +42,9 @@ pub struct Allowance {
     /// The reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Whether it holds at this machine alone, and no server receives it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub here: bool,
 }
 
 impl Allowance {
@@ -91,6 +97,9 @@ pub struct All {
     /// Mailings whose counts started over, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<Forgotten>,
+    /// At a server: mailings whose orders by sites are revoked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<Allowance>,
 }
 
 impl All {
@@ -101,6 +110,7 @@ impl All {
         self.pause = self.pause.filter(|pause| holds(pause.until));
         self.allowed.retain(|allowance| holds(allowance.until));
         self.forgotten.retain(|forgotten| holds(forgotten.mailing.until));
+        self.revoked.retain(|revoked| holds(revoked.until));
         self
     }
 }

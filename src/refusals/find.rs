@@ -60,12 +60,9 @@ impl Query {
     }
 
     fn fits(&self, entry: &Entry) -> bool {
-        let address = |wanted: &str, address: &str| match (wanted, wanted.strip_prefix('@')) {
-            ("<>", _) => address.is_empty(),
-            (_, Some(domain)) => {
-                address.rsplit_once('@').is_some_and(|(_, found)| found.eq_ignore_ascii_case(domain))
-            }
-            (_, None) => self.mailboxes.mailbox(address) == self.mailboxes.mailbox(&wanted.to_lowercase()),
+        let address = |wanted: &str, address: &str| match wanted {
+            "<>" => address.is_empty(),
+            _ => self.mailboxes.is_recipient(address, wanted),
         };
         let client = |wanted: &Client| match wanted {
             Client::Network(network) => entry.client.parse().is_ok_and(|ip| network.contains(ip)),

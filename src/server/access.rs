@@ -36,7 +36,7 @@ impl Access {
             if let Some((name, token)) = &self.client
                 && !self.gate.may_still_read(name, token)
             {
-                log::info!("a stream of client {name} ends: its token is not valid any more");
+                log::info!("a stream of client {name} ends: its token is no longer valid");
                 return;
             }
             tokio::select! {

@@ -5,6 +5,7 @@ use super::access::Access;
 use super::clients::{self, Client, ClientsError};
 use super::gate::{Gate, Refused};
 use super::limits::Principal;
+use super::order_book::OrderBook;
 use super::readers::{Alive, Gaps, Position};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
@@ -33,6 +34,9 @@ use tokio::sync::watch;
 /// Timeout of the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// Maximum of origins in a client's vector that this server does not know: those of a federation that it knows little of.
+const MAX_OTHERS: usize = 4096;
+
 /// The longest duration of a stream of updates, in seconds.
 pub(super) const MAX_WAIT: u64 = 3600;
 
@@ -44,11 +48,12 @@ pub struct Service {
     pub(super) ledger: Ledger,
     pub(super) gate: Arc<Gate>,
     pub(super) parameters: Parameters,
+    pub(super) order_book: Option<OrderBook>,
     snapshots: Arc<Snapshots>,
     streams: Arc<Streams>,
     daemon: Arc<Daemon>,
     /// Whether streams must end.
-    ending: watch::Sender<bool>,
+    pub(super) ending: watch::Sender<bool>,
 }
 
 /// The answer to a failed request: the reason, for programs and for people.
@@ -74,7 +79,7 @@ impl From<Refused> for Failure {
             Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
             Refused::Unapproved => Code::Unapproved,
             Refused::Blocked => Code::TokenBlocked,
-            Refused::Rate | Refused::Slowed | Refused::Checks => Code::Rate,
+            Refused::Rate | Refused::Slowed | Refused::Checks | Refused::Orders => Code::Rate,
             Refused::MadeUp => Code::MadeUp,
             Refused::Connections | Refused::Streams => Code::TooMany,
         };
@@ -120,13 +125,14 @@ impl Service {
         activity: Arc<Activity>,
     ) -> Result<Arc<Self>, ClientsError> {
         let gate = Arc::new(Gate::new(settings)?);
+        let order_book = fleet.is_none().then(|| OrderBook::open(&settings.state_dir));
         let (of_clients, of_refused) = (Arc::clone(&gate), Arc::clone(&gate));
         let daemon = Daemon::new(Parts {
             name: "server",
             correspondents: None,
             reports: None,
             reporter: None,
-            orders: None,
+            orders: order_book.as_ref().map(|book| Arc::clone(&book.orders)),
             know_mailing: None,
             role: Role::Server,
             address: settings.address.clone(),
@@ -144,7 +150,7 @@ impl Service {
         let streams = Streams::new(&settings.limits, Arc::clone(&daemon.activity.load));
         let (snapshots, daemon) = (Arc::default(), Arc::new(daemon));
         let ending = watch::Sender::new(false);
-        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, streams, daemon, ending }))
+        Ok(Arc::new(Self { ledger, gate, parameters, order_book, snapshots, streams, daemon, ending }))
     }
 
     /// Ends all streams, so that their connections can be closed.
@@ -187,7 +193,7 @@ impl Service {
     pub async fn withdraw(&self) -> Result<(), LedgerError> {
         for client in self.gate.withdrawn() {
             if self.ledger.withdraw(client.clone(), now()).await? {
-                log::warn!("all that the client {client} had reported is taken back");
+                log::warn!("all reports of the client {client} are withdrawn");
             }
         }
         Ok(())
@@ -349,18 +355,25 @@ pub(super) async fn updates(
     service.agree(client.as_ref(), &headers)?;
     let place = service.stream(client.as_ref(), &caller)?;
     let UpdatesQuery { since, wait, gaps, alive } = query;
-    let since = match since {
-        Some(since) => since,
-        None => since_of(body).await?,
+    let mut theirs = match since {
+        Some(since) => vector_of(&since)?,
+        None => {
+            let declared =
+                http_body::Body::size_hint(&body).upper().and_then(|bytes| usize::try_from(bytes).ok());
+            let memory = place.memory(declared.unwrap_or(MAX_VECTOR_BYTES).min(MAX_VECTOR_BYTES)).await;
+            let theirs = vector_of(&since_of(body).await?)?;
+            drop(memory);
+            theirs
+        }
     };
-    let bad = |e| Failure(Code::Request, format!("since: {e}"));
-    let theirs: Vector = since.parse().map_err(bad)?;
     if let Some(client) = client.as_ref().filter(|client| client.role == clients::Role::Peer)
         && service.ledger.awaits_peers()
     {
         // Its vector shows which updates it has.
         service.ledger.receive_vector(client.name.clone(), theirs.clone(), now()).await?;
     }
+    // The stream keeps them as long as it lasts.
+    theirs.bound_others(&service.ledger.vector(), MAX_OTHERS);
     let theirs = Position::of(theirs);
     // Errors are returned before the stream starts.
     let first = next_updates(&place, &service.ledger, &theirs, gaps).await?;
@@ -371,6 +384,10 @@ pub(super) async fn updates(
     let wanted = Wanted { theirs, gaps, alive, until };
     tokio::spawn(send_updates(stream, access, service.ledger.clone(), wanted, first));
     Ok(service.with_parameters(body))
+}
+
+fn vector_of(since: &str) -> Result<Vector, Failure> {
+    since.parse().map_err(|e| Failure(Code::Request, format!("since: {e}")))
 }
 
 /// Reads the vector in the body of a request, as text. A GET has none, and requests everything.

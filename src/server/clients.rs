@@ -145,6 +145,11 @@ pub enum ClientsError {
     /// There is no such client.
     #[error("there is no client {0:?}")]
     Unknown(String),
+    /// It shares the limits of all unapproved sites.
+    #[error(
+        "the client {0:?} waits for approval, and all such sites have the limits of one partner together; bulkmark client approve {0} takes limits"
+    )]
+    Unapproved(String),
     /// It needs no approval.
     #[error("the client {0:?} needs no approval")]
     Approved(String),
@@ -278,9 +283,14 @@ impl Clients {
     /// Changes the rights of a client.
     ///
     /// # Errors
-    /// When there is no such client.
+    /// When there is no such client, or it is not approved: its reports count with those of all unapproved sites, which would get its limits.
     pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Client)) -> Result<(), ClientsError> {
-        self.find(name).map(change)
+        let client = self.find(name)?;
+        if !client.is_approved() {
+            return Err(ClientsError::Unapproved(name.to_owned()));
+        }
+        change(client);
+        Ok(())
     }
 
     /// Gives a client a new token; the old one stays valid until the next rotation.

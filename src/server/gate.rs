@@ -68,6 +68,8 @@ pub(super) enum Refused {
     MadeUp,
     #[error("more checks than this client or address may make in a minute; try again later")]
     Checks,
+    #[error("more lists of orders than a client may send in a minute; try again later")]
+    Orders,
     #[error("this client has as many connections as it may have")]
     Connections,
     #[error("this client or address has as many streams as it may have")]
@@ -77,7 +79,10 @@ pub(super) enum Refused {
 impl Refused {
     /// Whether the client sent or asked more than it may.
     const fn is_limit(self) -> bool {
-        matches!(self, Self::Rate | Self::Slowed | Self::Checks | Self::Connections | Self::Streams)
+        matches!(
+            self,
+            Self::Rate | Self::Slowed | Self::Checks | Self::Orders | Self::Connections | Self::Streams
+        )
     }
 }
 
@@ -206,6 +211,12 @@ impl Gate {
         under_way(clients.withdrawn(), &mut self.withdrawn.lock(), Instant::now())
     }
 
+    /// Returns all clients.
+    pub(super) fn all(&self) -> Arc<Clients> {
+        self.refresh();
+        self.clients.load_full()
+    }
+
     /// Whether any client is a peer.
     pub(super) fn has_peers(&self) -> bool {
         self.refresh();
@@ -280,7 +291,8 @@ impl Gate {
     }
 
     /// Registers and stores a site. Returns its name and token. Costs one write of the file of clients, which has a bounded number of such
-    /// sites; a refused site costs one pass over the clients.
+    /// sites; a refused site costs one pass over the clients. No site registers while the reports of removed ones are withdrawn: it would
+    /// end that.
     pub(super) fn register(
         &self,
         request: &RegistrationRequest,
@@ -291,9 +303,18 @@ impl Gate {
         if let Err(why) = self.clients.load().may_register(request, from, now) {
             return Ok(Err(why));
         }
-        let done = Clients::edit(&self.directory, |clients| clients.register(request, from, now))?;
+        let done = Clients::edit(&self.directory, |clients| match self.is_withdrawing(clients) {
+            true => Ok(Err(NotRegistered::Withdrawn)),
+            false => clients.register(request, from, now),
+        })?;
         self.refresh();
         Ok(done)
+    }
+
+    /// Whether the reports of all unapproved sites are withdrawn now, or will be.
+    fn is_withdrawing(&self, clients: &Clients) -> bool {
+        let due = under_way(clients.withdrawn(), &mut self.withdrawn.lock(), Instant::now());
+        due.iter().any(|name| name == UNAPPROVED)
     }
 
     /// Stores the use of tokens by unapproved sites, and removes lapsed sites.
@@ -429,20 +450,40 @@ mod tests {
         assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(240)), ["a"]);
     }
 
+    fn gate(directory: &Path) -> Gate {
+        let settings = Settings {
+            address: String::new(),
+            anonymous_reading: false,
+            registration: Registration::Open,
+            limits: Limits::default(),
+            state_dir: directory.to_owned(),
+        };
+        Gate::new(&settings).unwrap()
+    }
+
+    /// A site that registers right after the removal of all others, before anybody noticed that, does not save their reports.
+    #[test]
+    fn a_new_site_ends_no_withdrawal() {
+        let directory = tempfile::tempdir().unwrap();
+        let gate = gate(directory.path());
+        let request = RegistrationRequest { name: "mx".to_owned(), contact: String::new() };
+        let register = || gate.register(&request, None, 1_800_000_000).unwrap();
+        register().unwrap();
+        Clients::edit(directory.path(), |clients| Ok(clients.remove_unapproved())).unwrap();
+        assert_eq!(register(), Err(NotRegistered::Withdrawn));
+        assert_eq!(gate.withdrawn(), [UNAPPROVED]);
+        let long_ago = Instant::now().checked_sub(UNDER_WAY).unwrap();
+        gate.withdrawn.lock().insert(UNAPPROVED.to_owned(), long_ago);
+        assert!(register().is_ok() && gate.withdrawn().is_empty());
+    }
+
     /// A batch without reports takes a commit as others do, so it counts for the rate.
     #[test]
     fn empty_batches_have_a_rate() {
         let directory = tempfile::tempdir().unwrap();
         let grant = Grant { rate: NonZeroU32::new(1), ..Grant::default() };
         Clients::edit(directory.path(), |clients| clients.add("isp", grant)).unwrap();
-        let settings = Settings {
-            address: String::new(),
-            anonymous_reading: false,
-            registration: Registration::Closed,
-            limits: Limits::default(),
-            state_dir: directory.path().to_owned(),
-        };
-        let gate = Gate::new(&settings).unwrap();
+        let gate = gate(directory.path());
         let client = gate.clients.load().list()[0].clone();
         assert!((0..100_000).any(|_| gate.admit(&client, 0) == Err(Refused::Rate)));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Limits of requests by principal.
 
-use crate::net::{Paid, Rate};
+use crate::net::{Paid, Rate, Sweeps};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -46,21 +46,29 @@ impl Principal {
 
 /// Invalid tokens, by the network that they came from.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<HashMap<IpAddr, (u32, Instant)>>);
+pub(super) struct Failures(Mutex<Remembered>);
+
+#[derive(Default)]
+struct Remembered {
+    counts: HashMap<IpAddr, (u32, Instant)>,
+    sweeps: Sweeps,
+}
 
 impl Failures {
     /// Adds one, and returns their number within a minute, as far as they are remembered.
-    pub(super) fn add(&self, from: IpAddr) -> u32 {
-        let mut counts = self.0.lock();
+    pub(super) fn add(&self, from: IpAddr, now: Instant) -> u32 {
+        let Remembered { counts, sweeps } = &mut *self.0.lock();
         if counts.len() >= MAX_REMEMBERED && !counts.contains_key(&from) {
-            counts.retain(|_, (_, since)| since.elapsed() < MINUTE);
+            if sweeps.is_due(now) {
+                counts.retain(|_, (_, since)| now.duration_since(*since) < MINUTE);
+            }
             if counts.len() >= MAX_REMEMBERED {
                 return 1;
             }
         }
-        let (count, since) = counts.entry(from).or_insert_with(|| (0, Instant::now()));
-        if since.elapsed() >= MINUTE {
-            (*count, *since) = (0, Instant::now());
+        let (count, since) = counts.entry(from).or_insert((0, now));
+        if now.duration_since(*since) >= MINUTE {
+            (*count, *since) = (0, now);
         }
         *count = count.saturating_add(1);
         *count
@@ -77,31 +85,34 @@ struct Askers {
     /// Bounded by the number of clients.
     clients: HashMap<Principal, Paid>,
     anonymous: HashMap<Principal, Paid>,
-    /// When idle addresses were last removed.
-    tidied: Instant,
+    sweeps: Sweeps,
 }
 
 impl Checks {
     pub(super) fn new(a_minute: NonZeroU32) -> Self {
-        let askers = Askers { clients: HashMap::new(), anonymous: HashMap::new(), tidied: Instant::now() };
+        let askers = Askers { clients: HashMap::new(), anonymous: HashMap::new(), sweeps: Sweeps::default() };
         Self { rate: Rate::new(a_minute, MINUTE, a_minute), paid: Mutex::new(askers) }
     }
 
     /// Whether one more may be answered now; if so, records it.
     pub(super) fn admit(&self, principal: &Principal) -> bool {
+        self.admit_many(principal, NonZeroU32::MIN)
+    }
+
+    /// The same for one that costs as much as so many.
+    pub(super) fn admit_many(&self, principal: &Principal, number: NonZeroU32) -> bool {
         let (mut askers, now) = (self.paid.lock(), Instant::now());
-        let Askers { clients, anonymous, tidied } = &mut *askers;
+        let Askers { clients, anonymous, sweeps } = &mut *askers;
         if !principal.is_anonymous() {
-            return self.rate.admits(clients.entry(principal.clone()).or_default(), 1, now);
+            return self.rate.admits(clients.entry(principal.clone()).or_default(), number.get(), now);
         }
-        if anonymous.len() >= MAX_REMEMBERED && now.duration_since(*tidied) >= Duration::from_secs(1) {
-            *tidied = now;
+        if anonymous.len() >= MAX_REMEMBERED && sweeps.is_due(now) {
             anonymous.retain(|_, paid| !self.rate.is_over(*paid, now));
             anonymous.shrink_to_fit();
         }
         // More addresses than that within a minute are an attack, and none is answered.
         anonymous.len() < 2 * MAX_REMEMBERED
-            && self.rate.admits(anonymous.entry(principal.clone()).or_default(), 1, now)
+            && self.rate.admits(anonymous.entry(principal.clone()).or_default(), number.get(), now)
     }
 }
 
@@ -115,14 +126,27 @@ mod tests {
 
     #[test]
     fn failures_are_counted_by_address_and_only_so_many_addresses_are_remembered() {
+        let now = Instant::now();
         let failures = Failures::default();
-        assert_eq!([0; 4].map(|_| failures.add(address(1))), [1, 2, 3, 4]);
-        assert_eq!(failures.add(address(2)), 1);
-        for n in 0..2 * u32::try_from(MAX_REMEMBERED).unwrap() {
-            failures.add(address(n));
-        }
-        assert!(failures.0.lock().len() <= MAX_REMEMBERED);
-        assert!(failures.add(address(1)) > 4, "it is remembered");
+        let add = |n: u32, at: Instant| failures.add(address(n), at);
+        assert_eq!([0; 4].map(|_| add(1, now)), [1, 2, 3, 4]);
+        assert_eq!(add(2, now), 1);
+        let most = u32::try_from(MAX_REMEMBERED).unwrap();
+        (0..2 * most).for_each(|n| _ = add(n, now));
+        let remembered = || failures.0.lock().counts.len();
+        assert_eq!(remembered(), MAX_REMEMBERED);
+        assert!(add(1, now) > 4, "it is remembered");
+        // A full table is searched once a second at most: entries that were old by then stay until the next search.
+        let (first, second) = (now + MINUTE, now + MINUTE + Sweeps::PAUSE / 2);
+        failures.0.lock().counts.values_mut().skip(5000).for_each(|(_, since)| *since = second - MINUTE);
+        add(3 * most, first);
+        assert_eq!(remembered(), 5001, "those older than a minute are removed");
+        (4 * most..5 * most).for_each(|n| _ = add(n, second));
+        assert_eq!(remembered(), MAX_REMEMBERED, "no search so soon after the first");
+        assert_eq!(add(6 * most, second), 1);
+        assert_eq!(remembered(), MAX_REMEMBERED);
+        add(6 * most, first + Sweeps::PAUSE);
+        assert!(remembered() < MAX_REMEMBERED, "a second later there is");
     }
 
     #[test]

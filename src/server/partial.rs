@@ -54,7 +54,7 @@ fn mark_of(text: &str) -> Option<BulkMark> {
 }
 
 /// Refuses anonymous requests: their answers take memory here.
-fn known(client: Option<Client>) -> Result<Client, Failure> {
+pub(super) fn known(client: Option<Client>) -> Result<Client, Failure> {
     client.ok_or_else(|| Refused::NoToken.into())
 }
 

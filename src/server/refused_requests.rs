@@ -33,7 +33,7 @@ impl RefusedRequests {
         let from = from.map(|ip| ip.to_canonical());
         let shown = from.map_or_else(|| "unix".to_owned(), |ip| ip.to_string());
         // A Unix socket has no address, and its clients are local.
-        let attempts = from.map_or(1, |ip| self.failures.add(network_of(ip)));
+        let attempts = from.map_or(1, |ip| self.failures.add(network_of(ip), Instant::now()));
         let blocked = attempts > self.most.get();
         if attempts <= self.most.get().saturating_add(1) {
             // packaging/fail2ban reads this line.

@@ -25,7 +25,7 @@ impl From<NotRegistered> for Failure {
     fn from(why: NotRegistered) -> Self {
         let code = match why {
             NotRegistered::Name(_) | NotRegistered::Contact(_) => Code::Request,
-            NotRegistered::Full | NotRegistered::Network(_) => Code::TooMany,
+            NotRegistered::Full | NotRegistered::Network(_) | NotRegistered::Withdrawn => Code::TooMany,
         };
         Self(code, why.to_string())
     }

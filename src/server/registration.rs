@@ -70,6 +70,11 @@ pub(super) enum NotRegistered {
          add)"
     )]
     Network(usize),
+    /// The reports of unapproved sites are being withdrawn; those of a new site would be, too.
+    #[error(
+        "the server's operator has just removed all sites that wait for approval; try again in a few minutes"
+    )]
+    Withdrawn,
 }
 
 /// Returns the first bits of an address.
@@ -153,6 +158,7 @@ impl Clients {
             expires: None,
         };
         let token = self.add(&name, grant)?;
+        // It is done by now; see `Gate::register`.
         self.withdrawn.retain(|withdrawn| withdrawn != UNAPPROVED);
         let contact = request.contact.clone();
         let registered = Registered { at: now, from, contact, used: None, approved: None, approved_by: None };
@@ -254,6 +260,11 @@ mod tests {
         assert!(!clients.is_due(&[], NOW + DAY - 1) && clients.is_due(&names[..1], NOW + 60));
         clients.note_used(&names[..1], NOW + 60);
         assert!(!clients.is_due(&names[..1], NOW + 120), "once a day is enough");
+        let set = |clients: &mut Clients| clients.change(&names[1], |client| client.max_influence = None);
+        assert!(
+            matches!(set(&mut clients), Err(ClientsError::Unapproved(_))),
+            "all sites would have no limit"
+        );
         clients.approve(&names[1], "anna", NOW + 90).unwrap();
         assert!(matches!(clients.approve(&names[1], "anna", NOW), Err(ClientsError::Approved(_))));
         assert!(clients.is_due(&[], NOW + DAY));

@@ -2,6 +2,7 @@
 //! The routes of requests.
 
 use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
+use super::orders::{give_orders, orders};
 use super::partial::{bulk, counts};
 use super::register::register;
 use axum::Router;
@@ -19,6 +20,7 @@ impl Service {
             .route("/v1/snapshot", get(snapshot))
             .route("/v1/bulk", get(bulk))
             .route("/v1/counts", post(counts))
+            .route("/v1/orders", get(orders).post(give_orders))
             .route("/v1/check", get(check))
             .route("/v1/status", get(status))
             .route("/metrics", get(metrics))

@@ -10,21 +10,45 @@ use std::time::{Duration, Instant};
 /// How long a snapshot is kept after its last use. Until then, the file cannot reuse its space.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
+/// How long a snapshot may be read at any speed. A reader that takes longer must take a megabyte a second on average: the file cannot reuse
+/// space while somebody reads, so it would grow as long as a reader likes.
+const LEISURE: Duration = Duration::from_mins(30);
+const BYTES_A_SECOND: u64 = 1_000_000;
+
 /// Maximum of snapshots; readers of the same state share one.
 const MAX: usize = 4;
 
+/// Returns until when a reader that began at `began` must have taken so many bytes.
+pub(super) fn deadline(began: Instant, bytes: u64) -> Instant {
+    began + LEISURE + Duration::from_secs(bytes / BYTES_A_SECOND)
+}
+
+/// A snapshot that is kept.
+struct Kept {
+    snapshot: Arc<Snapshot>,
+    made: Instant,
+    used: Instant,
+}
+
+impl Kept {
+    /// Whether readers may begin or continue to read it.
+    fn is_good(&self) -> bool {
+        self.used.elapsed() < KEPT_FOR && self.made.elapsed() < LEISURE && self.snapshot.is_open()
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Snapshots {
-    kept: Mutex<HashMap<u64, (Arc<Snapshot>, Instant)>>,
+    kept: Mutex<HashMap<u64, Kept>>,
 }
 
 impl Snapshots {
     /// Returns the snapshot with this id, if it is kept.
     pub(super) fn get(&self, id: u64) -> Option<Arc<Snapshot>> {
         let mut kept = self.kept.lock();
-        let (snapshot, used) = kept.get_mut(&id).filter(|(snapshot, _)| snapshot.is_open())?;
-        *used = Instant::now();
-        Some(Arc::clone(snapshot))
+        let found = kept.get_mut(&id).filter(|found| found.is_good())?;
+        found.used = Instant::now();
+        Some(Arc::clone(&found.snapshot))
     }
 
     /// Returns a snapshot of the newest state, with its id.
@@ -38,10 +62,11 @@ impl Snapshots {
         let snapshot = Arc::new(snapshot);
         let mut kept = self.kept.lock();
         if kept.len() >= MAX {
-            let oldest = kept.iter().min_by_key(|(_, (_, used))| *used).map(|(&id, _)| id);
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&id, _)| id);
             oldest.map(|id| kept.remove(&id));
         }
-        kept.insert(id, (Arc::clone(&snapshot), Instant::now()));
+        let now = Instant::now();
+        kept.insert(id, Kept { snapshot: Arc::clone(&snapshot), made: now, used: now });
         Ok((id, snapshot))
     }
 
@@ -49,15 +74,14 @@ impl Snapshots {
     fn same(&self, snapshot: &Snapshot) -> Option<(u64, Arc<Snapshot>)> {
         self.tidy();
         let mut kept = self.kept.lock();
-        let (&id, (same, used)) =
-            kept.iter_mut().find(|(_, (other, _))| other.vector() == snapshot.vector())?;
-        *used = Instant::now();
-        Some((id, Arc::clone(same)))
+        let (&id, same) = kept.iter_mut().find(|(_, other)| other.snapshot.vector() == snapshot.vector())?;
+        same.used = Instant::now();
+        Some((id, Arc::clone(&same.snapshot)))
     }
 
-    /// Drops snapshots that nobody used for a while, and those whose file was closed after a failure of its disk.
+    /// Drops snapshots that nobody used for a while, old ones, and those whose file was closed after a failure of its disk.
     pub(super) fn tidy(&self) {
-        self.kept.lock().retain(|_, (snapshot, used)| used.elapsed() < KEPT_FOR && snapshot.is_open());
+        self.kept.lock().retain(|_, kept| kept.is_good());
     }
 }
 
@@ -67,6 +91,22 @@ mod tests {
     use bulkmark_counts::{Reporter, Role, Settings};
     use bulkmark_ledger::now;
     use bulkmark_types::{FederationKey, Signature};
+
+    /// A snapshot is not held for longer, however often its reader continues.
+    #[tokio::test]
+    async fn nobody_holds_the_file_for_long() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let ledger = Ledger::open(directory.path(), Role::Server, &Settings::default(), &key).unwrap();
+        let snapshots = Snapshots::default();
+        let (id, _) = snapshots.newest(&ledger).unwrap();
+        assert!(snapshots.get(id).is_some());
+        snapshots.kept.lock().get_mut(&id).unwrap().made = Instant::now().checked_sub(LEISURE).unwrap();
+        assert!(snapshots.get(id).is_none() && snapshots.newest(&ledger).unwrap().0 != id);
+        let began = Instant::now();
+        assert_eq!(deadline(began, 60_000_000), began + Duration::from_mins(31));
+        ledger.close().await.unwrap();
+    }
 
     /// A ledger whose disk failed is closed and opened again; snapshots of the closed file are no longer handed out.
     #[tokio::test]

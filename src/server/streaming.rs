@@ -5,6 +5,7 @@
 use super::access::Access;
 use super::blocks::{Block, Key};
 use super::readers::{Alive, Gaps, Position};
+use super::snapshots::deadline;
 use super::streams::Place;
 use crate::net::{Gone, Member, Sender};
 use bulkmark_counts::{Vector, mark_of};
@@ -220,7 +221,7 @@ async fn rows_from(
     head: &SnapshotHead,
     from: u64,
 ) -> Result<(), Ended> {
-    let at_once = ROWS_AT_ONCE as u64;
+    let (at_once, began, mut sent) = (ROWS_AT_ONCE as u64, Instant::now(), 0);
     stream.send(&[&wire::SNAPSHOT[..], &frame(&head.encode())].concat()).await?;
     // All readers use the same blocks; one that continues inside a block skips its beginning.
     let mut skip = usize::try_from(from % at_once).unwrap_or(0);
@@ -230,7 +231,11 @@ async fn rows_from(
         let block = stream.place.block(key.clone(), read.clone()).await?.ok_or(Ended)?;
         let (begin, end) = (block.begins.get(skip).copied().ok_or(Ended)?, block.bytes.len());
         drop(block);
-        stream.send_block(&key, (begin, end), read).await?;
+        sent += (end - begin) as u64;
+        let until = deadline(began, sent).into();
+        tokio::time::timeout_at(until, stream.send_block(&key, (begin, end), read))
+            .await
+            .map_err(|_| Ended)??;
         skip = 0;
     }
     Ok(())

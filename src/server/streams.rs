@@ -11,7 +11,7 @@ use bulkmark_ledger::{Behind, LedgerError};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// Concurrent disk reads for streams: more would starve the answers to reports and questions on a small machine.
 const READS: usize = 2;
@@ -43,6 +43,12 @@ pub(super) struct Place {
     principal: Principal,
     /// The turns of the reader's streams.
     turn: Arc<Semaphore>,
+}
+
+/// The memory of a body that is being received.
+pub(super) struct Memory<'a> {
+    _turn: SemaphorePermit<'a>,
+    _permits: Vec<OwnedSemaphorePermit>,
 }
 
 impl Streams {
@@ -94,11 +100,24 @@ impl Drop for Place {
 impl Place {
     /// Creates the body of this stream, and its sender.
     pub(super) fn body(&self) -> (Sender, Body) {
-        let mut budgets = vec![self.streams.all.clone()];
-        if self.principal.is_anonymous() {
-            budgets.insert(0, self.streams.anonymous.clone());
+        streamed(self.budgets())
+    }
+
+    /// Waits for the memory of a request's body, which it has until the result is dropped. A reader has one body at a time: slow ones wait
+    /// only for each other.
+    pub(super) async fn memory(&self, bytes: usize) -> Option<Memory<'_>> {
+        let turn = self.turn.acquire().await.ok()?;
+        let mut permits = Vec::new();
+        for budget in self.budgets() {
+            permits.push(budget.take(u32::try_from(bytes).ok()?).await?);
         }
-        streamed(budgets)
+        Some(Memory { _turn: turn, _permits: permits })
+    }
+
+    /// The budgets of its bytes; that of anonymous readers comes first, so that they leave room in the other one.
+    fn budgets(&self) -> Vec<Budget> {
+        let anonymous = self.principal.is_anonymous().then(|| self.streams.anonymous.clone());
+        anonymous.into_iter().chain([self.streams.all.clone()]).collect()
     }
 
     /// Records a stream that ended because its reader does not read.

@@ -118,6 +118,11 @@ fn text_of(line: &str) -> Option<String> {
             Value::String(text) if BRACKETED.contains(&&**name) => write!(line, " {name}=<{text}>"),
             Value::String(text) => write!(line, " {name}={text}"),
             Value::Number(number) => write!(line, " {name}={number}"),
+            Value::Array(texts) => {
+                let texts: Vec<_> =
+                    texts.iter().filter_map(Value::as_str).map(|text| format!("<{text}>")).collect();
+                write!(line, " {name}={}", texts.join(","))
+            }
             _ => Ok(()),
         };
     }

@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 /// Lines that may wait for a slow log daemon; at 200 bytes each, 2 MB.
 const QUEUE: usize = 10_000;
 
+/// The pause of the thread that writes lines before it waits for the next one. It is woken a few hundred times a second at most: with many
+/// messages, waking it for each line costs more than the line.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// Time limit for writing the last lines when a daemon ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -81,8 +85,12 @@ fn logged_messages() -> Messages {
 fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
     let mut reported = 0;
     loop {
-        // Omitted lines are reported even if nothing more happens.
-        let item = match items.recv_timeout(SPAN) {
+        let waiting = items.try_recv().or_else(|_| {
+            thread::sleep(GATHER);
+            // Omitted lines are reported even if nothing more happens.
+            items.recv_timeout(SPAN)
+        });
+        let item = match waiting {
             Ok(item) => Some(item),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,

@@ -4,21 +4,22 @@
 use serde::{Deserialize, Deserializer};
 use std::path::PathBuf;
 
-/// The target of log lines: `syslog`, `journald` or `stderr`; the first two with the socket, `syslog:/PATH`, if it is not the usual one.
+/// The target of log lines: `syslog`, `journald` or `stderr`; the first two with facility and socket, if these are not the usual ones:
+/// `syslog:local0`, `syslog:/PATH`, `syslog:local0:/PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Target {
     /// The syslog daemon, by `/dev/log` or another socket.
-    Syslog(Option<PathBuf>),
+    Syslog(Facility, Option<PathBuf>),
     /// The systemd journal, by its own socket or another one.
-    Journald(Option<PathBuf>),
+    Journald(Facility, Option<PathBuf>),
     /// Standard error.
     Stderr,
 }
 
 impl Default for Target {
     fn default() -> Self {
-        Self::Syslog(None)
+        Self::Syslog(Facility::Mail, None)
     }
 }
 
@@ -26,14 +27,22 @@ impl TryFrom<String> for Target {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let (name, path) = text.split_once(':').map_or((&*text, None), |(name, path)| (name, Some(path)));
-        match (name, path.map(PathBuf::from)) {
-            ("syslog", path) if path.as_ref().is_none_or(|path| path.is_absolute()) => Ok(Self::Syslog(path)),
-            ("journald", path) if path.as_ref().is_none_or(|path| path.is_absolute()) => {
-                Ok(Self::Journald(path))
-            }
-            ("stderr", None) => Ok(Self::Stderr),
-            _ => Err(format!("found \"{text}\", expected syslog, journald, stderr or syslog:/PATH")),
+        let mut parts = text.split(':').peekable();
+        let name = parts.next().unwrap_or_default();
+        let facility =
+            parts.next_if(|part| !part.starts_with('/')).map_or(Some(Facility::Mail), Facility::named);
+        let path = parts.next().map(PathBuf::from);
+        let is_well_formed = path.as_ref().is_none_or(|path| path.is_absolute()) && parts.next().is_none();
+        match (name, facility.filter(|_| is_well_formed), path) {
+            ("syslog", Some(facility), path) => Ok(Self::Syslog(facility, path)),
+            ("journald", Some(facility), path) => Ok(Self::Journald(facility, path)),
+            ("stderr", Some(Facility::Mail), None) if text == "stderr" => Ok(Self::Stderr),
+            ("syslog" | "journald", None, _) if is_well_formed => Err(format!(
+                "found \"{text}\", expected {name}:/PATH, or {name}:FACILITY with mail, daemon, user, or local0 to local7"
+            )),
+            _ => Err(format!(
+                "found \"{text}\", expected syslog, journald, stderr, syslog:FACILITY or syslog:/PATH"
+            )),
         }
     }
 }
@@ -104,11 +113,9 @@ impl Messages {
 }
 
 /// The syslog facility.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are syslog's own")]
 pub enum Facility {
-    #[default]
     Mail,
     Daemon,
     User,
@@ -120,6 +127,25 @@ pub enum Facility {
     Local5,
     Local6,
     Local7,
+}
+
+impl Facility {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "mail" => Self::Mail,
+            "daemon" => Self::Daemon,
+            "user" => Self::User,
+            "local0" => Self::Local0,
+            "local1" => Self::Local1,
+            "local2" => Self::Local2,
+            "local3" => Self::Local3,
+            "local4" => Self::Local4,
+            "local5" => Self::Local5,
+            "local6" => Self::Local6,
+            "local7" => Self::Local7,
+            _ => return None,
+        })
+    }
 }
 
 impl From<Facility> for syslog::Facility {
@@ -147,7 +173,6 @@ struct Plain {
     target: Target,
     format: Format,
     level: Level,
-    facility: Facility,
 }
 
 impl Settings {
@@ -156,8 +181,8 @@ impl Settings {
     /// # Errors
     /// If a value is invalid, or a key is unknown.
     pub fn of_server<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Plain { target, format, level, facility } = Plain::deserialize(deserializer)?;
-        Ok(Self { target, format, level, messages: Messages::default(), facility })
+        let Plain { target, format, level } = Plain::deserialize(deserializer)?;
+        Ok(Self { target, format, level, messages: Messages::default() })
     }
 }
 
@@ -173,6 +198,36 @@ pub struct Settings {
     pub level: Level,
     /// Which messages are logged, if the level admits their lines.
     pub messages: Messages,
-    /// The syslog facility.
-    pub facility: Facility,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_its_facility_and_its_socket() {
+        let of = |text: &str| Target::try_from(text.to_owned());
+        let path = || Some(PathBuf::from("/run/log"));
+        for (text, target) in [
+            ("syslog", Target::default()),
+            ("syslog:local3", Target::Syslog(Facility::Local3, None)),
+            ("syslog:/run/log", Target::Syslog(Facility::Mail, path())),
+            ("syslog:user:/run/log", Target::Syslog(Facility::User, path())),
+            ("journald:daemon", Target::Journald(Facility::Daemon, None)),
+            ("stderr", Target::Stderr),
+        ] {
+            assert_eq!(of(text), Ok(target), "{text}");
+        }
+        for bad in [
+            "syslog:",
+            "syslog:run/log",
+            "syslog:/a:/b",
+            "syslog:mail:log",
+            "stderr:mail",
+            "stderr:/run/log",
+            "",
+        ] {
+            assert!(of(bad).is_err_and(|e| e.starts_with("found ")), "{bad}");
+        }
+    }
 }

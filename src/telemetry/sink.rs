@@ -38,12 +38,13 @@ enum To {
 
 impl Sink {
     pub(super) fn new(settings: &Settings) -> Self {
-        let facility = settings.facility.into();
         let to = match &settings.target {
-            Target::Syslog(socket) => To::Syslog { open: None, facility, socket: socket.clone() },
-            Target::Journald(socket) => {
+            Target::Syslog(facility, socket) => {
+                To::Syslog { open: None, facility: (*facility).into(), socket: socket.clone() }
+            }
+            Target::Journald(facility, socket) => {
                 let path = socket.clone().unwrap_or_else(|| JOURNAL_SOCKET.into());
-                To::Journal { socket: UnixDatagram::unbound().ok(), path, facility }
+                To::Journal { socket: UnixDatagram::unbound().ok(), path, facility: (*facility).into() }
             }
             Target::Stderr => To::Stderr,
         };
@@ -157,8 +158,8 @@ mod tests {
     use super::super::settings::Facility;
     use super::*;
 
-    fn settings(target: fn(Option<PathBuf>) -> Target, path: &Path) -> Settings {
-        Settings { target: target(Some(path.to_owned())), facility: Facility::Mail, ..Settings::default() }
+    fn settings(target: fn(Facility, Option<PathBuf>) -> Target, path: &Path) -> Settings {
+        Settings { target: target(Facility::Mail, Some(path.to_owned())), ..Settings::default() }
     }
 
     fn receive(socket: &UnixDatagram) -> String {

@@ -2,6 +2,7 @@
 //! The messages of an archive, in the order of their arrival.
 
 use super::archive::{Archive, Faults};
+use bulkmark_ledger::directory::open_regular;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use bulkmark_mail::{MAX_BODY, Stored};
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ use std::time::UNIX_EPOCH;
 /// Bytes of a file that are read at a time.
 const BUFFER: usize = 256 << 10;
 
-/// The longest message that is read: the body that the milter takes, and header fields that it would not keep.
+/// The bytes of a message that are read: the body that the milter reads, and header fields that it would not keep.
 const MAX_MESSAGE: usize = MAX_BODY + (4 << 20);
 
 /// Signatures that a message reports at most: its `body` signature and eight `near` ones, and as many strays of these.
@@ -137,7 +138,7 @@ impl Part {
         now: u64,
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<Shape> {
-        let open = File::open(path)?;
+        let open = open_regular(path)?;
         let metadata = open.metadata()?;
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut reader = BufReader::with_capacity(BUFFER, Progress { inner: open, progress });
@@ -186,15 +187,12 @@ impl<'a> Source<'a> {
         Self { archive, open: None, bytes: Vec::new() }
     }
 
-    /// Returns the message as it was delivered; none if it is longer than any that the milter takes.
-    pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Option<Cow<'_, [u8]>>> {
-        let length = entry.length as usize;
-        if length > MAX_MESSAGE {
-            return Ok(None);
-        }
+    /// Returns the message as it was delivered, as much of it as the milter reads.
+    pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Cow<'_, [u8]>> {
+        let length = MAX_MESSAGE.min(entry.length as usize);
         let file = match self.open.take() {
             Some((number, file)) if number == entry.file => file,
-            _ => File::open(self.archive.path(entry.file))?,
+            _ => open_regular(&self.archive.path(entry.file))?,
         };
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
@@ -204,6 +202,33 @@ impl<'a> Source<'a> {
         if entry.at > 0 && !self.bytes.starts_with(SEPARATOR) {
             return Err(io::Error::other("it changed while it was read"));
         }
-        Ok(Some(delivered(&self.bytes)))
+        Ok(delivered(&self.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::Label;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    /// The owner of an archive can replace its files while root reads them; a pipe without a writer would block for ever.
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_hangs_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("letter.eml");
+        let swap = || {
+            std::fs::remove_file(&path).unwrap();
+            mkfifoat(CWD, &path, Mode::from_raw_mode(0o600)).unwrap();
+        };
+        std::fs::write(&path, "Subject: a\n\nb\n").unwrap();
+        let archive = Archive::find(&[(place.path().to_owned(), Label::None)]);
+        let index = Index::make(&archive, 0, &|_| ());
+        assert_eq!((index.len(), index.faults.number()), (1, 0));
+        swap();
+        let refused = Source::new(&archive).read(&index.entries[0]).unwrap_err();
+        assert!(refused.to_string().contains("no regular file"), "{refused}");
+        let again = Index::make(&archive, 0, &|_| ());
+        assert_eq!((again.len(), again.faults.number()), (0, 1));
     }
 }

@@ -41,7 +41,7 @@ impl Letter {
             verified,
             unverified: None,
             correspondences: Vec::new(),
-            is_allowed: false,
+            allowed: None,
             signatures,
             old_key: None,
         };

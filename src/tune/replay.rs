@@ -24,12 +24,6 @@ const AHEAD: usize = 64;
 /// The thresholds that a report shows.
 const THRESHOLDS: [u32; 5] = [5, 10, 20, 50, 100];
 
-/// Why a message is missing.
-enum Lost {
-    TooLarge,
-    Unreadable(String),
-}
-
 /// Counts all messages of an archive in this ledger by these rules, and returns the result. `border` finds the client of each message; in an
 /// archive without clients, it does not matter. `progress` is called for each message.
 ///
@@ -66,7 +60,7 @@ fn read_all<'a>(
     archive: &Archive,
     entries: impl Iterator<Item = &'a Entry>,
     by: (&Rules, &Border),
-    ready: &SyncSender<Result<Letter, Lost>>,
+    ready: &SyncSender<Result<Letter, String>>,
 ) {
     let mut source = Source::new(archive);
     for entry in entries {
@@ -76,9 +70,13 @@ fn read_all<'a>(
     }
 }
 
-fn read(source: &mut Source<'_>, entry: &Entry, (rules, border): (&Rules, &Border)) -> Result<Letter, Lost> {
-    let raw = source.read(entry).map_err(|e| Lost::Unreadable(e.to_string()))?.ok_or(Lost::TooLarge)?;
-    let message = RawMessage::from_bytes(&raw).map_err(|_| Lost::TooLarge)?;
+fn read(
+    source: &mut Source<'_>,
+    entry: &Entry,
+    (rules, border): (&Rules, &Border),
+) -> Result<Letter, String> {
+    let raw = source.read(entry).map_err(|e| e.to_string())?;
+    let message = RawMessage::from_bytes(&raw);
     // A panic costs this message its count and nothing else, as in the milter.
     catch_unwind(AssertUnwindSafe(|| {
         let stored = Stored::of(&raw);
@@ -90,14 +88,14 @@ fn read(source: &mut Source<'_>, entry: &Entry, (rules, border): (&Rules, &Borde
         };
         Letter { time: entry.time, subject: stored.subject, envelope, content: Content::of(&message, rules) }
     }))
-    .map_err(|_| Lost::Unreadable("the message could not be read".to_owned()))
+    .map_err(|_| "the message could not be read".to_owned())
 }
 
 async fn count_all(
     index: &Index<'_>,
     rules: &Rules,
     ledger: &Ledger,
-    ready: &[Receiver<Result<Letter, Lost>>],
+    ready: &[Receiver<Result<Letter, String>>],
     progress: &dyn Fn(),
 ) -> Result<Tuning, LedgerError> {
     let mut collected = Collected::new(index, rules);
@@ -105,8 +103,7 @@ async fn count_all(
         let Ok(letter) = ready.recv() else { break };
         let label = index.archive().files[entry.file as usize].label;
         match letter {
-            Err(Lost::TooLarge) => collected.contents.too_large += 1,
-            Err(Lost::Unreadable(reason)) => {
+            Err(reason) => {
                 collected.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
@@ -182,7 +179,7 @@ impl Collected {
             bulk: [0; 3],
             configured: Configured {
                 body: rules.thresholds.body.get(),
-                near: rules.thresholds.near.get(),
+                near: rules.thresholds.near.configured(),
                 min_sources: rules.thresholds.min_sources.get(),
                 ..Configured::default()
             },

@@ -40,8 +40,6 @@ pub struct Contents {
     pub exempt: u64,
     /// Messages that are not judged, by the policy of their recipient.
     pub by_policy: u64,
-    /// Messages above the size limit.
-    pub too_large: u64,
     /// Files and messages that could not be read.
     pub unreadable: u64,
     /// Files that are no mail.

@@ -29,7 +29,7 @@ fn directory() -> TempDir {
 }
 
 /// Exit code and standard error of a command on the configuration `text`.
-fn told(directory: &Path, command: &[&str], text: &str) -> (Option<i32>, String) {
+fn output_of(directory: &Path, command: &[&str], text: &str) -> (Option<i32>, String) {
     let (file, place) = (directory.join("milter.toml"), directory.display().to_string());
     fs::write(&file, text.replace("DIR", &place)).unwrap();
     let output = Command::new(bulkmark_testing::program()).args(command).arg(&file).output().unwrap();
@@ -55,7 +55,7 @@ fn each_mistake_is_told_with_its_place() {
     for case in &cases {
         let (name, rest) = case.split_once('\n').unwrap();
         let (text, expected) = rest.split_once("\n---\n").unwrap();
-        let (code, mut found) = told(directory.path(), &["config", "check"], text);
+        let (code, mut found) = output_of(directory.path(), &["config", "check"], text);
         if text.contains("DIR") {
             found = one_caret(&found);
         }
@@ -77,8 +77,8 @@ fn all_commands_tell_it() {
         "listn = 5\n",
         "FILE:1:1: listn: unknown key, did you mean listen?\n   |\n 1 | listn = 5\n   | ^^^^^",
     );
-    assert_eq!(told(directory.path(), &["milter", "--config"], text), (Some(78), expected.to_owned()));
-    let (code, found) = told(directory.path(), &["check", "--config"], text);
+    assert_eq!(output_of(directory.path(), &["milter", "--config"], text), (Some(78), expected.to_owned()));
+    let (code, found) = output_of(directory.path(), &["check", "--config"], text);
     assert_eq!((code, found), (Some(78), expected.to_owned()));
 }
 
@@ -110,21 +110,21 @@ fn a_file_that_cannot_be_read_is_named() {
 fn limits_of_texts_are_told() {
     let directory = directory();
     let text = |n: usize| format!("[actions]\nreject-reply = \"550 5.7.1 {}\"\n", "x".repeat(n));
-    let (code, error) = told(directory.path(), &["config", "check"], &text(301));
+    let (code, error) = output_of(directory.path(), &["config", "check"], &text(301));
     assert_eq!(code, Some(78));
     assert!(
         error.starts_with("FILE:2:16: actions.reject-reply: found a text of 301 bytes, expected 1 to 300\n"),
         "{error}"
     );
-    assert_eq!(told(directory.path(), &["config", "check"], &text(300)).0, Some(0));
+    assert_eq!(output_of(directory.path(), &["config", "check"], &text(300)).0, Some(0));
 }
 
 /// The column of the error is counted in characters and not in bytes.
 #[test]
 fn columns_are_characters() {
     let directory = directory();
-    let (_, error) = told(directory.path(), &["config", "check"], "log = { \"lävel\" = \"x\" }\n");
+    let (_, error) = output_of(directory.path(), &["config", "check"], "log = { \"lävel\" = \"x\" }\n");
     assert!(error.starts_with("FILE:1:9: log.lävel: unknown key, did you mean level?\n"), "{error}");
-    let (_, error) = told(directory.path(), &["config", "check"], "\n# ä\n\thostname = \"ä\" # ö\n");
+    let (_, error) = output_of(directory.path(), &["config", "check"], "\n# ä\n\thostname = \"ä\" # ö\n");
     assert!(error.starts_with("FILE:3:13: hostname: found 'ä'"), "{error}");
 }

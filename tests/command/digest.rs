@@ -31,10 +31,10 @@ fn nominate(site: &Site, message: &[u8]) {
     fs::write(&path, message).unwrap();
     let mut report = Command::new(program());
     report.args(["report", "add", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
-    told(&report.output().unwrap());
+    text_of(&report.output().unwrap());
 }
 
-fn told(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     let text = [output.stdout.clone(), output.stderr.clone()].concat();
     let text = String::from_utf8(text).unwrap();
     assert!(output.status.success(), "{text}");
@@ -92,7 +92,7 @@ fn a_day_of_syslog() {
     rsyslog.kill().unwrap();
     rsyslog.wait().unwrap();
 
-    let digest = |path: &Path| told(&Command::new(program()).arg("digest").arg(path).output().unwrap());
+    let digest = |path: &Path| text_of(&Command::new(program()).arg("digest").arg(path).output().unwrap());
     let text = digest(&file);
     has(
         &text,
@@ -105,7 +105,7 @@ fn a_day_of_syslog() {
             "reject 11; seen 30 times; 11 recipients; ",
             "\n         2  from win@lottery.example\n            by mail.lottery.example\n            quarantine as spam 2; seen 2 times; ",
             "\nRefused, by the sender's domain\n        11  shop.example\n",
-            "nobody wants yet\n        11  host .shop.example\n",
+            "white-list lines for bulk\n        11  host .shop.example\n",
         ],
     );
     // Routine lines are left out.
@@ -148,7 +148,7 @@ fn yesterday_of_the_journal_by_mail() {
     stand_in(&site, "sendmail", &format!("(echo \"$@\"; cat) > {}", sent.display()));
     let path = format!("{}:{}", site.directory.path().display(), std::env::var("PATH").unwrap());
     let digest = |args: &[&str]| {
-        told(&Command::new(program()).arg("digest").args(args).env("PATH", &path).output().unwrap())
+        text_of(&Command::new(program()).arg("digest").args(args).env("PATH", &path).output().unwrap())
     };
     assert_eq!(digest(&["--mail", "postmaster@example.org"]), "");
     let mail = fs::read_to_string(&sent).unwrap();
@@ -159,7 +159,7 @@ fn yesterday_of_the_journal_by_mail() {
             ", 2026-11-22: 0 bulk, 0 spam, 0 refused, 1 unknown\n",
             "Auto-Submitted: auto-generated\n",
             "\nNot judged\n         1  timeout, 03:00\n",
-            "\nWhat else the log says\n         1  04:00: the disk has not answered for 30 s\n",
+            "\nOther lines of the log\n         1  04:00: the disk has not answered for 30 s\n",
         ],
     );
     digest(&["--day", "2026-12-31", "--unit", "bulkmark-milter@out"]);
@@ -197,7 +197,7 @@ fn what_cannot_be_done_is_told() {
     let other_day = b"2026-11-21T03:00:00Z mx bulkmark[1]: err: x\n";
     child.stdin.take().unwrap().write_all(other_day).unwrap();
     let output = child.wait_with_output().unwrap();
-    has(&told(&output), &["2026-11-22\n\nNothing was logged. Did the daemon run"]);
+    has(&text_of(&output), &["2026-11-22\n\nNothing was logged. Did the daemon run"]);
 }
 
 /// The choice of messages with a line can be changed while the daemon runs; an omitted message loses its line, and nothing else.
@@ -251,6 +251,42 @@ fn message_id_and_size_are_told() {
     has(&line, &[&format!(" nrcpt=1 {escaped} size={} verdict=exempt reason=low-information ", text.len())]);
 }
 
+/// The postmaster of a domain gets a digest of its mail alone, from lines of text and of JSON.
+#[test]
+fn one_domain_has_a_digest() {
+    for format in ["text", "json"] {
+        let mut site = Site::unix(&format!(
+            "{REFUSING}thresholds.body = 5\nthresholds.min-sources = 1\n[log]\ntarget = \"stderr\"\nformat = \"{format}\"\n"
+        ));
+        site.listen = format!("unix:{}", site.path("m.sock").display());
+        let mut daemon = site.spawn();
+        daemon.log.wait_for(0, " listens on ");
+        daemon.address.clone_from(&site.listen);
+        let mut client = session(&daemon);
+        for n in 0..8 {
+            let other = format!("ben@{}.test", ["one", "two"][n % 2]);
+            let recipients = vec!["anna@one.test".to_owned(), other];
+            client.message(&Mail { recipients, ..Mail::raw(&letter(1)) });
+            client.message(&Mail { recipients: vec!["carl@two.test".to_owned()], ..Mail::raw(&letter(2)) });
+        }
+        wait_until("all lines", || {
+            let lines = daemon.log.lines();
+            let found = lines.iter().filter(|line| line.contains("verdict")).count();
+            if found == 16 { Ok(()) } else { Err(lines.join("\n")) }
+        });
+        let file = site.path("day.log");
+        fs::write(&file, daemon.log.lines().join("\n")).unwrap();
+        let digest = |recipient: &str| {
+            let mut command = Command::new(program());
+            text_of(&command.args(["digest", "--recipient", recipient]).arg(&file).output().unwrap())
+        };
+        has(&digest("@one.test"), &[", mail to @one.test\n", "         8  messages\n"]);
+        has(&digest("ben@one.test"), &["         4  messages\n"]);
+        has(&digest("@two.test"), &["        12  messages\n"]);
+        has(&digest("@three.test"), &["         0  messages\n"]);
+    }
+}
+
 /// With `format = "json"` each line is an object, with the same digest as text.
 #[test]
 fn json_lines_are_summarized_too() {
@@ -283,6 +319,6 @@ fn json_lines_are_summarized_too() {
     }
     let file = site.path("json.log");
     fs::write(&file, daemon.log.lines().join("\n")).unwrap();
-    let text = told(&Command::new(program()).arg("digest").arg(&file).output().unwrap());
+    let text = text_of(&Command::new(program()).arg("digest").arg(&file).output().unwrap());
     has(&text, &["         7  messages\n", "         3  bulk", "reject 3; seen 7 times; 3 recipients; "]);
 }

@@ -193,20 +193,20 @@ fn what_0_1_0_stored_is_read() {
     let Some(_clock) = Clock::of(&mut site, then("day.txt", "").trim()) else { return };
     let daemon = site.start();
     let config = path(&site, "milter.toml");
-    let told = |words: &[&str]| run(&site, &[words, &["--config", &config]].concat());
+    let printed = |words: &[&str]| run(&site, &[words, &["--config", &config]].concat());
     let lists = daemon.log.lines().join("\n");
     fs::write(site.path("spam.eml"), letter(3)).unwrap();
-    let status: Value = serde_json::from_str(&told(&["status", "--json"])).unwrap();
+    let status: Value = serde_json::from_str(&printed(&["status", "--json"])).unwrap();
     assert!(
         status["ledger"]["slices"][0]["signatures"].as_u64().is_some_and(|n| n > 20),
         "{status:#}\n{lists}"
     );
     assert!(status.to_string().contains("complaints"), "the pause: {status:#}");
-    assert!(told(&["allow", "--list"]).contains("wanted"));
-    let reports: Value = serde_json::from_str(&told(&["report", "list", "--json"])).unwrap();
+    assert!(printed(&["allow", "--list"]).contains("wanted"));
+    let reports: Value = serde_json::from_str(&printed(&["report", "list", "--json"])).unwrap();
     let older: Value = serde_json::from_str(&then("report-list.json", "")).unwrap();
     assert_eq!(reports["reporters"][1]["reporter"], older["reporters"][1]["reporter"]);
-    assert!(told(&["refusals", "--since", "36500d"]).contains("sender@example.org"));
+    assert!(printed(&["refusals", "--since", "36500d"]).contains("sender@example.org"));
 }
 
 /// The clients of a server of 0.1.0, with their roles and tokens.

@@ -3,7 +3,7 @@
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
-use bulkmark_testing::reports::{assert_counted, command, report, run, told};
+use bulkmark_testing::reports::{assert_counted, command, listed, report, run};
 use bulkmark_testing::{Site, program};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -13,8 +13,8 @@ use std::process::Command;
 /// The weight of reports of a message as spam, from `check`.
 fn weight(site: &Site, message: &[u8]) -> Value {
     let (_, answer) = site.check(message);
-    let told: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
-    told["spam"]["weight"].clone()
+    let listed: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
+    listed["spam"]["weight"].clone()
 }
 
 /// The administrator sees the reported mailings, and each reporter's trust; withdrawn reports of one user do not return at a start after a
@@ -25,14 +25,14 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
         "exempt = [\"authenticated\"]\n[user-reports]\ntrust = { new-reporter = 0.5 }\n[status]\nshow = [\"subjects\"]\n",
     );
     let mut milter = site.start();
-    assert_eq!(told(&site, &[])["mailings"], json!([]));
+    assert_eq!(listed(&site, &[])["mailings"], json!([]));
     for (user, name) in [("anna", "Anna"), ("bert", "Bert")] {
         assert_counted(&report(&site, &["--user", user], &offer(name)), "counted");
     }
     let other = letter(1);
     report(&site, &["--user", "anna"], &other);
     report(&site, &["--user", "carl", "--not-spam"], &other);
-    let all = told(&site, &[]);
+    let all = listed(&site, &[]);
     let mailings = all["mailings"].as_array().unwrap();
     // Both copies of the offer are one mailing.
     assert_eq!(mailings.len(), 2, "{all}");
@@ -42,23 +42,23 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
         "{all}"
     );
     assert_eq!((&mailings[1]["spam"], &mailings[1]["not-spam"]), (&1.into(), &1.into()), "{all}");
-    let anna = told(&site, &["--user", "anna"]);
+    let anna = listed(&site, &["--user", "anna"]);
     assert_eq!(anna["reporters"].as_array().unwrap().len(), 1, "{anna}");
     assert_eq!((&anna["reporters"][0]["weight"], &anna["reporters"][0]["spam"]), (&0.5.into(), &2.into()));
     assert!(!all.to_string().contains("anna"), "{all}");
     // A reporter of another kind with this name is a different one.
-    assert_eq!(told(&site, &["--trap", "anna"])["mailings"], json!([]));
+    assert_eq!(listed(&site, &["--trap", "anna"])["mailings"], json!([]));
 
     milter.kill();
     milter = site.start();
-    assert_eq!(told(&site, &[]), all, "nothing that was answered is lost");
-    assert!(told(&site, &["forget", "--user", "anna"])["taken-back"].as_u64().unwrap() > 3);
+    assert_eq!(listed(&site, &[]), all, "nothing that was answered is lost");
+    assert!(listed(&site, &["forget", "--user", "anna"])["taken-back"].as_u64().unwrap() > 3);
     milter.kill();
     milter = site.start();
-    let left = told(&site, &[]);
+    let left = listed(&site, &[]);
     let offers = left["mailings"].as_array().unwrap().iter().find(|said| said["subject"] != "x").unwrap();
     assert_eq!((&offers["spam"], &offers["weight"]), (&1.into(), &0.5.into()), "{left}");
-    assert_eq!(told(&site, &["forget", "--user", "anna"])["taken-back"], 0);
+    assert_eq!(listed(&site, &["forget", "--user", "anna"])["taken-back"], 0);
     assert_eq!(weight(&site, &offer("Dora")), "0.5");
     assert!(milter.terminate().success());
     site.extra.clear();
@@ -99,9 +99,10 @@ fn who_is_listed_is_undone_by_the_hash() {
         assert_counted(&report(&site, &["--user", user], &offer("Anna")), "counted");
     }
     report(&site, &["--user", "dora"], &letter(1));
-    let all = told(&site, &[]);
-    let of =
-        |user: &str| told(&site, &["--user", user])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
+    let all = listed(&site, &[]);
+    let of = |user: &str| {
+        listed(&site, &["--user", user])["reporters"][0]["reporter"].as_str().unwrap().to_owned()
+    };
     let (bert, carl, dora) = (of("bert"), of("carl"), of("dora"));
     let kind = |hash: &str| {
         let reporters = all["reporters"].as_array().unwrap();
@@ -109,7 +110,7 @@ fn who_is_listed_is_undone_by_the_hash() {
     };
     assert_eq!(kind(&bert).as_deref(), Some("user"));
     let trap =
-        told(&site, &["--trap", "@trap.test"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
+        listed(&site, &["--trap", "@trap.test"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
     assert_eq!(kind(&trap).as_deref(), Some("trap"));
     let (code, list) = printed(&site, &[]);
     assert_eq!(code, Some(0));
@@ -120,7 +121,7 @@ fn who_is_listed_is_undone_by_the_hash() {
 
     // One mailing's reporters, with their weights.
     let mailing = all["mailings"][0]["mailing"].as_str().unwrap();
-    let spoken = told(&site, &["--mailing", &mailing[..12]]);
+    let spoken = listed(&site, &["--mailing", &mailing[..12]]);
     let by: Vec<&str> =
         spoken["reporters"].as_array().unwrap().iter().map(|by| by["reporter"].as_str().unwrap()).collect();
     assert_eq!((by.len(), by[0], spoken["mailing"].as_str()), (3, &*trap, Some(mailing)), "{spoken}");
@@ -134,17 +135,17 @@ fn who_is_listed_is_undone_by_the_hash() {
     assert!(text.contains(&format!("{}  trap ", &trap[..12])) && text.contains("spam"), "{text}");
 
     // The beginning of a hash is enough for the list and for withdrawal.
-    let only = told(&site, &["--reporter", &bert[..12]]);
+    let only = listed(&site, &["--reporter", &bert[..12]]);
     assert_eq!(
         (&only["reporters"][0]["reporter"], only["reporters"].as_array().unwrap().len()),
         (&(*bert).into(), 1)
     );
     assert_eq!(only["mailings"].as_array().unwrap().len(), 1);
     for hash in [&trap, &bert] {
-        assert!(told(&site, &["forget", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(3));
+        assert!(listed(&site, &["forget", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(3));
     }
     assert_eq!(weight(&site, &offer("Anna")), "0.5", "Carl's word is left");
-    assert_eq!(told(&site, &["--mailing", mailing])["reporters"][0]["reporter"], *carl);
+    assert_eq!(listed(&site, &["--mailing", mailing])["reporters"][0]["reporter"], *carl);
 
     assert!(milter.terminate().success());
 }
@@ -186,7 +187,7 @@ fn the_log_names_reporters_where_it_may() {
     let mut site = Site::new("exempt = [\"authenticated\"]\n");
     let milter = site.start();
     report(&site, &["--user", "anna"], &offer("Anna"));
-    let hash = told(&site, &["--user", "anna"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
+    let hash = listed(&site, &["--user", "anna"])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
     let line = milter.log.wait_for(0, "reported: spam by=");
     assert!(line.contains(&hash) && !line.contains("anna"), "{line}");
     site.extra += "[user-reports]\nlog-names = true\n";

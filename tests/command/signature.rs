@@ -46,3 +46,21 @@ fn the_released_networks_stay() {
         assert_eq!(told.lines().filter(|line| line.contains(" from ")).collect::<Vec<_>>(), line);
     }
 }
+
+/// With `thresholds.near = 0` near signatures are not made, unless a policy has a threshold for them.
+#[test]
+fn near_signatures_are_made_for_a_threshold() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("milter.toml");
+    let near = |text: &str| {
+        std::fs::write(&config, text).unwrap();
+        let told = signature(&["--config", config.to_str().unwrap(), "plain.eml"]);
+        assert!(told.contains("\tbody\t"), "{told}");
+        told.matches("\tnear\t").count()
+    };
+    assert_eq!(near(""), 8);
+    let off = "thresholds.near = 0\n";
+    assert_eq!(near(off), 0);
+    assert_eq!(near(&format!("{off}[[policy]]\nname = \"some\"\nthresholds = {{ near = 30 }}\n")), 8);
+    assert_eq!(near("[[policy]]\nname = \"all\"\nthresholds = { near = 0 }\n"), 8);
+}

@@ -135,16 +135,19 @@ fn the_guide_finds_the_account_that_was_taken_over() {
 /// As in the guide, the account is refused if configured, with the configured text.
 #[test]
 fn an_account_over_its_limit_is_refused_where_that_is_configured() {
-    let Some(guide) =
-        Guide::start("action = \"tempfail\"\ntext = \"too much ({count}), call us about {id}\"")
-    else {
+    let Some(guide) = Guide::start(
+        "action = \"tempfail\"\n[actions]\ntempfail-reply = \"451 4.7.1 {reason} ({count}), call us about {id}\"",
+    ) else {
         return;
     };
     let recipients: Vec<String> = (0..12).map(|n| format!("reader{n}@box.test")).collect();
     let recipients: Vec<&str> = recipients.iter().map(|recipient| &**recipient).collect();
     // One message to twelve recipients is bulk by itself, and twelve copies.
     let reply = guide.user("anna").send("a@sender.test", &recipients, &message("", NEWS)).expect(451);
-    assert!(reply.text.starts_with("4.7.1 too much (12), call us about "), "{reply:?}");
+    assert!(
+        reply.text.starts_with("4.7.1 mail of an account over its limit (12), call us about "),
+        "{reply:?}"
+    );
     guide.user("ben").send("a@sender.test", &["x@box.test"], &message("", NEWS)).expect(250);
     // A user's forged header does not leave.
     let mail = &guide.mta.wait_for_mail("x@box.test", 1)[0];
@@ -158,7 +161,7 @@ fn an_account_over_its_limit_is_refused_where_that_is_configured() {
 }
 
 const OUTBOUND: &str = "[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n\
-                        [outbound]\nbulk = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
+                        [outbound]\nbulk = 3\naction = \"reject\"\n[outbound.match]\nlogin = \"*\"\n";
 
 fn submit(daemon: &Daemon, login: Option<&str>, mail: &Mail) -> Answer {
     let mut client = Milter::open_at(&daemon.address);
@@ -170,7 +173,7 @@ fn submit(daemon: &Daemon, login: Option<&str>, mail: &Mail) -> Answer {
 }
 
 fn refused(answer: &Answer) -> bool {
-    answer.reply.starts_with("550 5.7.1 this account sent too much")
+    answer.reply.starts_with("550 5.7.1 mail of an account over its limit refused")
 }
 
 /// Limits survive a restart and a reload, and do not affect allowed senders.
@@ -250,7 +253,7 @@ fn check_asks_among_outbound_mail() {
 fn reported_spam_is_not_held_against_accounts() {
     let site = Site::new(
         "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[user-reports]\ntrust = { new-reporter = 1.0 }\n\
-         [outbound]\nbulk = 1\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n",
+         [outbound]\nbulk = 1\naction = \"reject\"\n[outbound.match]\nlogin = \"*\"\n",
     );
     let daemon = site.start();
     let text = "Subject: s\n\nThis is a message of many words, and it says: an offer to all\n";

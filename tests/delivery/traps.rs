@@ -207,7 +207,7 @@ fn a_trap_says_nothing_of_what_may_be_wanted() {
     let site = Rig::tcp_site("");
     fs::write(site.path("wanted"), "dkim friends.test\n").unwrap();
     let extra = format!(
-        "lookup-timeout = \"200ms\"\n{REFUSING}[whitelist]\nfiles = [\"{}\"]\n[traps]\nrecipients = [\"old@box.test\"]\n[authentication]\n\
+        "verdict-deadline = \"20s\"\n{REFUSING}[whitelist]\nfiles = [\"{}\"]\n[traps]\nrecipients = [\"old@box.test\"]\n[authentication]\n\
          authenticate = \"self\"\nnameservers = [\"{}\"]\n",
         site.path("wanted").display(),
         silent.local_addr().unwrap()

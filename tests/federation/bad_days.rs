@@ -54,7 +54,7 @@ fn an_upstream_that_answers_garbage() {
 
 #[test]
 fn an_upstream_that_is_another_web_server() {
-    something_else_answers("other parameters: protocol is 1 here and not told at the server", |_| {
+    something_else_answers("other parameters: protocol is 1 here and not given at the server", |_| {
         Some(answer("200 OK", "", b"<html>It works!</html>"))
     });
 }

@@ -16,8 +16,8 @@ fn keys(directory: &Path, key: &str, old: Option<&str>) -> String {
         fs::write(&path, name.repeat(16)).unwrap();
         path.display().to_string()
     };
-    let old = old.map(|old| format!("old-federation-key-file = \"{}\"\n", file(old))).unwrap_or_default();
-    format!("federation-key-file = \"{}\"\n{old}", file(key))
+    let files: Vec<_> = [Some(key), old].into_iter().flatten().map(file).collect();
+    format!("federation-key-file = {files:?}\n")
 }
 
 /// A mail server whose keys change.
@@ -82,8 +82,12 @@ fn a_partial_copy_knows_bulk_of_both_keys() {
     send(one.running(), &letter(1), 4);
     wait_for_empty_spool(&one.site);
     partial.restart("new", Some("old"));
-    let verdict = partial.verdict(&letter(1));
-    assert!(verdict.starts_with("bulk; body=20;"), "{verdict}");
+    // A message waits half a second for the server. Each one that a busy machine answers too late counts as well.
+    let (late, verdict) = (0..50)
+        .map(|late| (late, partial.verdict(&letter(1))))
+        .find(|(_, verdict)| verdict.starts_with("bulk"))
+        .expect("the server is asked");
+    assert!(verdict.starts_with(&format!("bulk; body={};", 20 + late)), "{verdict}");
     let verdict = partial.verdict(&letter(2));
     assert!(verdict.starts_with("clean; body=1+;"), "{verdict}");
 }

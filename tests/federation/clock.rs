@@ -11,7 +11,7 @@ use bulkmark_testing::{status, wait_until};
 const DAY: u64 = 86_400;
 
 /// The server's refusal of a client whose clock differs by `offset` (two days).
-fn told(offset: &str) -> String {
+fn refusal(offset: &str) -> String {
     format!("other clock: the client's is 2 days {offset} the server's; at most 5 minutes are tolerated")
 }
 
@@ -28,12 +28,12 @@ fn a_server_with_a_wrong_clock(offset: &str, server: &str, others: &str, counts:
     let (at_a, at_b, at_beside) = (a.start(), b.start(), beside.start());
 
     // Both sides log the other's name and the difference.
-    at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), told(others)));
-    one_runs.log.wait_for(0, &format!("client a is refused: {}", told(others)));
-    two_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), told(others)));
-    one_runs.log.wait_for(0, &format!("client two is refused: {}", told(others)));
-    one_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", two.url(), told(server)));
-    two_runs.log.wait_for(0, &format!("client one is refused: {}", told(server)));
+    at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), refusal(others)));
+    one_runs.log.wait_for(0, &format!("client a is refused: {}", refusal(others)));
+    two_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", one.url(), refusal(others)));
+    one_runs.log.wait_for(0, &format!("client two is refused: {}", refusal(others)));
+    one_runs.log.wait_for(0, &format!("{}: 409 Conflict: {}", two.url(), refusal(server)));
+    two_runs.log.wait_for(0, &format!("client one is refused: {}", refusal(server)));
     // Members with the right time continue among themselves, and so do those with the wrong one.
     send(&at_a, &letter(1), 5);
     send(&at_b, &letter(1), 3);
@@ -81,8 +81,8 @@ fn a_milter_with_a_wrong_clock(offset: &str, side: &str) {
     clock.set(offset);
     let (daemon, _at_b) = (server.start(), b.start());
     let at_a = a.start();
-    at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", server.url(), told(side)));
-    daemon.log.wait_for(0, &format!("client a is refused: {}", told(side)));
+    at_a.log.wait_for(0, &format!("{}: 409 Conflict: {}", server.url(), refusal(side)));
+    daemon.log.wait_for(0, &format!("client a is refused: {}", refusal(side)));
     send(&at_a, &letter(2), 3);
     // By then the milter has looked for reports that waited for too long.
     at_a.log.wait_for(0, "this machine's clock may be wrong: no report is dropped for its age");
@@ -95,7 +95,7 @@ fn a_milter_with_a_wrong_clock(offset: &str, side: &str) {
     // Once more, while it is connected.
     let skip = at_a.log.lines().len();
     clock.set(offset);
-    at_a.log.wait_for(skip, &format!("{}: 409 Conflict: {}", server.url(), told(side)));
+    at_a.log.wait_for(skip, &format!("{}: 409 Conflict: {}", server.url(), refusal(side)));
     // The clock has no influence on the time since the last news from a server.
     let found = status(&a);
     assert!(found["staleness-seconds"].as_u64().unwrap() < DAY, "{found}");

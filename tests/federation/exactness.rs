@@ -6,6 +6,7 @@
 //!
 //! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
 
+use bulkmark_testing::ends::Ends;
 use bulkmark_testing::holders::{body, body_of, counts, verify};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, session};
@@ -160,16 +161,18 @@ fn fire(
             .zip(milters)
             .zip(100..)
             .map(|(((running, reported), site), seed)| {
-                let (left, killed, against) = (&left, &killed, &against);
+                let (left, killed, against, done) = (&left, &killed, &against, &done);
                 scope.spawn(move || {
                     let (mut random, mut words) = (Random::new(seed), HashMap::new());
                     let mut opinions = HashMap::new();
                     // Runs until both the reports and the kills are done, so that neither happens without the other.
-                    while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
+                    let is_enough =
+                        || left.load(Ordering::Relaxed) == 0 && killed.load(Ordering::Relaxed) >= kills;
+                    while !is_enough() && !done.load(Ordering::Relaxed) {
                         let running = running.lock().unwrap();
                         burst(running.as_ref().unwrap(), &mut random, reported, left);
                         match random.below(2 * SPOKEN) {
-                            0 => speak(site, &mut random, &mut words, reported),
+                            0 => report_again(site, &mut random, &mut words, reported),
                             1 => contend(site, &mut random, &mut opinions, (reported, against)),
                             _ => (),
                         }
@@ -180,7 +183,7 @@ fn fire(
             })
             .collect();
         scope.spawn(|| {
-            let mut random = Random::new(7);
+            let (_end, mut random) = (Ends(&done), Random::new(7));
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(pause);
                 let victim = random.below(SERVERS + MILTERS);
@@ -193,8 +196,8 @@ fn fire(
                 }
             }
         });
+        let _end = Ends(&done);
         senders.into_iter().for_each(|sender| sender.join().unwrap());
-        done.store(true, Ordering::Relaxed);
     });
     let times = |milter: usize, letter: usize| reported[milter][letter].load(Ordering::Relaxed);
     let expected = |letter| {
@@ -250,7 +253,7 @@ fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &
 
 /// A user reports a letter as spam, repeats that, or withdraws it. Adds to the expected counts of nominations and revocations in
 /// `reported`.
-fn speak(
+fn report_again(
     site: &Site,
     random: &mut Random,
     words: &mut HashMap<(usize, usize), bool>,

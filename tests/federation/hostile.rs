@@ -96,7 +96,7 @@ fn nonsense_is_answered() {
         ("GET /v1/status HTTP/1.1".to_owned(), 401),
         ("GET /nowhere HTTP/1.1".to_owned(), 404),
         ("DELETE /v1/reports HTTP/1.1".to_owned(), 405),
-        (format!("GET /v1/check?signature={} HTTP/1.1", "a".repeat(100_000)), 414),
+        (format!("GET /v1/check?signature={} HTTP/1.1", "a".repeat(100_000)), 431),
         (format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(1_000_000)), 431),
         ("NONSENSE".to_owned(), 400),
     ] {

@@ -15,6 +15,7 @@ mod hostile;
 mod join;
 mod many_origins;
 mod moving;
+mod orders;
 mod partial;
 mod private;
 mod server_load;

@@ -3,13 +3,13 @@
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::{Settings, signatures};
-use bulkmark_testing::held::{from, held, lonely, told, wait_for_held};
-use bulkmark_testing::letters::{count, letter, send};
+use bulkmark_testing::held::{answer_of, from, held, lonely, wait_for_held};
+use bulkmark_testing::letters::{count, letter, offer, send};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::networks::strangers;
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::standin::{StandIn, answer};
-use bulkmark_testing::{Site, program, status, wait_until};
+use bulkmark_testing::{Daemon, Site, program, status, wait_until};
 use bulkmark_types::{ClientNetwork, FederationKey, source_count};
 use std::process::Command;
 
@@ -32,7 +32,7 @@ fn wait_in_step(site: &Site) {
 /// Full and partial copies give the same count for a letter.
 #[track_caller]
 fn assert_alike(full: &Site, partial: &Site, letter: &[u8]) {
-    assert_eq!(told(full, "check", letter), told(partial, "check", letter));
+    assert_eq!(answer_of(full, "check", letter), answer_of(partial, "check", letter));
 }
 
 /// A partial copy holds bulk and asks for other counts; without a server the header names the missing part.
@@ -398,7 +398,7 @@ fn own_network(site: &Site, letter: &[u8]) -> u64 {
 /// The same, or `None` while the server does not answer.
 fn asked_network(site: &Site, letter: &[u8]) -> Option<u64> {
     let key = FederationKey::public();
-    let raw = RawMessage::from_bytes(letter).unwrap();
+    let raw = RawMessage::from_bytes(letter);
     let body = signatures(&raw, &key, &Settings::default()).body.unwrap();
     let asked = source_count(&key, body, &ClientNetwork::of("203.0.113.7".parse().unwrap()));
     let control = site.path("control.sock");
@@ -432,8 +432,8 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
         assert!(output.status.success(), "{output:?}");
     };
     let weight = |site: &Site| {
-        let (_, told) = site.check(&letter(20));
-        serde_json::from_str::<serde_json::Value>(&told).unwrap()["spam"]["weight"].clone()
+        let (_, answer_of) = site.check(&letter(20));
+        serde_json::from_str::<serde_json::Value>(&answer_of).unwrap()["spam"]["weight"].clone()
     };
     ["anna", "bert", "carl"].into_iter().for_each(call_spam);
     wait_in_step(&full);
@@ -448,4 +448,43 @@ fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
         if weight(&partial) == "4" { Ok(()) } else { Err(weight(&partial).to_string()) }
     });
     assert!(verdict().starts_with("spam; body="), "{}", verdict());
+}
+
+/// `bulkmark allow` at a milter with a partial copy holds there and at a milter with a full one, and the other way round, also for copies
+/// that differ.
+#[test]
+fn orders_hold_with_a_partial_copy() {
+    let server = Server::new("");
+    let _running = server.start();
+    let at_four = |mut site: Site| {
+        site.extra += &format!("{REFUSING}[thresholds]\nbody = 4\nnear = 4\nmin-sources = 1\n");
+        site
+    };
+    let full = at_four(milter(&[server.entry("full", "report")]));
+    let partial = at_four(partial(&[server.entry("partial", "report")]));
+    let (at_full, at_partial) = (full.start(), partial.start());
+    at_partial.log.wait_for(0, "its list of bulk was taken over");
+    let wait_for = |daemon: &Daemon, letter: &[u8], wanted: &str| {
+        wait_until(wanted, || {
+            let answer = session(daemon).message(&Mail::raw(letter));
+            let told = format!("{} {:?}", answer.reply, answer.added);
+            if told.contains(wanted) { Ok(()) } else { Err(told) }
+        });
+    };
+    for (site, daemon, other, name, letters) in [
+        (&partial, &at_partial, &at_full, "partial", ["Anna", "Berta", "Carla"].map(offer)),
+        (&full, &at_full, &at_partial, "full", [letter(21), letter(21), letter(21)]),
+    ] {
+        wait_for(other, &letters[0], "550 ");
+        wait_for(daemon, &letters[1], "550 ");
+        let file = site.path("letter.eml");
+        std::fs::write(&file, &letters[0]).unwrap();
+        let mut allow = Command::new(program());
+        let output =
+            allow.args(["allow", "--config"]).arg(site.path("milter.toml")).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let here = session(daemon).message(&Mail::raw(&letters[2]));
+        assert!(here.reply == "c" && here.header().ends_with("; held=allowed"), "{here:?}");
+        wait_for(other, &letters[2], &format!("; held=allowed; allowed-by={name}"));
+    }
 }

@@ -99,7 +99,7 @@ fn exact_signatures_stay_here_where_only_near_ones_are_shared() {
         answer["near"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
     };
     let mut federation = Federation::new();
-    federation.configure("share = \"near\"\n");
+    federation.configure("withhold = [\"exact\"]\n");
     let daemon = federation.site.start();
     for _ in 0..3 {
         send(&daemon, 1, "a@public.example", "b@public.example");
@@ -119,7 +119,7 @@ fn exact_signatures_stay_here_where_only_near_ones_are_shared() {
 /// Outbound mail is reported to no server, in no form that others could look up.
 #[test]
 fn outbound_mail_never_leaves() {
-    const OUTBOUND: &str = "[outbound.match]\nauthenticated = true\n";
+    const OUTBOUND: &str = "[outbound.match]\nlogin = \"*\"\n";
     let sent_by_users = |site: &Site| -> u64 {
         std::fs::write(site.path("check.eml"), letter(1)).unwrap();
         let mut check = std::process::Command::new(bulkmark_testing::program());

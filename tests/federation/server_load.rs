@@ -8,9 +8,10 @@ use bulkmark_testing::authority::{Authority, https, tls_server};
 use bulkmark_testing::http::{ask, connect};
 use bulkmark_testing::process::resident;
 use bulkmark_testing::random::element;
-use bulkmark_testing::server::Server;
-use bulkmark_testing::wait_until;
+use bulkmark_testing::server::{Server, parameters};
+use bulkmark_testing::{Daemon, wait_until};
 use bulkmark_types::Signature;
+use serde_json::json;
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -120,6 +121,98 @@ fn readers_who_do_not_read_cost_little() {
     drop(streams);
     let (_, line) = begin(server.port, "/v1/updates", &slow[0]);
     assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
+}
+
+/// The same for the orders of all sites, which are one document for all readers.
+#[test]
+fn readers_of_orders_who_do_not_read_cost_little() {
+    let server = Server::new("");
+    let [mx, slow, metrics] = [("mx", "report"), ("slow", "read"), ("prometheus", "metrics")]
+        .map(|(name, role)| token(&server, name, role));
+    let daemon = server.start();
+    let signatures = |n: usize| (0..100).map(|i| format!("{:032x}", 100 * n + i)).collect::<Vec<_>>();
+    let order = |n: usize| json!({ "signatures": signatures(n), "since": 1, "by": "x", "reason": "y" });
+    let orders = json!({ "machine": "1", "allowed": (0..200).map(order).collect::<Vec<_>>() }).to_string();
+    let post = format!("POST /v1/orders HTTP/1.1\r\nbulkmark-parameters: {}\r\n{}", parameters(), by(&mx));
+    let taken = ask(server.port, &post, orders.as_bytes());
+    assert!(taken.starts_with("HTTP/1.1 204 "), "{taken}");
+    let all = || ask(server.port, &format!("GET /v1/orders HTTP/1.1\r\n{}", by(&slow)), b"").len();
+    assert!(all() > 500_000);
+    let most = resident(&daemon) + EACH as u64 * (WAITING + BESIDE) + 8 * 1024;
+    let streams: Vec<_> = (0..EACH)
+        .map(|_| {
+            let (stream, line) = begin(server.port, "/v1/orders", &slow);
+            assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
+            stream
+        })
+        .collect();
+    gone_within(&server, &daemon, &metrics, most);
+    assert_eq!(metric(&server, &metrics, "bulkmark_streams_stalled_total"), EACH as u64);
+    drop(streams);
+    assert!(all() > 500_000);
+}
+
+/// Waits until the server has no connection but the one that asks, and never more than so many kilobytes.
+fn gone_within(server: &Server, daemon: &Daemon, metrics: &str, most: u64) {
+    wait_until("the connections", || {
+        let now = resident(daemon);
+        assert!(now < most, "the server has {now} kB, expected {most} kB at most");
+        match metric(server, metrics, "bulkmark_connections") {
+            1 => Ok(()),
+            open => Err(format!("{open} are open")),
+        }
+    });
+}
+
+/// Strangers whose requests never end cost some kilobytes each, and not the hundreds that hyper would keep.
+#[test]
+fn heads_without_an_end_cost_little() {
+    let server = Server::new("");
+    let metrics = token(&server, "prometheus", "metrics");
+    let daemon = server.start();
+    let most = resident(&daemon) + 200 * WAITING + 8 * 1024;
+    let strangers: Vec<_> = (0..200)
+        .map(|_| {
+            let mut stream = connect(server.port);
+            stream.set_write_timeout(Some(bulkmark_testing::PATIENCE)).unwrap();
+            // The server closes the connection meanwhile.
+            let _ = stream
+                .write_all(format!("GET /v1/updates HTTP/1.1\r\nX: {}", "y".repeat(300_000)).as_bytes());
+            stream
+        })
+        .collect();
+    gone_within(&server, &daemon, &metrics, most);
+    drop(strangers);
+}
+
+/// A reader's version vectors of made-up origins stay in memory only in part.
+#[test]
+fn made_up_vectors_cost_little() {
+    let server = Server::new("");
+    let [reader, metrics] =
+        [("reader", "read"), ("prometheus", "metrics")].map(|(name, role)| token(&server, name, role));
+    let daemon = server.start();
+    let most = resident(&daemon) + 32 * 1024 + EACH as u64 * 1024;
+    let vector = |stream: usize| {
+        let origins = (0..65_536u64).map(|n| format!("{:016x}:1:{n:032x}", n << 8 | stream as u64));
+        origins.collect::<Vec<_>>().join(",")
+    };
+    let streams: Vec<_> = (0..EACH)
+        .map(|n| {
+            let body = vector(n);
+            let mut stream = connect(server.port);
+            let head = format!("POST /v1/updates?wait=3600 HTTP/1.1\r\nHost: x\r\n{}", by(&reader));
+            write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 200");
+            stream
+        })
+        .collect();
+    assert_eq!(metric(&server, &metrics, "bulkmark_streams"), EACH as u64);
+    let now = resident(&daemon);
+    assert!(now < most, "the server has {now} kB, expected {most} kB at most");
+    drop(streams);
 }
 
 /// One client has a limited number of streams, which leaves the streams of others untouched.

@@ -5,6 +5,7 @@
 //!
 //! `make soak` runs it for two hours; the test suite leaves it out.
 
+use bulkmark_testing::ends::Ends;
 use bulkmark_testing::holders::{body_of, counts, verify};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, session};
@@ -114,8 +115,9 @@ fn nothing_grows_and_every_count_is_exact() {
             scope.spawn(move || send(milter, rate, seed, done, reported));
         }
         let measuring = scope.spawn(|| measure(&members, duration, &done));
+        let end = Ends(&done);
         trouble(&members, duration, &mounts, [&old, new]);
-        done.store(true, Relaxed);
+        drop(end);
         measuring.join().unwrap()
     });
     write_curves(&members, &samples);

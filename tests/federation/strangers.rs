@@ -36,7 +36,7 @@ fn the_streams_of_a_client_end_with_its_token() {
     let all = ["removed", "rotated", "stays"].map(|name| followed(&server, name));
     server.client(&["remove", "removed"]);
     server.client(&["rotate", "rotated"]);
-    running.log.wait_for(0, "a stream of client removed ends: its token is not valid any more");
+    running.log.wait_for(0, "a stream of client removed ends: its token is no longer valid");
     server.client(&["rotate", "rotated"]);
     let [removed, rotated, stays] = &all;
     for (site, daemon) in [removed, rotated] {

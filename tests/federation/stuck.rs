@@ -40,7 +40,7 @@ fn another_takes_over(snapshot: Vec<u8>, updates: Vec<u8>) {
     let (at_a, at_b) = (a.start(), b.start());
     send(&at_b, &letter(1), 5);
     wait_for(&a, &letter(1), 5);
-    at_a.log.wait_for(0, &format!("{stuck}: it sent nothing but signs of life for 30 s"));
+    at_a.log.wait_for(0, &format!("{stuck}: it sent only signs of life for 30 s"));
 }
 
 #[test]

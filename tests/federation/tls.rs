@@ -59,7 +59,7 @@ fn who_is_not_trusted_is_told() {
         let site = milter(&[ours.entry(&server, &https(&server), "mx")]);
         let daemon = site.start();
         let line = daemon.log.wait_for(0, &https(&server));
-        assert!(line.contains(told), "{what}: {line}");
+        assert!(line.contains("its certificate is not accepted: ") && line.contains(told), "{what}: {line}");
         send(&daemon, &letter(1), 2);
         wait_for(&site, &letter(1), 2);
     }

@@ -2,11 +2,12 @@
 //! User reports at a milter with servers: while the servers are away for too long, while its disk is full, and the parts of them that leave
 //! the machine. Real processes and sockets.
 
+use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, offer, send};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, metrics};
-use bulkmark_testing::reports::{command, report, run, told, weight};
+use bulkmark_testing::reports::{command, listed, report, run, weight};
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Site, first_message, wait_until};
 use bulkmark_types::{FederationKey, Signature, nomination};
@@ -38,24 +39,24 @@ fn site(entry: String, lines: &str) -> Site {
 #[test]
 fn no_word_is_dropped_while_a_server_is_away() {
     let server = Server::new("");
-    let near = site(server.entry("near", "report"), "max-spool-age = \"1s\"\n");
+    let mut near = site(server.entry("near", "report"), "");
     let far = site(server.entry("far", "report"), "");
+    let Some(clock) = Clock::of(&mut near, "-25h") else { return };
     let at_near = near.start();
     for (user, name) in [("anna", "Anna"), ("bert", "Anna"), ("anna", "Dora")] {
         assert!(report(&near, &["--user", user], &offer(name))["counted"].as_u64() > Some(0));
     }
     send(&at_near, &letter(1), 3);
+    clock.set("+0");
     at_near.log.wait_for(0, " reports were dropped: ");
     wait_for(&near, &offer("Anna"), Some("2"));
     at_near.kill();
-    let at_near = near.start();
+    let _at_near = near.start();
     let known = report(&near, &["--user", "anna"], &offer("Anna"));
     assert_eq!(known["known"], known["signatures"], "{known}");
     assert!(
         report(&near, &["--user", "anna", "--not-spam"], &offer("Anna"))["taken-back"].as_u64() > Some(0)
     );
-    send(&at_near, &letter(2), 3);
-    at_near.log.wait_for(0, " reports were dropped: ");
     wait_for(&near, &offer("Anna"), Some("1"));
 
     let (daemon, _at_far) = (server.start(), far.start());
@@ -153,12 +154,13 @@ fn nothing_of_who_said_it_leaves_the_machine() {
     assert!(report(&near, &["--user", NAME], &offer("Dora"))["counted"].as_u64() > Some(0));
     assert!(report(&near, &["--user", NAME, "--not-spam"], &offer("Dora"))["taken-back"].as_u64() > Some(0));
     wait_for(&far, &offer("Anna"), Some("1"));
-    let hash = told(&near, &[])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
+    let hash = listed(&near, &[])["reporters"][0]["reporter"].as_str().unwrap().to_owned();
     let bytes = unhex(&hash);
     assert_eq!(bytes.len(), 16);
-    let (_, told) = near.check(&offer("Anna"));
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let body = Signature::from_bytes(unhex(told["body"]["signature"].as_str().unwrap()).try_into().unwrap());
+    let (_, listed) = near.check(&offer("Anna"));
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let body =
+        Signature::from_bytes(unhex(listed["body"]["signature"].as_str().unwrap()).try_into().unwrap());
 
     assert!(daemon.terminate().success());
     assert!(at_near.terminate().success());
@@ -193,13 +195,13 @@ fn words_are_counted_by_whose_they_are() {
     milter.log.wait_for(0, "trap=nominated");
     let [users, traps] = rows();
     assert!(users == signatures && traps > 1.0, "{users} {traps}");
-    let told = told(&site, &[]);
+    let listed = listed(&site, &[]);
     let of = |is_trap: bool| {
-        let all = told["reporters"].as_array().unwrap();
+        let all = listed["reporters"].as_array().unwrap();
         let found = all.iter().find(|by| (by["kind"] == "trap") == is_trap).unwrap();
         [&found["trust"], &found["weight"]].map(|number| number.as_f64().unwrap())
     };
     assert_eq!(of(true), [1.0, 0.5]);
-    assert!(of(false)[0] < 0.2 && (of(false)[1] - 0.25).abs() < 1e-9, "{told}");
+    assert!(of(false)[0] < 0.2 && (of(false)[1] - 0.25).abs() < 1e-9, "{listed}");
     assert!(milter.terminate().success());
 }

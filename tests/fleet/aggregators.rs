@@ -105,7 +105,7 @@ async fn report(log: &impl Log) {
 }
 
 /// Connects to the log as one of its members.
-pub(crate) fn speak<T>(
+pub(crate) fn with_log<T>(
     fleet: &Fleet,
     name: &str,
     nats: impl AsyncFn(Nats) -> T,
@@ -139,7 +139,7 @@ fn was_put(daemon: &Daemon) -> bool {
 
 /// Half a snapshot counts as none: a newcomer begins without it, and the next aggregator writes a complete one.
 fn dies_in_a_snapshot(fleet: &Fleet) {
-    speak(fleet, "mx8", async |log| report(&log).await, async |log| report(&log).await);
+    with_log(fleet, "mx8", async |log| report(&log).await, async |log| report(&log).await);
     let mut server = fleet.aggregator("agg1");
     CAPACITY.clone_into(&mut server.ledger);
     let gates = fleet.gates(&mut server);
@@ -150,7 +150,7 @@ fn dies_in_a_snapshot(fleet: &Fleet) {
     aggregator.kill();
     gates.iter().for_each(|gate| gate.slow_down(false));
     assert!(parts(fleet) > 0, "what it left is there");
-    let snapshot = speak(
+    let snapshot = with_log(
         fleet,
         "mx8",
         async |log| log.snapshot().await.map(drop),

@@ -240,11 +240,11 @@ fn another_key(fleet: &Fleet) {
     server.ledger.clone_from(&key);
     let mut members = Members::of(vec![server], vec![with_key(fleet.milter("mx1")), fleet.milter("mx2")]);
     members.send(1, 6, 3);
-    let told = "it is of a machine whose federation key id is ";
+    let told = "federation key id differs: ";
     members.aggregator(0).log.wait_for(0, told);
     members.wait_for_server_status(0, told);
     members.send(0, 6, 4);
-    let told = "it is of a fleet whose federation key id is ";
+    let told = "federation key id differs: ";
     members.milter(1).log.wait_for(0, told);
     members.wait_for_status(1, &[told]);
     members.send(1, 6, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor` in a fleet: it asks the log as the daemon would, and names the remedy for each planted fault.
 
-use super::aggregators::speak;
+use super::aggregators::with_log;
 use super::poison::poison;
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::fleet::{Engine, Fleet, MILTERS};
@@ -72,7 +72,7 @@ fn nobody_counts(fleet: &Fleet, members: &mut Members) {
     members.aggregators[0].take().unwrap().kill();
     // Until an aggregator corrects it, a false step covers all future reports.
     let beyond = |step: &mut bulkmark_counts::Step| step.head.covers = 1 << 62;
-    speak(fleet, "agg2", async |log| poison(&log, beyond).await, async |log| poison(&log, beyond).await);
+    with_log(fleet, "agg2", async |log| poison(&log, beyond).await, async |log| poison(&log, beyond).await);
     let told = Told::milter(&members.sites[0]);
     told.has(
         "aggregators",
@@ -108,7 +108,7 @@ fn the_log_is_asked_as_the_daemon_would() {
     told.has(
         "log of the fleet",
         "warning",
-        "1 functions by which they can fill the disk, such as lo_create",
+        "1 rights by which they can fill the disk or delay the others, such as lo_create",
         "superuser",
     );
     nobody_counts(&fleet, &mut members);

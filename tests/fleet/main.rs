@@ -4,6 +4,7 @@
 mod aggregators;
 mod aims;
 mod bad_days;
+mod change_of_key;
 mod conformance;
 mod doctor;
 mod engines;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! An aggregator's knowledge of all members of its fleet, and of their mailings: real daemons, a real log, and kill -9.
 
-use super::aggregators::speak;
+use super::aggregators::with_log;
 use bulkmark_sync::log::Log as _;
 use bulkmark_testing::fleet::{Fleet, MILTERS};
 use bulkmark_testing::letters::{letter, send};
@@ -37,7 +37,7 @@ fn impossible_times(fleet: &Fleet) {
     let _aggregator = server.start();
     for (member, last) in [("isp", 253_402_300_800), ("mx8", u64::MAX)] {
         let told = word(last);
-        speak(
+        with_log(
             fleet,
             member,
             async |log| log.publish_state(told.clone()).await.unwrap(),
@@ -74,10 +74,10 @@ fn on_nats_a_member_may_name_any_time() {
     Fleet::nats().iter().for_each(impossible_times);
 }
 
-/// A milter that reports its state each second, with these additional keys in `[fleet]` and `[status]`.
+/// A milter with these additional keys in `[fleet]` and `[status]`.
 fn milter(fleet: &Fleet, name: &str, keys: &str, page: &str) -> Site {
     let mut site = fleet.milter(name);
-    site.extra = site.extra.replace("[sync]\n", &format!("state-interval = \"1s\"\n{keys}[sync]\n"));
+    site.extra = site.extra.replace("[sync]\n", &format!("{keys}[sync]\n"));
     site.extra += &format!("{STATUS}{page}");
     site
 }
@@ -122,7 +122,6 @@ fn wait_for(what: &str, aggregator: (&Server, &Daemon), holds: impl Fn(&Value) -
 
 fn know_all(fleet: &Fleet) {
     let mut server = fleet.aggregator("agg1");
-    server.extra += "state-interval = \"1s\"\n";
     server.status = "listen = \"127.0.0.1:0\"".to_owned();
     let agg = server.start();
     let (quiet, mut open) = (milter(fleet, "mx1", "", ""), milter(fleet, "mx2", "mailings = true\n", ""));

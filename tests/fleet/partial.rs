@@ -2,7 +2,7 @@
 //! Milters of a fleet with a partial copy beside those with a full one: real daemons, a real log, and kill -9.
 
 use bulkmark_testing::fleet::Fleet;
-use bulkmark_testing::held::{from, held, lonely, told, wait_for_held};
+use bulkmark_testing::held::{answer_of, from, held, lonely, wait_for_held};
 use bulkmark_testing::holders::verify;
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::milter::{Mail, session};
@@ -32,7 +32,7 @@ fn settle(sites: &[&Site]) {
 
 /// Waits until steps list bulk for a milter: the first reports of a milter with a partial copy request that.
 fn wait_until_told(site: &Site) {
-    wait_until("bulk that is told apart", || {
+    wait_until("bulk that is separate", || {
         let status = status(site);
         if status["ledger"]["bulk"]["bound"] == 10 { Ok(()) } else { Err(status.to_string()) }
     });
@@ -111,8 +111,8 @@ fn hold_bulk(fleet: &Fleet) {
     for daemon in [aggregators[0].take().unwrap(), at_full] {
         assert!(daemon.terminate().success());
     }
-    let told = verify([&full, &servers[0].site].into_iter()).unwrap();
-    assert!(told.contains("all cells of 1 windows are equal"), "{told}");
+    let output = verify([&full, &servers[0].site].into_iter()).unwrap();
+    assert!(output.contains("all cells of 1 windows are equal"), "{output}");
 }
 
 /// A milter's `sync.copy` may change both ways: it starts over from the log's snapshot, or from its steps.
@@ -192,7 +192,7 @@ fn refusals_are_those_of_a_full_milter() {
     settle_all();
     // An answer is cached for a second.
     wait_until("the same of both", || {
-        let [ours, theirs] = [&full, &partial].map(|site| told(site, "check", &letter(14)));
+        let [ours, theirs] = [&full, &partial].map(|site| answer_of(site, "check", &letter(14)));
         if ours == theirs { Ok(()) } else { Err(format!("{ours} {theirs}")) }
     });
     aggregator.signal("STOP");

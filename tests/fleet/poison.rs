@@ -2,11 +2,12 @@
 //! Entries that a member with an aggregator's rights could put into the log, on both engines: counting continues, and the fleet's operator
 //! is informed.
 
-use super::aggregators::speak;
+use super::aggregators::with_log;
 
 use bulkmark_counts::{Chain, Step, seal, step_head, unseal};
 use bulkmark_sync::log::{Log, LogError, Part, Place, Reader as _};
 use bulkmark_testing::PATIENCE;
+use bulkmark_testing::ends::Ends;
 use bulkmark_testing::fleet::Fleet;
 use bulkmark_testing::letters::{letter, wait_for};
 use bulkmark_testing::members::Members;
@@ -47,15 +48,18 @@ pub(crate) async fn poison(log: &impl Log, how: impl Fn(&mut Step)) {
 }
 
 /// First a step with the last possible epoch and a number of batches that no ledger will ever reach. The next one only claims such a
-/// number, in the current epoch.
+/// number, in the current epoch; then come one of the last time, and one that lists all signatures as bulk.
 fn a_step_says_what_cannot_be(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
     let last_epoch = |step: &mut Step| (step.head.epoch, step.head.covers) = (u64::MAX, 1 << 62);
     let beyond = |step: &mut Step| step.head.covers = 1 << 62;
-    for (round, how) in (1..).zip([&last_epoch as &dyn Fn(&mut Step), &beyond]) {
-        speak(fleet, "agg2", async |log| poison(&log, how).await, async |log| poison(&log, how).await);
+    let late = |step: &mut Step| step.head.time = u64::MAX;
+    let all_is_bulk = |step: &mut Step| step.head.bound = 1;
+    let all = [&last_epoch as &dyn Fn(&mut Step), &beyond, &late, &all_is_bulk];
+    for (round, how) in (1..).zip(all) {
+        with_log(fleet, "agg2", async |log| poison(&log, how).await, async |log| poison(&log, how).await);
         members.send(0, 1, 2);
         members.send(1, 1, 2);
         members.wait_for(1, 3 + 4 * round);
@@ -63,7 +67,7 @@ fn a_step_says_what_cannot_be(fleet: &Fleet) {
     members.settle();
     let new = fleet.milter("isp");
     let _new = new.start();
-    wait_for(&new, &letter(1), 11);
+    wait_for(&new, &letter(1), 19);
 }
 
 /// An aggregator appends junk as fast as it can; other aggregators' steps still find a place in between.
@@ -74,17 +78,19 @@ fn a_flood_of_junk(fleet: &Fleet) {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let flooding = || {
-            speak(fleet, "agg2", async |log| flood(&log, &ends).await, async |log| flood(&log, &ends).await)
+            with_log(
+                fleet,
+                "agg2",
+                async |log| flood(&log, &ends).await,
+                async |log| flood(&log, &ends).await,
+            )
         };
         scope.spawn(flooding);
-        let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for times in 1..=3 {
-                members.send(0, 1, 1);
-                members.wait_for(1, 3 + times);
-            }
-        }));
-        ends.store(true, Ordering::Relaxed);
-        sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let _end = Ends(&ends);
+        for times in 1..=3 {
+            members.send(0, 1, 1);
+            members.wait_for(1, 3 + times);
+        }
     });
     members.settle();
 }
@@ -119,7 +125,7 @@ async fn put(log: &impl Log, parts: Vec<Part>) {
 }
 
 /// A part of a snapshot with a changed head.
-fn with_head(part: &Part, how: impl Fn(&mut [u64; 9])) -> Part {
+fn with_head(part: &Part, how: impl FnOnce(&mut [u64; 9])) -> Part {
     let content = unseal(SNAPSHOT, part).unwrap();
     // Nine numbers follow the part's number, the entry's kind and its length; the version is second and the epoch third.
     let (before, head) = content.split_at(4 + 1 + 4);
@@ -149,15 +155,7 @@ async fn replace_snapshot(log: &impl Log, what: &str, parts: Vec<Part>) -> Vec<P
 
 /// Writes snapshots that nobody can begin with, or that belong to no chain.
 async fn put_bad_snapshots(log: &impl Log) {
-    let good = timeout(PATIENCE, async {
-        loop {
-            match read(log).await {
-                Ok(good) => return good,
-                Err(_) => tokio::task::yield_now().await,
-            }
-        }
-    });
-    let mut good = good.await.unwrap();
+    let mut good = good_snapshot(log).await;
     let mut cut = good[0].clone();
     cut.truncate(cut.len() / 2);
     let rows: [(&str, Vec<Part>); 5] = [
@@ -180,7 +178,7 @@ fn bad_snapshots(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
-    speak(
+    with_log(
         fleet,
         "agg2",
         async |log| put_bad_snapshots(&log).await,
@@ -190,6 +188,87 @@ fn bad_snapshots(fleet: &Fleet) {
     let _new = new.start();
     wait_for(&new, &letter(1), 3);
     members.settle();
+}
+
+/// Appends a step that does not follow, so that all members compare their place with the newest snapshot.
+async fn raise_doubt(log: &impl Log) {
+    loop {
+        let (place, bytes) = last_step(log).await;
+        let step =
+            following(&bytes, |step| (step.head.version, step.head.before) = (1 << 50, Chain([7; 16])));
+        if let Ok(Some(_)) = log.append_step(place, step).await {
+            return;
+        }
+    }
+}
+
+/// The newest snapshot that an honest aggregator put.
+async fn good_snapshot(log: &impl Log) -> Vec<Part> {
+    let good = async {
+        loop {
+            match read(log).await {
+                Ok(good) => return good,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    timeout(PATIENCE, good).await.expect("a snapshot")
+}
+
+/// A snapshot with all that is counted: the newest one may lack the last steps.
+async fn whole_snapshot(log: &impl Log) -> Vec<Part> {
+    let last = Step::decode(&last_step(log).await.1).unwrap().head.version;
+    let whole = async {
+        loop {
+            let parts = replace_snapshot(log, "garbage", vec![vec![7; 1000]]).await;
+            let mut version = 0;
+            with_head(&parts[0], |head| version = head[1]);
+            if version >= last {
+                return parts;
+            }
+        }
+    };
+    timeout(PATIENCE, whole).await.expect("a snapshot with the last step")
+}
+
+/// Puts a snapshot of a step that is far ahead, and has all members look at it before an aggregator replaces it.
+async fn lead_ahead(log: &impl Log, version: u64) {
+    let good = whole_snapshot(log).await;
+    put(log, vec![with_head(&good[0], |head| head[1] = version)]).await;
+    raise_doubt(log).await;
+}
+
+/// Members that follow a false snapshot to a high number continue from there, and none is so high that new members could not begin.
+fn a_snapshot_leads_ahead(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    members.settle();
+    for (round, version) in (1..).zip([(1 << 48) - 1, 1 << 40]) {
+        with_log(
+            fleet,
+            "agg2",
+            async |log| lead_ahead(&log, version).await,
+            async |log| lead_ahead(&log, version).await,
+        );
+        members.send(0, 1, 2);
+        members.send(1, 1, 2);
+        members.wait_for(1, 3 + 4 * round);
+        members.settle();
+    }
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(1), 11);
+}
+
+#[test]
+fn no_snapshot_leads_to_the_last_number() {
+    Fleet::postgres().iter().for_each(a_snapshot_leads_ahead);
+}
+
+#[test]
+fn on_nats_no_snapshot_leads_to_the_last_number() {
+    Fleet::nats().iter().for_each(a_snapshot_leads_ahead);
 }
 
 #[test]

@@ -33,22 +33,43 @@ fn others_know(fleet: &Fleet) {
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
     members.wait_for(1, 21);
     members.settle();
-    let told = |arguments: &[&str], config| {
+    let printed = |arguments: &[&str], config| {
         let output = Command::new(program()).args(arguments).arg("--config").arg(config).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let text = told(&["status"], members.sites[0].config());
+    let text = printed(&["status"], members.sites[0].config());
     assert!(text.contains("fleet: a milter, in step with the log"), "{text}");
-    let text = told(&["fleet", "status"], members.sites[0].config());
+    let text = printed(&["fleet", "status"], members.sites[0].config());
     assert!(text.contains("; the last one is number ") && !text.contains("error"), "{text}");
-    let text = told(&["fleet", "status", "--server"], members.servers[0].config());
+    let text = printed(&["fleet", "status", "--server"], members.servers[0].config());
     let expected =
         ["mx1 (own): ", "isp (partner: at most 5 to any count, quota 6.25%): none", "an aggregator, in step"];
     assert!(expected.iter().all(|part| text.contains(part)), "{text}");
     let again = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
     assert_eq!(text, "all is as it should be: 11 members\n");
+}
+
+/// `bulkmark pause` and `allow` hold at one mail server of a fleet, and say so; an aggregator takes no orders.
+#[test]
+fn an_order_says_that_it_holds_at_one_machine() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let members = Members::start(&fleet, &AGGREGATORS[..1], &MILTERS[..1]);
+    let run = |args: &[&str], config: std::path::PathBuf| {
+        let output = Command::new(program()).args(args).arg("--config").arg(config).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let wanted = "the machines of a fleet exchange no orders: an order holds at one mail server alone";
+    for args in [&["pause"][..], &["resume"], &["allow", "00112233445566778899aabbccddeeff"]] {
+        let (code, text) = run(args, members.sites[0].path("milter.toml"));
+        assert!(code == Some(0) && text.contains(&format!("warning: {wanted}")), "{args:?}: {text}");
+    }
+    let (code, text) = run(&["allow", "--list"], members.sites[0].path("milter.toml"));
+    assert!(code == Some(0) && !text.contains(wanted), "{text}");
+    let (code, text) = run(&["pause", "--server"], members.servers[0].site.path("server.toml"));
+    assert!(code != Some(0) && text.contains(wanted), "{code:?} {text}");
 }
 
 /// The log is restored from an older copy, with aggregators running and without: its lost steps and reports come back, and nothing is

@@ -109,7 +109,7 @@ fn of_other_versions(fleet: &Fleet) {
         "it is a step of form 3, and forms 1 to 2 are known here; a newer bulkmark made it: upgrade this one";
     members.milter(0).log.wait_for(0, newer);
     members.aggregator(0).log.wait_for(0, newer);
-    members.wait_for_status(0, &["passed over in the log: a step at place "]);
+    members.wait_for_status(0, &["skipped in the log: a step at place "]);
     let batch = "a batch of \"mx2\" at place ";
     members.aggregator(0).log.wait_for(0, batch);
     members.wait_for_server_status(0, batch);

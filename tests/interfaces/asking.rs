@@ -19,7 +19,8 @@ pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
     fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| format!("listen = \"unix:{}\"\n", site.path(name).display());
     // Limits apply to all interfaces.
-    let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
+    let is_bound =
+        |line: &&str| line.starts_with("idle-timeout = ") || line.starts_with("max-connections = ");
     let [bounds, http, dccifd] = [
         http.lines()
             .chain(dccifd.lines())
@@ -31,9 +32,8 @@ pub(crate) fn site(keys: &str, http: &str, dccifd: &str) -> Site {
         http.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
         dccifd.lines().filter(|line| !is_bound(line)).collect::<Vec<_>>().join("\n"),
     ];
-    let bounds = if bounds.is_empty() { bounds } else { format!("[interfaces]\n{bounds}") };
     site.extra = format!(
-        "{keys}\n{bounds}\n[interfaces.http]\n{}{http}\n[interfaces.dccifd]\n{}{dccifd}\n",
+        "{bounds}\n{keys}\n[interfaces.http]\n{}{http}\n[interfaces.dccifd]\n{}{dccifd}\n",
         at("http.sock"),
         at("dccifd.sock")
     );

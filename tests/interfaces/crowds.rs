@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Limits under which silent clients must not keep a place from others, however long the timeout.
-const FEW: &str = "timeout = \"10m\"\nmax-connections = 10\n";
+const FEW: &str = "idle-timeout = \"10m\"\nmax-connections = 10\n";
 
 const LINES: &str = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";
 
@@ -121,7 +121,7 @@ fn whoever_sends_is_answered() {
 /// Endless recipients do not take endless memory; their message is not judged, and each gets its letter.
 #[test]
 fn recipients_are_bounded() {
-    let site = site("on-failure = \"tempfail\"\n", "", "timeout = \"10m\"\n");
+    let site = site("on-failure = \"tempfail\"\n", "", "idle-timeout = \"10m\"\n");
     let daemon = start(&site);
     let before = resident(&daemon);
     let lines =

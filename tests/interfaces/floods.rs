@@ -46,7 +46,7 @@ fn come_often((site, daemon): (&Site, &Daemon), name: &str, beginnings: &[&str],
 
 #[test]
 fn ten_thousand_connections_by_http() {
-    let site = site("", "timeout = \"5s\"\nmax-connections = 20\n", "");
+    let site = site("", "idle-timeout = \"5s\"\nmax-connections = 20\n", "");
     let daemon = start(&site);
     let half =
         format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nContent-Length: 900\r\n\r\nSubject: half");
@@ -56,7 +56,7 @@ fn ten_thousand_connections_by_http() {
 
 #[test]
 fn ten_thousand_connections_at_dccifd() {
-    let site = site("", "", "timeout = \"5s\"\nmax-connections = 20\n");
+    let site = site("", "", "idle-timeout = \"5s\"\nmax-connections = 20\n");
     let daemon = start(&site);
     let half = "header\n192.0.2.7\nh\ns\nu@box.test\n\nSubject: half";
     let is_served = || assert_eq!(counts(&metrics(&site, "query", &letter(1))), "Body=0 Fuz1=0 Fuz2=0");

@@ -2,7 +2,7 @@
 //! Interfaces at IPv6 addresses, and one socket for both families.
 
 use crate::asking::rest_of;
-use crate::pyzor::{DIGEST, ask, open_at, request, told};
+use crate::pyzor::{DIGEST, answered, ask, open_at, request};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::namespace::Namespaces;
 use bulkmark_testing::{Daemon, PATIENCE, Site};
@@ -58,7 +58,7 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
     let networks = "networks = [\"10.77.0.0/24\"]";
     let site = Site::new(&format!(
         "[interfaces]\n{networks}\n[interfaces.dccifd]\nlisten = \"[::]:10045\"\n\
-         [interfaces.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n\
+         [interfaces.razor]\nlisten = \"[::]:2703\"\n\
          [interfaces.pyzor]\nlisten = \"[::]:24441\"\n"
     ));
     let daemon = all.at_server(|| site.start());
@@ -83,7 +83,7 @@ fn networks_of_ipv4_at_a_socket_of_ipv6() {
         let _ = BufReader::new(tcp(2703)).read_line(&mut first);
         assert_eq!(first.starts_with("sn="), is_friend, "razor: {first}");
         if is_friend {
-            assert!(told(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\n"));
+            assert!(answered(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\n"));
         } else {
             socket.send(request("ping", DIGEST).as_bytes()).unwrap();
             // A later client was answered: so this one gets no answer.
@@ -118,9 +118,9 @@ fn razor_by_ipv6() {
     let mut reader = BufReader::new(connect(at));
     let mut ask = |line: &str| {
         reader.get_mut().write_all(line.as_bytes()).unwrap();
-        let mut told = String::new();
-        reader.read_line(&mut told).unwrap();
-        told
+        let mut answered = String::new();
+        reader.read_line(&mut answered).unwrap();
+        answered
     };
     assert!(ask("").starts_with("sn=CN&"));
     assert_eq!(ask("a=reg&user=anna&pass=a-password\r\n"), "pass=a-password&res=1&user=anna\r\n");

@@ -18,6 +18,7 @@ mod ipv6;
 mod malformed;
 mod networks;
 mod once;
+mod orders;
 mod pyzor;
 mod pyzor_accounts;
 mod pyzor_spamassassin;

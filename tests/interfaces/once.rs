@@ -96,7 +96,7 @@ fn a_trap_gets_nothing_of_what_came_through_another_interface() {
 /// An account's limit holds, and its correspondents are remembered, whatever interface was asked before; its messages are added up once.
 #[test]
 fn what_own_users_send_through_several_interfaces_is_theirs() {
-    let keys = "exempt = [\"authenticated\"]\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n";
+    let keys = "exempt = [\"authenticated\"]\n[outbound]\nrecipients = 3\naction = \"reject\"\n[outbound.match]\nlogin = \"*\"\n";
     let site = site(keys, "", "");
     let daemon = start(&site);
     let written = || status(&site)["correspondents"].as_u64().unwrap();
@@ -118,6 +118,6 @@ fn what_own_users_send_through_several_interfaces_is_theirs() {
     assert_eq!(by_milter(&daemon, "4B", Some("anna"), "carl@friends.test", &letter(200)).reply, "c");
     judge(&site, "?queue-id=4C&rcpt=dora@friends.test", &letter(400));
     let reply = by_milter(&daemon, "4C", Some("anna"), "dora@friends.test", &letter(400)).reply;
-    assert!(reply.starts_with("550 5.7.1 this account sent too much"), "{reply}");
+    assert!(reply.starts_with("550 5.7.1 mail of an account over its limit refused"), "{reply}");
     assert_eq!(written(), 2, "who is over the limit writes to nobody");
 }

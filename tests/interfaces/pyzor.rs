@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
 const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
@@ -41,13 +41,12 @@ pub(crate) fn address(daemon: &Daemon) -> SocketAddr {
     at.parse().unwrap_or_else(|e| panic!("{e}: {line}"))
 }
 
-/// The keys of an accounts file and an access file.
+/// The key of a directory with an accounts file and an access file.
 pub(crate) fn files(site: &Site) -> String {
-    fs::write(site.path("passwd"), "# who\nanna : 0a0b0c\n").unwrap();
+    fs::write(site.path("pyzord.passwd"), "# who\nanna : 0a0b0c\n").unwrap();
     let access = "check report ping pong info : anonymous : allow\nall : anna : allow\n";
-    fs::write(site.path("access"), access).unwrap();
-    let path = |name: &str| site.path(name).display().to_string();
-    format!("accounts-file = \"{}\"\naccess-file = \"{}\"\n", path("passwd"), path("access"))
+    fs::write(site.path("pyzord.access"), access).unwrap();
+    format!("home = {:?}\n", site.directory.path())
 }
 
 /// A request as the clients write it.
@@ -66,7 +65,7 @@ pub(crate) fn socket(from: &str, at: SocketAddr) -> UdpSocket {
 }
 
 /// The answer to a datagram.
-pub(crate) fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
+pub(crate) fn answered(socket: &UdpSocket, datagram: &[u8]) -> String {
     socket.send(datagram).unwrap();
     let mut answer = [0; 9000];
     let read = socket.recv(&mut answer).unwrap_or_else(|e| panic!("no answer: {e}"));
@@ -74,7 +73,7 @@ pub(crate) fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
 }
 
 pub(crate) fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
-    told(&socket(from, at), request(op, digest).as_bytes())
+    answered(&socket(from, at), request(op, digest).as_bytes())
 }
 
 pub(crate) fn counts(at: SocketAddr, digest: &str) -> String {
@@ -200,7 +199,7 @@ fn each_report_counts_where_that_is_wanted() {
     // As often as one datagram has it.
     let line = format!("Op-Digest: {DIGEST}\n");
     let many = request("report", DIGEST).replacen(&line, &line.repeat(20), 1);
-    assert!(told(&socket("127.0.0.1", at), many.as_bytes()).starts_with("Code: 200\n"));
+    assert!(answered(&socket("127.0.0.1", at), many.as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 23\nWL-Count: 0\n\n");
 }
 
@@ -243,8 +242,8 @@ fn what_clients_make_of_messages_that_say_nothing() {
     let shown = guide.lines().find(|line| line.trim_end().ends_with("| pyzor digest")).unwrap();
     let shown =
         shown.replace("| pyzor", &format!("| {} --homedir {}", client.display(), home.path().display()));
-    let told = Command::new("sh").args(["-c", &shown]).output().unwrap();
-    let named = String::from_utf8(told.stdout).unwrap().trim().to_owned();
+    let answered = Command::new("sh").args(["-c", &shown]).output().unwrap();
+    let named = String::from_utf8(answered.stdout).unwrap().trim().to_owned();
     let mut site = Site::new("");
     let (_daemon, at) = open(&mut site, &format!("uncounted = [\"{named}\"]\n"));
     let html = "Subject: x\nContent-Type: text/html\n\n";
@@ -310,16 +309,16 @@ fn what_no_client_sends() {
         ),
         (DIGEST, "4711", "Code: 400\nDiag: Bad request: Invalid digest\n"),
     ] {
-        let answer = told(&socket, check.replace(from, to).as_bytes());
+        let answer = answered(&socket, check.replace(from, to).as_bytes());
         assert!(answer.starts_with(expected), "{to}: {answer}");
     }
     // A request longer or shorter than any valid one gets no answer: the next answer is for the request after it.
     for garbage in [&b""[..], b"x", &[0xff; 60], b"GET / HTTP/1.0\r\n\r\n", &[b'a'; 9000], &[b'\n'; 60]] {
         socket.send(garbage).unwrap();
     }
-    assert!(told(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\nDiag: OK\n"));
+    assert!(answered(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\nDiag: OK\n"));
     let long = format!("{}{}\n\n", check.trim_end(), "9".repeat(7000));
-    assert!(told(&socket, long.as_bytes()).starts_with("Code: 200\n"));
+    assert!(answered(&socket, long.as_bytes()).starts_with("Code: 200\n"));
 }
 
 /// A report at one mail server is known at the other.
@@ -359,15 +358,15 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     let report = |at, digest: &str, times| {
         (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
     };
-    let told = |count: u32| format!("Count: {count}\nWL-Count: 0\n\n");
+    let answered = |count: u32| format!("Count: {count}\nWL-Count: 0\n\n");
     let wait_for = |at, digest: &str, count| {
-        let found = || Some(counts(at, digest)).filter(|found| *found != told(count)).map_or(Ok(()), Err);
+        let found = || Some(counts(at, digest)).filter(|found| *found != answered(count)).map_or(Ok(()), Err);
         wait_until(&format!("{digest} has {count}"), found);
     };
     let [few, half, own] = ["1", "2", "3"].map(|digit| digit.repeat(40));
     report(at, &few, 9);
     report(partial, &own, 3);
-    assert_eq!(counts(partial, &own), told(3));
+    assert_eq!(counts(partial, &own), answered(3));
     report(at, &half, 10);
     wait_for(partial, &few, 9);
     wait_for(at, &own, 3);
@@ -380,7 +379,7 @@ fn where_only_bulk_is_held_the_server_is_asked() {
         if held == 10 { Ok(()) } else { Err(format!("{held}")) }
     });
     drop(daemon);
-    assert_eq!((counts(at, &few), counts(partial, &few)), (told(9), told(0)));
+    assert_eq!((counts(at, &few), counts(partial, &few)), (answered(9), answered(0)));
     wait_for(partial, &half, 10);
 }
 
@@ -406,13 +405,18 @@ fn others_do_not_wait_for_what_a_server_is_asked() {
         let digest = format!("{:040x}", digests.next().unwrap());
         socket.send(request("check", &digest).as_bytes()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let sent = Instant::now();
         while !gate.keeps_answers() {
             if socket.recv(&mut answer).is_ok() {
                 return Err("the server was not asked".to_owned());
             }
+            // The system may have dropped the packet.
+            if sent.elapsed() > Duration::from_secs(20) {
+                return Err("neither an answer nor a question came".to_owned());
+            }
         }
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        if is_check(&told(&socket, request("ping", "").as_bytes())) {
+        if is_check(&answered(&socket, request("ping", "").as_bytes())) {
             return Err("the check was answered first".to_owned());
         }
         let read = socket.recv(&mut answer).unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The accounts of the Pyzor interface: signatures, changes that a reload applies, and errors about invalid files.
 
-use crate::pyzor::{DIGEST, address, counts, files, open, socket, told};
+use crate::pyzor::{DIGEST, address, answered, counts, files, open, socket};
 use bulkmark_testing::{Site, program};
 use sha1::{Digest as _, Sha1};
 use std::fs::{self, Permissions};
@@ -44,25 +44,28 @@ fn what_is_sent_again_counts_once() {
     let from = socket("127.0.0.1", at);
     let report = signed("report", ANNA, now(), 2000);
     for _ in 0..5 {
-        assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"));
+        assert!(answered(&from, report.as_bytes()).starts_with("Code: 200\n"));
     }
     // Unsigned lines do not make it another request.
     let again = report.replace("\n\n", "\nno header\n\n");
-    assert!(told(&from, again.as_bytes()).starts_with("Code: 200\n"));
+    assert!(answered(&from, again.as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 1\nWL-Count: 0\n\n");
-    assert!(told(&from, signed("report", ANNA, now(), 2001).as_bytes()).starts_with("Code: 200\n"));
-    assert!(told(&from, signed("whitelist", ANNA, now(), 2002).as_bytes()).starts_with("Code: 200\n"));
+    assert!(answered(&from, signed("report", ANNA, now(), 2001).as_bytes()).starts_with("Code: 200\n"));
+    assert!(answered(&from, signed("whitelist", ANNA, now(), 2002).as_bytes()).starts_with("Code: 200\n"));
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
     // Two may have arrived by the network at once.
     let old = signed("report", ANNA, now() - 100, 2003);
-    assert!(told(&from, old.as_bytes()).contains("Timestamp not within allowed range."), "before the start");
+    assert!(
+        answered(&from, old.as_bytes()).contains("Timestamp not within allowed range."),
+        "before the start"
+    );
     drop(daemon);
     let check = signed("check", ANNA, now() - 100, 2004);
     let daemon = site.start();
     let line = daemon.log.wait_for(0, "the interface pyzor is at ");
     let at = line.split("the interface pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
     let from = socket("127.0.0.1", at);
-    assert!(told(&from, check.as_bytes()).starts_with("Code: 200\n"), "who only asks adds nothing");
+    assert!(answered(&from, check.as_bytes()).starts_with("Code: 200\n"), "who only asks adds nothing");
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
 }
 
@@ -74,7 +77,7 @@ fn a_clock_ahead_counts_once_over_a_restart() {
     let (daemon, at) = open(&mut site, &keys);
     let report = signed("report", ANNA, now() + 200, 2000);
     let send = |at, report: &str| {
-        assert!(told(&socket("127.0.0.1", at), report.as_bytes()).starts_with("Code: 200\n"));
+        assert!(answered(&socket("127.0.0.1", at), report.as_bytes()).starts_with("Code: 200\n"));
         counts(at, DIGEST)
     };
     assert_eq!(send(at, &report), "Count: 1\nWL-Count: 0\n\n");
@@ -96,12 +99,12 @@ fn newcomers_stop_at_their_bound() {
         let keys = files(&site);
         let users: Vec<String> = (1..=60).map(|n| format!("user{n}")).collect();
         let accounts: String = users.iter().map(|user| format!("{user} : 0a0b0c\n")).collect();
-        fs::write(site.path("passwd"), accounts).unwrap();
-        fs::write(site.path("access"), "check : anonymous : allow\nall : all : allow\n").unwrap();
+        fs::write(site.path("pyzord.passwd"), accounts).unwrap();
+        fs::write(site.path("pyzord.access"), "check : anonymous : allow\nall : all : allow\n").unwrap();
         let (_daemon, at) = open(&mut site, &keys);
         let from = socket("127.0.0.1", at);
         for user in &users {
-            let answer = told(&from, signed("report", (user, "0a0b0c"), now(), 2000).as_bytes());
+            let answer = answered(&from, signed("report", (user, "0a0b0c"), now(), 2000).as_bytes());
             assert!(answer.starts_with("Code: 200\nDiag: OK\n"), "{user}: {answer}");
         }
         assert_eq!(
@@ -124,12 +127,12 @@ fn what_was_not_taken_is_no_replay() {
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     for thread in 2000..2125 {
         let report = signed_of("report", &all, ANNA, now(), thread);
-        assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"), "{thread}");
+        assert!(answered(&from, report.as_bytes()).starts_with("Code: 200\n"), "{thread}");
     }
     let other = DIGEST.replace('8', "0");
     let report = signed_of("report", &[&other], ANNA, now(), 3000);
     for _ in 0..3 {
-        let answer = told(&from, report.as_bytes());
+        let answer = answered(&from, report.as_bytes());
         assert!(answer.starts_with("Code: 403\n"), "{answer}");
     }
     assert_eq!(counts(at, &other), "Count: 0\nWL-Count: 0\n\n");
@@ -154,17 +157,17 @@ fn what_is_not_signed_so_is_refused() {
         good.split("Sig: ").next().unwrap().to_owned(),
     ];
     for request in wrong {
-        let answer = told(&from, request.as_bytes());
+        let answer = answered(&from, request.as_bytes());
         assert!(
             answer.starts_with("Code: 401\n") && answer.contains("Invalid signature."),
             "{request}: {answer}"
         );
     }
     for time in [0, time - 400, time + 400, u64::from(u32::MAX), u64::MAX] {
-        let answer = told(&from, signed("report", ANNA, time, 2000).as_bytes());
+        let answer = answered(&from, signed("report", ANNA, time, 2000).as_bytes());
         assert!(answer.contains("Timestamp not within allowed range."), "{time}: {answer}");
     }
-    let answer = told(&from, signed("report", ("bert", "0a0b0c"), time, 2000).as_bytes());
+    let answer = answered(&from, signed("report", ("bert", "0a0b0c"), time, 2000).as_bytes());
     assert!(answer.contains("Unknown user."), "{answer}");
     assert_eq!(counts(at, DIGEST), "Count: 0\nWL-Count: 0\n\n");
 }
@@ -176,22 +179,22 @@ fn accounts_are_read_again_at_a_reload() {
     let keys = files(&site);
     let (daemon, at) = open(&mut site, &keys);
     let from = socket("127.0.0.1", at);
-    let ping = |(user, key)| told(&from, signed("ping", (user, key), now(), 2000).as_bytes());
+    let ping = |(user, key)| answered(&from, signed("ping", (user, key), now(), 2000).as_bytes());
     assert!(ping(ANNA).starts_with("Code: 200\n") && ping(("bert", "0d0e")).starts_with("Code: 401\n"));
     let reload = |expected: &str| {
         let skip = daemon.log.lines().len();
         daemon.signal("HUP");
         daemon.log.wait_for(skip, expected);
     };
-    fs::write(site.path("passwd"), "bert : 0d0e\nnonsense\n").unwrap();
-    fs::write(site.path("access"), "ping : bert : allow\n").unwrap();
-    reload("interfaces.pyzor: the accounts were read anew");
+    fs::write(site.path("pyzord.passwd"), "bert : 0d0e\nnonsense\n").unwrap();
+    fs::write(site.path("pyzord.access"), "ping : bert : allow\n").unwrap();
+    reload("interfaces.pyzor: the accounts were read again");
     daemon.log.wait_for(0, "passwd:2: passed over; expected USER : KEY");
     assert!(ping(ANNA).starts_with("Code: 401\n"), "the account is gone");
     assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
     let check = signed("check", ("bert", "0d0e"), now(), 2000);
-    assert!(told(&from, check.as_bytes()).starts_with("Code: 403\n"));
-    fs::rename(site.path("access"), site.path("away")).unwrap();
+    assert!(answered(&from, check.as_bytes()).starts_with("Code: 403\n"));
+    fs::rename(site.path("pyzord.access"), site.path("away")).unwrap();
     reload("access: No such file or directory (os error 2); the accounts stay as they were");
     assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
 }
@@ -212,7 +215,7 @@ fn faults_are_told_with_their_lines() {
         let output = command_line.output().unwrap();
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     };
-    let mode = |bits| fs::set_permissions(site.path("passwd"), Permissions::from_mode(bits)).unwrap();
+    let mode = |bits| fs::set_permissions(site.path("pyzord.passwd"), Permissions::from_mode(bits)).unwrap();
     mode(0o640);
     let of_interfaces = |text: &str| -> Vec<String> {
         text.lines()
@@ -223,10 +226,10 @@ fn faults_are_told_with_their_lines() {
     let faultless = [run(&["config", "check"]), run(&["doctor"])];
     assert!(of_interfaces(&faultless[0]).is_empty(), "{}", faultless[0]);
     assert!(of_interfaces(&faultless[1]).iter().all(|line| line.starts_with("ok ")), "{}", faultless[1]);
-    fs::write(site.path("passwd"), "anna : 0a0b0c\n\nbert 0d0e\n").unwrap();
+    fs::write(site.path("pyzord.passwd"), "anna : 0a0b0c\n\nbert 0d0e\n").unwrap();
     let access =
         "check : anonymous : allow\nreport : Bert : allow\nchekc : anna : allow\nping : anna : yes\n";
-    fs::write(site.path("access"), access).unwrap();
+    fs::write(site.path("pyzord.access"), access).unwrap();
     mode(0o644);
     for text in [run(&["config", "check"]), run(&["doctor"])] {
         for expected in [
@@ -241,9 +244,9 @@ fn faults_are_told_with_their_lines() {
             text.lines().any(|line| line.to_lowercase().contains("everybody") && line.contains("passwd"));
         assert!(is_told, "{text}");
     }
-    fs::write(site.path("passwd"), "# nobody yet\n").unwrap();
+    fs::write(site.path("pyzord.passwd"), "# nobody yet\n").unwrap();
     assert!(!run(&["config", "check"]).contains("everybody"), "there is no key to be read");
-    fs::remove_file(site.path("passwd")).unwrap();
+    fs::remove_file(site.path("pyzord.passwd")).unwrap();
     let text = run(&["config", "check"]);
-    assert!(text.contains("interfaces.pyzor.accounts-file") && text.contains("cannot read"), "{text}");
+    assert!(text.contains("interfaces.pyzor.home") && text.contains("cannot read"), "{text}");
 }

@@ -8,7 +8,7 @@ use bulkmark_testing::{Daemon, PATIENCE, Site, skip, wait_until};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,12 +26,13 @@ pub(crate) fn own_address() -> String {
 pub(crate) fn open(mut site: Site, keys: &str) -> (Site, String) {
     let address = own_address();
     // Limits apply to all interfaces.
-    let is_bound = |line: &&str| line.starts_with("timeout = ") || line.starts_with("max-connections = ");
+    let is_bound =
+        |line: &&str| line.starts_with("idle-timeout = ") || line.starts_with("max-connections = ");
     let bounds: Vec<_> = keys.lines().filter(is_bound).collect();
     let keys: Vec<_> = keys.lines().filter(|line| !is_bound(line)).collect();
-    let header = if bounds.is_empty() { "" } else { "[interfaces]\n" };
     let (bounds, keys) = (bounds.join("\n"), keys.join("\n"));
-    site.extra += &format!("\n{header}{bounds}\n[interfaces.razor]\nlisten = \"{address}:2703\"\n{keys}\n");
+    site.extra =
+        format!("{bounds}\n{}\n[interfaces.razor]\nlisten = \"{address}:2703\"\n{keys}\n", site.extra);
     (site, address)
 }
 
@@ -287,15 +288,6 @@ fn wrong_passwords() {
     assert_eq!(raw.ask("a=auth&aresp="), "res=0");
     assert_eq!(raw.ask("a=auth&aresp="), "err=203");
     assert_eq!(raw.ask("a=r&e=8&s=abc"), "err=203");
-}
-
-/// The configuration decides who may register.
-#[test]
-fn accounts_only_for_those_who_may() {
-    let (site, address) = open(Site::new(TRUSTING), "register = \"nobody\"");
-    let _daemon = start(&site);
-    assert_eq!(Raw::connect(&address).ask("a=reg&user=anna&pass=a-password"), "err=203");
-    assert!(!Path::new(&site.path("state/razor-accounts")).exists());
 }
 
 /// A digest of a link's host, which engine 8 checks, is spam once reported, which razor-agents cannot do: a client of another kind logs in,

@@ -37,7 +37,7 @@ fn what_is_too_long_is_closed() {
 /// A thousand wrong passwords at once, in a batch or in lines, end at the third, and hold no place for minutes.
 #[test]
 fn wrong_passwords_at_once() {
-    let (site, address) = open(Site::new(TRUSTING), "timeout = \"10m\"\nmax-connections = 3\n");
+    let (site, address) = open(Site::new(TRUSTING), "idle-timeout = \"10m\"\nmax-connections = 3\n");
     let _daemon = start(&site);
     assert!(Raw::connect(&address).ask("a=reg&user=anna&pass=a-password").contains("res=1"));
     let tries = "a=ai&user=anna\r\na=auth&aresp=x\r\n".repeat(512);
@@ -121,7 +121,7 @@ fn garbage() {
 /// Ten thousand connections, silent or stopped halfway, keep nobody waiting: there are as many as are allowed.
 #[test]
 fn ten_thousand_connections() {
-    let (site, address) = open(Site::new(TRUSTING), "timeout = \"5s\"\nmax-connections = 20\n");
+    let (site, address) = open(Site::new(TRUSTING), "idle-timeout = \"5s\"\nmax-connections = 20\n");
     let daemon = start(&site);
     is_served(&address);
     let before = resident(&daemon);

@@ -22,24 +22,25 @@ fn messages() -> Vec<Vec<u8>> {
 }
 
 /// The line of DCC's header behind the host, with its words as they are, or in small letters.
-fn line(told: &str) -> Line {
-    let told = told.to_lowercase();
-    let count =
-        |name| told.split_whitespace().find_map(|word| word.strip_prefix(name)).map(|n| n.parse().unwrap());
-    let verdict = if told.starts_with("bulk ") { "bulk" } else { "clean" };
+fn line(answers: &str) -> Line {
+    let answers = answers.to_lowercase();
+    let count = |name| {
+        answers.split_whitespace().find_map(|word| word.strip_prefix(name)).map(|n| n.parse().unwrap())
+    };
+    let verdict = if answers.starts_with("bulk ") { "bulk" } else { "clean" };
     Line { verdict: verdict.to_owned(), body: count("body="), near: count("fuz1=") }
 }
 
 /// Reports where a program's results differ from the milter's.
-fn compare(program: &str, told: &[Line], by_milter: &[Line]) {
-    assert_eq!(told.len(), by_milter.len());
-    let differ = told.iter().zip(by_milter).enumerate().filter(|(_, (told, milter))| told != milter);
+fn compare(program: &str, answers: &[Line], by_milter: &[Line]) {
+    assert_eq!(answers.len(), by_milter.len());
+    let differ = answers.iter().zip(by_milter).enumerate().filter(|(_, (answers, milter))| answers != milter);
     let differ: Vec<_> =
-        differ.map(|(n, (told, milter))| format!("{n}: {told:?}, the milter {milter:?}")).collect();
-    println!("{program}: {} messages, {} differ", told.len(), differ.len());
+        differ.map(|(n, (answers, milter))| format!("{n}: {answers:?}, the milter {milter:?}")).collect();
+    println!("{program}: {} messages, {} differ", answers.len(), differ.len());
     assert!(differ.is_empty(), "{program}:\n{}", differ.join("\n"));
-    let bulk = told.iter().filter(|line| line.verdict == "bulk").count();
-    assert!(bulk > 20 && bulk < told.len() - 20, "{bulk} are bulk");
+    let bulk = answers.iter().filter(|line| line.verdict == "bulk").count();
+    assert!(bulk > 20 && bulk < answers.len() - 20, "{bulk} are bulk");
 }
 
 /// spamc passes each message to spamd, and its answer has the DCC plugin's result, by the template tag for it.
@@ -58,7 +59,7 @@ fn spamc_shows_what_the_milter_counts() {
     );
     let Some(_spamd) = Spamd::start(&site, port) else { return };
     let messages = messages();
-    let told = messages.iter().enumerate().map(|(n, message)| {
+    let answers = messages.iter().enumerate().map(|(n, message)| {
         let received = format!(
             "Received: from h.example (h.example [{}])\r\n\tby mx.test (Postfix) with ESMTP id 4Q{n}\r\n\t\
              for <u@box.test>; Mon, 23 Nov 2026 12:00:00 +0000 (UTC)\r\n",
@@ -71,7 +72,7 @@ fn spamc_shows_what_the_milter_counts() {
             field.lines().next().unwrap().split_once("; ").unwrap_or_else(|| panic!("{n}: {checked}"));
         line(counts)
     });
-    compare("spamc", &told.collect::<Vec<_>>(), &by_milter(&messages));
+    compare("spamc", &answers.collect::<Vec<_>>(), &by_milter(&messages));
 }
 
 fn spamc(port: u16, message: &[u8]) -> String {
@@ -95,31 +96,31 @@ fn rspamd_shows_what_the_milter_counts() {
         let site = site(KEYS, "", "");
         let _daemon = start(&site);
         let Some(rspamd) = dcc(&version, &site, 1) else { continue };
-        let told = messages.iter().enumerate().map(|(n, message)| {
+        let answers = messages.iter().enumerate().map(|(n, message)| {
             let queue_id = format!("4Q{n}");
             // All other rules would wait for a name server that does not answer.
             let alone = "{\"symbols_enabled\":[\"DCC_CHECK\",\"DCC_BULK\",\"DCC_REJECT\",\"DCC_FAIL\"]}";
             let fields =
                 format!("\r\nRcpt: recipient@example.net\r\nQueue-ID: {queue_id}\r\nSettings: {alone}");
             let answer = rspamd.check_from(&client(n), &fields, &wire(message));
-            let mut told = line(&told(&rspamd, &answer, &queue_id));
+            let mut answers = line(&answers(&rspamd, &answer, &queue_id));
             // The options have no verdict; it follows from the symbol's limits, which would be those of the thresholds.
-            let is_bulk = told.body.is_some_and(|n| n >= 3) || told.near.is_some_and(|n| n >= 4);
-            told.verdict = if is_bulk { "bulk" } else { "clean" }.to_owned();
-            told
+            let is_bulk = answers.body.is_some_and(|n| n >= 3) || answers.near.is_some_and(|n| n >= 4);
+            answers.verdict = if is_bulk { "bulk" } else { "clean" }.to_owned();
+            answers
         });
-        compare(&format!("rspamd {}", version.number()), &told.collect::<Vec<_>>(), &by_milter);
+        compare(&format!("rspamd {}", version.number()), &answers.collect::<Vec<_>>(), &by_milter);
     }
 }
 
 /// The dcc module's answer for the message with this queue id.
-fn told(rspamd: &Rspamd, answer: &Value, queue_id: &str) -> String {
+fn answers(rspamd: &Rspamd, answer: &Value, queue_id: &str) -> String {
     if let Some(options) = answer["symbols"]["DCC_BULK"]["options"].as_array() {
         return options.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
     }
     let queue_id = format!("qid: <{queue_id}>");
     let mut found = None;
-    wait_until("what the module was told, in rspamd's log", || {
+    wait_until("the answer to the module, in rspamd's log", || {
         let log = rspamd.log();
         found = log.lines().find(|line| line.contains(&queue_id)).and_then(|line| {
             // The tag that all lines of a message share.

@@ -23,37 +23,42 @@ fn open(directory: &Path, settings: &Settings) -> Ledger {
 }
 
 /// A member of the fleet; without a client it is an aggregator.
-struct Member {
+pub(crate) struct Member {
     directory: TempDir,
     settings: Settings,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
 }
 
 impl Member {
-    fn new(client: Option<&str>) -> Self {
+    pub(crate) fn new(client: Option<&str>) -> Self {
         let (directory, settings) = (tempfile::tempdir().unwrap(), settings(client));
         let ledger = open(directory.path(), &settings);
         Self { directory, settings, ledger }
     }
 
     /// Kills it and starts it again, with its file as of that moment.
-    fn kill(self) -> Self {
+    pub(crate) fn kill(self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::copy(self.directory.path().join(FILE_NAME), directory.path().join(FILE_NAME)).unwrap();
         let ledger = open(directory.path(), &self.settings);
         Self { directory, settings: self.settings, ledger }
     }
 
-    async fn count(&self, number: u64) -> u32 {
+    pub(crate) async fn count(&self, number: u64) -> u32 {
         self.ledger.count(signature(number), NOW).await.unwrap()
     }
 
-    async fn apply(&self, step: &[u8], place: u64) -> Result<Applied, StepRefusal> {
+    pub(crate) async fn apply(&self, step: &[u8], place: u64) -> Result<Applied, StepRefusal> {
         self.ledger.apply_step(step.into(), place, NOW).await.unwrap()
     }
 
     /// Its batches for the log.
-    async fn batches(&self, first_place: u64, client: &str, limits: Option<Limits>) -> Vec<LoggedBatch> {
+    pub(crate) async fn batches(
+        &self,
+        first_place: u64,
+        client: &str,
+        limits: Option<Limits>,
+    ) -> Vec<LoggedBatch> {
         let batches = self.ledger.outgoing(0, 64, true, 0).await.unwrap();
         (first_place..)
             .zip(batches)
@@ -68,12 +73,17 @@ impl Member {
             .collect()
     }
 
+    /// An empty assembly for a snapshot that it takes.
+    pub(crate) fn assembly(&self) -> FleetAssembly {
+        self.ledger.fleet_assembly(&self.settings)
+    }
+
     async fn draft(&self, batches: Vec<LoggedBatch>) -> Drafted {
         self.ledger.draft_step(batches, terms()).await.unwrap().unwrap()
     }
 }
 
-fn terms() -> Terms {
+pub(crate) fn terms() -> Terms {
     Terms { epoch: 1, made: 5, gone: 0, withdrawn: Vec::new(), most_bytes: MAX_STEP }
 }
 
@@ -237,15 +247,12 @@ async fn whatever_else_is_in_the_stream_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let in_hours = open(directory.path(), &hours);
     let unlike = in_hours.apply_step(first.bytes.into(), 1, NOW).await.unwrap();
-    assert_eq!(
-        unlike.unwrap_err().to_string(),
-        "it is of a fleet whose window is 86400s, and here it is 3600s"
-    );
+    assert_eq!(unlike.unwrap_err().to_string(), "window differs: 86400s in the fleet, 3600s here");
     aggregator.ledger.checkpoint().await.unwrap();
     let first_part = aggregator.ledger.fleet_snapshot().unwrap().unwrap().next().unwrap().unwrap();
     assert_eq!(
         in_hours.fleet_assembly(&hours).push(&first_part).unwrap_err().to_string(),
-        "it is of a fleet whose window is 86400s, and here it is 3600s",
+        "window differs: 86400s in the fleet, 3600s here",
         "the rest of a snapshot is not read in vain"
     );
     let mut whole = FleetAssembly::new(&hours);
@@ -378,6 +385,9 @@ async fn no_number_is_so_high_that_nothing_follows() {
         let refused = mx1.apply(&step, 2).await;
         assert!(matches!(refused, Err(StepRefusal::Junk(_))), "{epoch}: {refused:?}");
     }
+    // The list's bound only falls; from 1 on it would have all signatures, for good.
+    let refused = mx1.apply(&next(&|step| step.head.bound = 1), 2).await;
+    assert!(matches!(refused, Err(StepRefusal::Junk(_))), "{refused:?}");
     let terms = |epoch| Terms { epoch, made: 6, ..terms() };
     assert_eq!(
         aggregator.ledger.draft_step(Vec::new(), terms(3)).await.unwrap(),

@@ -131,12 +131,15 @@ fn a_new_key_beside_the_old_one_loses_no_count() {
     let mut site = Site::new("");
     let plain = plain.replace("DIR", &site.path("").display().to_string());
     fs::write(site.path("wanted"), "").unwrap();
-    let key = |site: &Site, name: &str| {
-        let path = site.path(name);
-        fs::write(&path, name.repeat(16)).unwrap();
-        format!("federation-key-file = \"{}\"\n", path.display())
+    let keys = |site: &Site, names: &[&str]| {
+        let files = names.iter().map(|name| {
+            let path = site.path(name);
+            fs::write(&path, name.repeat(16)).unwrap();
+            path.display().to_string()
+        });
+        format!("federation-key-file = {:?}\n", files.collect::<Vec<_>>())
     };
-    site.extra = format!("{plain}[ledger]\n{}", key(&site, "old"));
+    site.extra = format!("{plain}[ledger]\n{}", keys(&site, &["old"]));
     let daemon = site.start();
     send(&daemon, &letter(4), 15);
     fs::write(site.path("letter.eml"), letter(4)).unwrap();
@@ -150,7 +153,7 @@ fn a_new_key_beside_the_old_one_loses_no_count() {
     let signature = body.unwrap_or_else(|| panic!("{text}")).to_owned();
     assert!(daemon.terminate().success());
 
-    site.extra = format!("{plain}[ledger]\n{}old-{}", key(&site, "new"), key(&site, "old"));
+    site.extra = format!("{plain}[ledger]\n{}", keys(&site, &["new", "old"]));
     let (_, text) = bulkmark(&site, &["config", "check"]);
     assert!(!text.contains("new ledger"), "{text}");
     let daemon = site.start();
@@ -167,7 +170,7 @@ fn a_new_key_beside_the_old_one_loses_no_count() {
     assert!(daemon.terminate().success());
 
     // The old key is removed, and may return.
-    let new = format!("{plain}[ledger]\n{}", key(&site, "new"));
+    let new = format!("{plain}[ledger]\n{}", keys(&site, &["new"]));
     let both = std::mem::replace(&mut site.extra, new);
     let (_, text) = bulkmark(&site, &["config", "check"]);
     assert!(!text.contains("new ledger"), "{text}");

@@ -8,5 +8,6 @@ mod format;
 mod holders;
 mod key;
 mod model;
+mod mutants;
 mod replay;
 mod snapshot;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Letters as they come from outside, and what became of them; for the tests of guides, on the machine where they are followed."""
+"""Sends letters as from outside and reads those that were delivered; for the tests of guides, on their machines."""
 
 import json
 import mailbox
@@ -42,10 +42,15 @@ def wait_for(what, question, seconds=900):
 
 
 def do(*command, text=None):
-    told = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if told.returncode:
-        fail(f"{' '.join(command)}: {told.stdout}{told.stderr}")
-    return told.stdout
+    output = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if output.returncode:
+        fail(f"{' '.join(command)}: {output.stdout}{output.stderr}")
+    return output.stdout
+
+
+def follow(guide, heading, *options):
+    """Does what a guide says below a heading; see tests/follow."""
+    do("python3", "follow", guide, heading, *options)
 
 
 def answers(port, host="127.0.0.1"):
@@ -73,6 +78,8 @@ class Outside:
         equal("the answer to XCLIENT", code, 220)
         self.smtp.ehlo_resp = None
         self.smtp.ehlo()
+        # The text of the last refusal.
+        self.said = ""
 
     def send(self, text, recipients=("reader@example.org",), sender="offers@shop.example"):
         """The code of the last answer."""
@@ -80,6 +87,7 @@ class Outside:
             self.smtp.sendmail(sender, list(recipients), text.replace("\n", "\r\n").encode())
             return 250
         except smtplib.SMTPDataError as e:
+            self.said = e.smtp_error.decode()
             return e.smtp_code
         except smtplib.SMTPSenderRefused as e:
             return e.smtp_code
@@ -104,7 +112,7 @@ def inbox(user="reader"):
 
 
 def arrived(number, copies=1, user="reader"):
-    """The letters of that number, once so many have come; in the order of their counts, as far as they tell them."""
+    """The letters with this number, when that many were delivered; in the order of their counts, if these are known."""
     subject = f"prices {number}"
 
     def those():
@@ -121,5 +129,5 @@ def verdicts(message):
 
 def count(number):
     """How often the milter has seen a letter."""
-    told = subprocess.run(["bulkmark", "check", "--json"], input=letter(number), capture_output=True, text=True, check=False)
-    return json.loads(told.stdout)["messages"][0]["body"]["count"]
+    output = subprocess.run(["bulkmark", "check", "--json"], input=letter(number), capture_output=True, text=True, check=False)
+    return json.loads(output.stdout)["messages"][0]["body"]["count"]

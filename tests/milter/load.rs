@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// The number of large messages sent at once.
 const LARGE: usize = 12;
 
+/// The memory of all messages together.
+const MEMORY: usize = 256 << 20;
+
 /// A message of so many bytes of words.
 fn text(bytes: usize, seed: usize) -> Mail {
     let mut text = String::new();
@@ -113,4 +116,36 @@ fn nobody_is_closed_while_nobody_waits() {
     }
     assert!(clients[1].message(&Mail::text("at last")).count().is_some());
     unheard.negotiate(6, ALL_ACTIONS, ALL_OPTIONS);
+}
+
+/// Many long recipients take as much memory as a message, and have room only where messages have: all processes of the machine together
+/// cannot make the milter grow beyond it.
+#[test]
+fn recipients_count_as_memory_of_messages() {
+    let site = Site::new("");
+    let daemon = site.start();
+    // Bodies that never end leave room for the recipients of two messages.
+    let body = vec![b'x'; 31 << 20];
+    let mut large: Vec<Client> = (0..8).map(|_| session(&daemon)).collect();
+    for client in &mut large {
+        client.begin(&Mail { body: body.clone(), ..Mail::text("") });
+    }
+    let recipient = |n: usize| format!("{n:064}@{}.example", "y".repeat(240));
+    let mail = Mail { recipients: (0..10_000).map(recipient).collect(), ..Mail::text("of many recipients") };
+    let of_recipients =
+        mail.recipients.iter().map(|recipient| recipient.len() + size_of::<String>()).sum::<usize>();
+    assert!((2..3).contains(&((MEMORY - 8 * body.len()) / of_recipients)));
+    let mut clients = [(); 3].map(|()| session(&daemon));
+    for client in &mut clients {
+        client.begin(&mail);
+    }
+    let [_, _, third] = &mut clients;
+    let verdict = third.end().verdict();
+    assert!(verdict.starts_with("unknown; reason=overloaded;"), "{verdict}");
+    drop(large);
+    drop(clients);
+    bulkmark_testing::wait_until("room", || {
+        let verdict = session(&daemon).message(&mail).verdict();
+        if verdict.contains("body=") { Ok(()) } else { Err(verdict) }
+    });
 }

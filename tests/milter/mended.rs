@@ -13,7 +13,7 @@ fn mended(daemon: &Daemon) -> f64 {
 }
 
 /// Opens a session that announces its client by this packet.
-fn told(daemon: &Daemon, family: u8, address: &str, options: u32) -> Client {
+fn client_of(daemon: &Daemon, family: u8, address: &str, options: u32) -> Client {
     let mut client = Client::negotiated(daemon, 6, ALL_ACTIONS, options);
     let payload = [b"mail.client.example\0", &[family, 0, 25][..], address.as_bytes(), b"\0"].concat();
     client.stage(b'C', &payload, NOREPLY_CONNECT);
@@ -37,12 +37,12 @@ fn addresses_as_mail_servers_write_them() {
     ];
     for (count, (family, address, shown)) in (1..).zip(addresses) {
         for options in [0, ALL_OPTIONS] {
-            let answer = told(&daemon, family, address, options).message(&mail);
+            let answer = client_of(&daemon, family, address, options).message(&mail);
             assert_eq!(answer.count(), Some(2 * count - u32::from(options == 0)), "{address}");
             daemon.log.wait_for(0, &format!("[{shown}]"));
         }
     }
-    let exempt = told(&daemon, b'6', "IPv6:2001:db8:ee::1", ALL_OPTIONS).message(&mail);
+    let exempt = client_of(&daemon, b'6', "IPv6:2001:db8:ee::1", ALL_OPTIONS).message(&mail);
     assert!(exempt.header().starts_with("exempt; reason=network"), "{exempt:?}");
     assert_eq!(mended(&daemon), 0.0, "this is how Sendmail is");
 }
@@ -56,7 +56,7 @@ fn clients_whose_address_cannot_be_read() {
     let clients = [(b'4', ""), (b'6', "IPv6:"), (b'4', "nonsense"), (b'X', "192.0.2.7"), (b'6', "1.2.3.4.5")];
     for (count, (family, address)) in (1..).zip(clients) {
         assert_eq!(
-            told(&daemon, family, address, ALL_OPTIONS).message(&mail).count(),
+            client_of(&daemon, family, address, ALL_OPTIONS).message(&mail).count(),
             Some(count),
             "{address}"
         );
@@ -72,7 +72,7 @@ fn clients_whose_address_cannot_be_read() {
     }
     assert_eq!(mended(&daemon), 9.0);
     // The MTA itself reports no address: local mail.
-    let local = told(&daemon, b'U', "", ALL_OPTIONS).message(&mail);
+    let local = client_of(&daemon, b'U', "", ALL_OPTIONS).message(&mail);
     assert!(local.header().starts_with("exempt; reason=loopback"), "{local:?}");
 }
 
@@ -92,7 +92,7 @@ fn stages_of_a_message() {
             (b'R', b"<b@example.net>", NOREPLY_RCPT),
             (b'R', b"", NOREPLY_RCPT),
         ] {
-            let mut client = told(&daemon, b'4', "192.0.2.7", options);
+            let mut client = client_of(&daemon, b'4', "192.0.2.7", options);
             client.stage(b'M', b"<a@example.net>", NOREPLY_MAIL);
             client.stage(b'R', b"<c@example.net>\0", NOREPLY_RCPT);
             client.stage(kind, payload, unanswered);
@@ -129,7 +129,7 @@ fn chunks_of_a_megabyte_and_more() {
         for (n, options) in (0..).zip([0, ALL_OPTIONS]) {
             let mail = Mail { body: Vec::new(), ..Mail::text("long") };
             let body = body(size + 1000);
-            let mut client = told(&daemon, b'4', "192.0.2.7", options);
+            let mut client = client_of(&daemon, b'4', "192.0.2.7", options);
             client.begin(&mail);
             client.stage(b'B', &body, NOREPLY_BODY);
             let answer = client.end();
@@ -154,7 +154,7 @@ fn chunks_of_a_megabyte_and_more() {
     client.stage(b'N', b"", 0x4_0000);
     client.stage(b'B', &mail.body, NOREPLY_BODY);
     client.end();
-    daemon.log.wait_for(0, "its session goes on: a header field is longer than a megabyte");
+    daemon.log.wait_for(0, "its session continues: a header field is longer than 256 KiB");
 }
 
 /// An MTA that offers no actions is asked for none; its mail is counted all the same.

@@ -112,12 +112,11 @@ fn a_message_to_several_has_the_mildest_action() {
 
 #[test]
 fn a_site_may_judge_only_those_who_opted_in() {
-    let opt_in =
-        "judge = false\n[[policy]]\nname = \"in\"\nmatch = { recipient = \"in.test\" }\njudge = true\n";
+    let opt_in = "[[policy]]\nname = \"in\"\nmatch = { recipient = \"in.test\" }\n[[policy]]\nname = \"others\"\njudge = false\n";
     let site = Site::new(opt_in);
     let daemon = site.start();
     let header = |recipients: &[&str]| send(&daemon, recipients, "a").verdict();
-    assert_eq!(header(&["x@else.test"]), "exempt; reason=policy; host=mx.test; policy=default");
+    assert_eq!(header(&["x@else.test"]), "exempt; reason=policy; host=mx.test; policy=others");
     assert_eq!(header(&["x@in.test", "x@else.test"]), "clean; body=1; threshold=20; host=mx.test; policy=in");
 }
 

@@ -82,24 +82,27 @@ fn a_rehearsal_refuses_nothing_and_says_what_it_would_refuse() {
     assert!(is_refused(&send(&daemon, &["x@else.test"])));
 }
 
-/// A share of recipients consists of the same ones at each message, server and start.
+/// A part of recipients consists of the same ones at each message, server and start.
 #[test]
-fn a_share_of_recipients_is_refused_and_always_the_same_ones() {
-    let site =
-        |share: f64| Site::new(&format!("{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\nshare = {share:.1}\n"));
+fn a_part_of_recipients_is_refused_and_always_the_same_ones() {
+    let site = |part: f64| {
+        Site::new(&format!(
+            "{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\nrehearse = {{ recipients = {part:.1} }}\n"
+        ))
+    };
     let refused = |site: &Site| -> Vec<usize> {
         let daemon = site.start();
         let refused = |n: &usize| is_refused(&send(&daemon, &[&format!("user{n}@box.test")]));
         (0..60).filter(refused).collect()
     };
-    let fewer = site(0.3);
+    let fewer = site(0.7);
     let first = refused(&fewer);
     assert!((8..=30).contains(&first.len()), "{first:?}");
     assert_eq!(refused(&fewer), first, "after a restart");
-    let more = refused(&site(0.6));
+    let more = refused(&site(0.4));
     assert!(more.len() > first.len() && first.iter().all(|n| more.contains(n)), "{first:?} {more:?}");
-    assert_eq!(refused(&site(0.0)), [0; 0]);
-    // A message to several recipients is refused if all of them are in the share, whatever the spelling.
+    assert_eq!(refused(&site(1.0)), [0; 0]);
+    // A message to several recipients is refused if all of them are in the rest, whatever the spelling.
     let daemon = fewer.start();
     let outside = (0..60).find(|n| !first.contains(n)).unwrap();
     let [one, two] = [first[0], first[1]].map(|n| format!("User{n}+news@BOX.test"));
@@ -230,4 +233,18 @@ fn what_was_refused_for_a_recipient_is_found_with_the_command_that_allows_it() {
     assert_eq!(run(&site, &["refusals"]).0, 2);
     let left = fs::read_dir(site.path("state")).unwrap();
     assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with("refusals-")));
+}
+
+/// Whoever looks into the queue sees why a message is held.
+#[test]
+fn mail_of_an_account_over_its_limit_is_held_as_that() {
+    let site = Site::new(
+        "exempt = []\n[outbound]\nrecipients = 2\naction = \"quarantine\"\n[outbound.match]\nlogin = [\"*\"]\n",
+    );
+    let daemon = site.start();
+    let mut client = session(&daemon);
+    client.login = Some("anna".to_owned());
+    let held: Vec<_> =
+        (0..4).map(|n| client.message(&Mail::raw(&letter(n))).quarantine.unwrap_or_default()).collect();
+    assert_eq!([&*held[0], &*held[3]], ["", "mail of an account over its limit (bulkmark)"], "{held:?}");
 }

@@ -305,7 +305,7 @@ fn the_end_of_a_message_may_carry_body() {
 /// Connections above the limit wait in the queue of the socket and are served when others end.
 #[test]
 fn connections_beyond_the_bound_wait() {
-    let site = Site::new("max-connections = 2");
+    let site = Site::new("max-connections = 2\nidle-timeout = \"1h\"\n");
     let daemon = site.start();
     let (mut first, second) = (session(&daemon), session(&daemon));
     let mut third = TcpStream::connect(daemon.tcp()).unwrap();

@@ -25,7 +25,7 @@ fn send(daemon: &Daemon, ip: &str, raw: &[u8], recipients: usize) -> Answer {
 }
 
 /// The header from `host` on.
-fn told(answer: &Answer) -> &str {
+fn fields_of(answer: &Answer) -> &str {
     answer.header().split_once("; host=mx.test").expect("a verdict with a count").1
 }
 
@@ -49,7 +49,7 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
     assert!(refused.reply.starts_with("550 5.7.1 bulk mail refused (id "), "{refused:?}");
     daemon.log.wait_for(0, " verdict=bulk body=20 near=1 threshold=20 sources=0 own=16 signature=");
     let held = send(&daemon, bank, &letter(1), 1);
-    assert_eq!((&*held.reply, told(&held)), ("c", "; sources=1; own=1; held=sources"));
+    assert_eq!((&*held.reply, fields_of(&held)), ("c", "; sources=1; own=1; held=sources"));
     daemon.log.wait_for(0, " sources=1 own=1 held=sources signature=");
     let metrics = page::metrics(&daemon);
     assert_eq!(metrics["bulkmark_messages_held_total"], 1.0);
@@ -69,7 +69,7 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
         let reply = send(&daemon, bank, &letter(1), 1).reply;
         assert_eq!(reply == "c", n < 20, "copy {n}: {reply}");
     }
-    assert_eq!(told(&send(&daemon, third, &letter(1), 1)), "; sources=2; own=1; held=sources");
+    assert_eq!(fields_of(&send(&daemon, third, &letter(1), 1)), "; sources=2; own=1; held=sources");
 }
 
 /// A letter to a whole club is refused only at its third copy.
@@ -81,7 +81,7 @@ fn few_messages_are_marked_however_many_recipients_they_have() {
     for n in 1..=2 {
         let answer = send(&daemon, club, &letter(6), 22);
         assert_eq!(&*answer.reply, "c");
-        assert!(told(&answer).ends_with("; held=messages"), "{answer:?}");
+        assert!(fields_of(&answer).ends_with("; held=messages"), "{answer:?}");
         daemon.log.wait_for(0, &format!(" verdict=bulk body={} ", 22 * n));
     }
     assert_eq!(check(&site, &letter(6), Some(club))["held"], "messages");
@@ -100,8 +100,8 @@ fn networks_are_those_of_ipv4_and_ipv6() {
     for ip in first.iter().chain(&second).cycle().take(24) {
         assert_eq!(send(&daemon, ip, &letter(2), 1).reply, "c", "{ip}");
     }
-    let told = told(&send(&daemon, "2001:db8:1::9", &letter(2), 1)).to_owned();
-    assert!(told.starts_with("; sources=1; ") && told.ends_with("; held=sources"), "{told}");
+    let fields = fields_of(&send(&daemon, "2001:db8:1::9", &letter(2), 1)).to_owned();
+    assert!(fields.starts_with("; sources=1; ") && fields.ends_with("; held=sources"), "{fields}");
 }
 
 /// A customer of an IPv6 provider has more than one /48; to others they are one network, like those of an IPv4 /24.
@@ -113,8 +113,8 @@ fn networks_of_one_ipv6_provider_are_one() {
         let answer = send(&daemon, &format!("2001:db8:{:x}::{:x}", n % 16, n + 1), &letter(2), 1);
         assert_eq!(answer.reply, "c", "copy {n}");
     }
-    let told = told(&send(&daemon, "198.51.100.7", &letter(2), 1)).to_owned();
-    assert!(told.starts_with("; sources=1; ") && told.ends_with("; held=sources"), "{told}");
+    let fields = fields_of(&send(&daemon, "198.51.100.7", &letter(2), 1)).to_owned();
+    assert!(fields.starts_with("; sources=1; ") && fields.ends_with("; held=sources"), "{fields}");
 }
 
 #[test]
@@ -129,11 +129,11 @@ fn a_client_without_an_address_is_no_network() {
     for n in 1..=30 {
         let answer = client.message(&Mail::raw(&letter(3)));
         let expected = if n < 20 { "" } else { "; sources=0; own=unknown; held=sources" };
-        assert_eq!((&*answer.reply, told(&answer)), ("c", expected), "copy {n}");
+        assert_eq!((&*answer.reply, fields_of(&answer)), ("c", expected), "copy {n}");
     }
     let [a, b, ..] = &hosts(2)[..] else { unreachable!() };
-    assert_eq!(told(&send(&daemon, a, &letter(3), 1)), "; sources=0; own=1; held=sources");
-    assert_eq!(told(&send(&daemon, b, &letter(3), 1)), "; sources=1; own=1; held=sources");
+    assert_eq!(fields_of(&send(&daemon, a, &letter(3), 1)), "; sources=0; own=1; held=sources");
+    assert_eq!(fields_of(&send(&daemon, b, &letter(3), 1)), "; sources=1; own=1; held=sources");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bulkmark_testing::letters::offer;
 use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, get, metrics};
-use bulkmark_testing::reports::{assert_counted, command, report, run, told};
+use bulkmark_testing::reports::{assert_counted, command, listed, report, run};
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Daemon, Site, crlf, first_message, program, wait_until};
 use serde_json::Value;
@@ -31,9 +31,9 @@ fn checked(site: &Site, message: &[u8]) -> Value {
 #[track_caller]
 fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
     wait_until("user reports", || {
-        let told = checked(site, message);
-        let is_so = told["verdict"] == verdict && told["spam"]["weight"].as_str() == weight;
-        if is_so { Ok(()) } else { Err(told.to_string()) }
+        let listed = checked(site, message);
+        let is_so = listed["verdict"] == verdict && listed["spam"]["weight"].as_str() == weight;
+        if is_so { Ok(()) } else { Err(listed.to_string()) }
     });
 }
 
@@ -208,7 +208,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         assert_eq!((&answer["weight"], output.status.code()), (&0.25.into(), Some(0)), "{answer}");
         assert_eq!(answer["shared"], false, "there is no other server");
         assert_counted(&answer, "counted");
-        let mailing = &told(&site, &[])["mailings"][0];
+        let mailing = &listed(&site, &[])["mailings"][0];
         // Without status.subjects no subject is kept.
         assert_eq!((&mailing["spam"], &mailing["subject"]), (&heard.into(), &Value::Null));
     }
@@ -216,12 +216,12 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         let output = run(&mut command(&site, &["--user", name]), &offer("Anna"));
         assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
-    let unknown = told(&site, &["--user", "somebody-else"]);
+    let unknown = listed(&site, &["--user", "somebody-else"]);
     assert_eq!(
         (&unknown["mailings"], &unknown["reporters"][0]["weight"]),
         (&serde_json::json!([]), &0.25.into())
     );
-    assert_eq!(told(&site, &["forget", "--user", "somebody-else"])["taken-back"], 0);
+    assert_eq!(listed(&site, &["forget", "--user", "somebody-else"])["taken-back"], 0);
     let lines = milter.log.lines().into_iter().filter(|line| line.contains("reported: spam by=")).count();
     assert_eq!(lines, names.len());
     assert!(milter.terminate().success());
@@ -232,10 +232,10 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
 fn the_administrator_vouches_for_a_user() {
     let site = Site::new("exempt = [\"authenticated\"]\n");
     let _milter = site.start();
-    assert_eq!(told(&site, &["vouch", "--user", "anna"])["vouched"], true);
+    assert_eq!(listed(&site, &["vouch", "--user", "anna"])["vouched"], true);
     let answer = report(&site, &["--user", "anna"], &offer("Anna"));
     assert_eq!(answer["weight"], 1.0, "{answer}");
-    told(&site, &["forget", "--user", "anna"]);
+    listed(&site, &["forget", "--user", "anna"]);
     let answer = report(&site, &["--user", "anna"], &offer("Anna"));
     assert_eq!(answer["weight"], 0.25, "{answer}");
     for arguments in [&["--trap", "old@example.org"][..], &[]] {
@@ -268,18 +268,18 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     let heard = answers.iter().take_while(|&answer| is_heard(answer)).count();
     assert_eq!((heard, answers.len()), (MOST, MOST + 20));
     for answer in &answers[MOST..] {
-        assert!(answer["refused"].as_str().unwrap().contains("2000 messages today"), "{answer}");
+        assert!(answer["refused"].as_str().unwrap().contains("2000 messages in this way today"), "{answer}");
         assert_eq!(answer["later"], true);
     }
     // The log reports it once, and a client may choose to ignore it.
-    let told = |milter: &Daemon| {
+    let listed = |milter: &Daemon| {
         milter.log.lines().into_iter().filter(|line| line.contains(" of 2000 messages today; ")).count()
     };
-    assert_eq!(told(&milter), 1);
+    assert_eq!(listed(&milter), 1);
     let more = bulkmark_testing::letters::letter(MOST + 30);
     assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &more).0, Some(0));
     assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &crlf("Subject: x\n\nshort\n")).0, Some(1));
-    assert_eq!(told(&milter), 1);
+    assert_eq!(listed(&milter), 1);
     let over = metrics(&milter)["bulkmark_user_reports_total{side=\"spam\",result=\"over-limit\"}"];
     assert_eq!(over, 21.0);
     // Reports can be repeated and withdrawn: the same number of messages counts as not spam, and beyond that only withdrawals do.
@@ -346,9 +346,9 @@ fn mboxes_and_maildirs_are_read() {
     let mut command = command(&site, &["--user", "anna"]);
     command.arg(site.path("gone")).arg(site.path("control.sock"));
     let output = command.arg(site.path("mbox")).arg(site.path("Maildir")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "what cannot be read is told, and the rest is counted");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("/gone: No such file") && told.contains("/control.sock: "), "{told}");
+    assert_eq!(output.status.code(), Some(1), "what cannot be read is listed, and the rest is counted");
+    let listed = String::from_utf8(output.stderr).unwrap();
+    assert!(listed.contains("/gone: No such file") && listed.contains("/control.sock: "), "{listed}");
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(all["messages"].as_array().unwrap().len(), 4, "{all}");
     // The body of each counts, and their common passages once.
@@ -364,12 +364,12 @@ fn what_is_not_shared_stays_here() {
     let server = Server::new("");
     let _daemon = server.start();
     let mut alone = milter(&[server.entry("alone", "report")]);
-    alone.extra += "[user-reports]\nshare-nominations = false\ntrust = { new-reporter = 1.0 }\n";
+    alone.extra += "withhold = [\"user-reports\"]\n[user-reports]\ntrust = { new-reporter = 1.0 }\n";
     let far = weighing(server.entry("far", "report"), "");
     let (at_alone, at_far) = (alone.start(), far.start());
     for user in ["anna", "bert", "carl"] {
-        let told = report(&alone, &["--user", user], &offer("Anna"));
-        assert_eq!(told["shared"], false, "{told}");
+        let listed = report(&alone, &["--user", user], &offer("Anna"));
+        assert_eq!(listed["shared"], false, "{listed}");
     }
     wait_for(&alone, &offer("Bert"), "spam", Some("3"));
     assert!(verdict(&at_alone, &offer("Bert")).starts_with("spam; body=1; near=1; spam=3; "));

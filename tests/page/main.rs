@@ -3,3 +3,4 @@
 
 mod metrics;
 mod status_page;
+mod trouble;

@@ -470,9 +470,8 @@ fn the_page_of_a_fleet() {
     let Some(fleet) = Fleet::postgres() else { return };
     let mut server = fleet.aggregator("agg1");
     server.status = STATUS.replace("[status]\n", "");
-    server.extra += "state-interval = \"1s\"\n";
     let mut site = fleet.milter("mx1");
-    site.extra = site.extra.replace("[sync]\n", "state-interval = \"1s\"\nmailings = true\n[sync]\n");
+    site.extra = site.extra.replace("[sync]\n", "mailings = true\n[sync]\n");
     site.extra += &format!("{STATUS}show = [\"subjects\"]\n");
     let (aggregator, at_site) = (server.start(), site.start());
     let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
@@ -587,8 +586,7 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
 fn it_looks_well_in_all_sizes_and_lights() {
     let Some(mut browser) = Browser::start() else { return };
     let nobody = bulkmark_testing::mta::free_port();
-    let upstream =
-        format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\nsync.max-spool-age = \"60d\"\n");
+    let upstream = format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\n");
     let shown = "show = [\"subjects\", \"clients\", \"recipients\"]\n";
     let mut site = Site::new(&format!("exempt = [\"authenticated\"]\n{upstream}{STATUS}{shown}"));
     let Some(clock) = Clock::of(&mut site, "-43200m") else { return };

@@ -12,12 +12,14 @@ const NOBODY: &str = "0";
 /// A configuration file, and the function that reads it.
 struct File {
     name: &'static str,
+    /// The most keys; docs/decisions/keys.md has the reasons.
+    most_keys: usize,
     load: fn(&Path) -> Result<(), ConfigError>,
 }
 
 const FILES: [File; 2] = [
-    File { name: "milter.toml", load: |path| config::load(path).map(drop) },
-    File { name: "server.toml", load: |path| config::load_server(path).map(drop) },
+    File { name: "milter.toml", most_keys: 89, load: |path| config::load(path).map(drop) },
+    File { name: "server.toml", most_keys: 34, load: |path| config::load_server(path).map(drop) },
 ];
 
 fn read(path: &Path) -> String {
@@ -128,29 +130,52 @@ fn the_example_of_interfaces_has_what_differs() {
         ..MilterFile::default()
     };
     assert_eq!(default, expected);
-    let (head, _) = interfaces.split_once("\nstate-dir = ").unwrap();
-    for key in ["max-connections", "idle-timeout"] {
-        let value = match key {
-            "idle-timeout" => "\"20s\"",
-            _ => "10",
-        };
-        let error = load(&format!("{key} = {value}\n{open}")).expect_err("a listener's key was taken");
-        assert!(error.contains(&format!("interfaces.toml:1:{}: {key}: ", key.len() + 4)), "{error}");
-        assert!(head.contains(key), "{key}");
-    }
     fs::write(&path, open).unwrap();
     let shown = config::settings(&path, config::Kind::Interfaces).unwrap().settings;
     let keys: Vec<_> = shown.iter().map(|setting| &*setting.key).collect();
     let all = FILES[0].known_keys();
-    assert_eq!(keys.len() + 2, all.len());
-    assert!(all.iter().all(|key| keys.contains(&&**key) || head.contains(&**key)));
+    assert_eq!(keys.len(), all.len());
+    assert!(all.iter().all(|key| keys.contains(&&**key)));
 }
 
 #[test]
 fn examples_have_every_key() {
     for file in &FILES {
         assert_eq!(file.example_keys(), file.known_keys(), "conf/{}", file.name);
-        println!("{}: {} keys", file.name, file.known_keys().len());
+    }
+}
+
+/// A key that does not pay for the time of its readers goes; see docs/decisions/keys.md.
+#[test]
+fn keys_are_few() {
+    let page = read(&repository().join("docs/decisions/keys.md"));
+    for file in &FILES {
+        let count = file.known_keys().len();
+        println!("{}: {count} keys", file.name);
+        assert!(count <= file.most_keys, "{}: {count} keys, above {}", file.name, file.most_keys);
+        let sentence = format!("{count} in `{}`", file.name);
+        assert!(page.contains(&sentence), "docs/decisions/keys.md does not say \"{sentence}\"");
+    }
+}
+
+#[test]
+fn a_key_that_is_gone_is_refused_with_advice() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = read(&repository().join("docs/decisions/keys.md"));
+    let gone: Vec<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once(" | "))
+        .flat_map(|(keys, _)| keys.split('`').step_by(2).filter(|key| !key.is_empty()))
+        .collect();
+    assert!(gone.len() > 40, "{gone:?}");
+    for key in gone {
+        let errors = FILES.each_ref().map(|file| {
+            let path = directory.path().join(file.name);
+            fs::write(&path, format!("{key} = 0\n")).unwrap();
+            (file.load)(&path).expect_err("a key that is gone was taken").to_string()
+        });
+        let place = format!("toml:1:{}: {key}: unknown key: ", key.rfind('.').map_or(1, |at| at + 2));
+        assert!(errors.iter().any(|error| error.contains(&place)), "{key}: {errors:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The documents for people: links lead to existing targets, and the commands, options and files that they name exist.
 
+use crate::layering::all_sources;
 use bulkmark::command::Cli;
 use bulkmark_testing::repository;
 use clap::{Command, CommandFactory as _};
@@ -302,16 +303,34 @@ fn documents_name_their_things() {
         pronouns("Of what is told, and who says so: `what`, users who agree. Whoever asks"),
         [1, 2, 13]
     );
-    let most = |words: usize, of_a_thousand: usize| (words * of_a_thousand).div_ceil(1000);
     let faults: Vec<_> = documents()
         .into_iter()
-        .filter_map(|(path, text)| {
-            let [what, who, words] = pronouns(&text);
-            (what > most(words, 3) || who > most(words, 1))
-                .then(|| format!("{}: {what} what and {who} who in {words} words", path.display()))
-        })
+        .filter_map(|(path, text)| unnamed(&path.to_string_lossy(), &text, 3))
         .collect();
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// The same for the comments of each crate, with 4 "what" of 1,000 words.
+#[test]
+fn comments_name_their_things() {
+    let comments = |files: Vec<(PathBuf, String)>| -> String {
+        let lines = files.iter().flat_map(|(_, text)| text.lines());
+        let comments = lines.filter_map(|line| line.trim_start().strip_prefix("//"));
+        comments.map(|line| format!("{}\n", line.trim_start_matches(['/', '!']).trim_start())).collect()
+    };
+    let faults: Vec<_> = all_sources()
+        .into_iter()
+        .filter_map(|(folder, files)| unnamed(&folder, &comments(files), 4))
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// The numbers of a text that has too many pronouns for things: more "what" of 1,000 words than `what_most`, or more than one "who".
+fn unnamed(name: &str, text: &str, what_most: usize) -> Option<String> {
+    let most = |words: usize, of_a_thousand: usize| (words * of_a_thousand).div_ceil(1000);
+    let [what, who, words] = pronouns(text);
+    (what > most(words, what_most) || who > most(words, 1))
+        .then(|| format!("{name}: {what} what and {who} who in {words} words"))
 }
 
 /// The first line of a page names its readers.

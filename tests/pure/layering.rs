@@ -19,7 +19,7 @@ pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
     ("milter", &["activity", "judging", "net"]),
     ("interfaces", &["activity", "judging", "net"]),
     ("control", &["activity", "net", "orders"]),
-    ("server", &["activity", "control", "net"]),
+    ("server", &["activity", "control", "net", "orders"]),
     ("page", &["activity", "control", "net"]),
     ("alerts", &["control", "net"]),
     ("config", &["net", "milter", "interfaces", "server", "page", "alerts", "refusals", "telemetry"]),
@@ -48,7 +48,7 @@ pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
 const MAX_LINES: usize = 500;
 
 /// The folders of all crates, with their files.
-fn all_sources() -> Vec<(String, Vec<(PathBuf, String)>)> {
+pub(crate) fn all_sources() -> Vec<(String, Vec<(PathBuf, String)>)> {
     let crates = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap();
     let crates = crates.map(|entry| format!("crates/{}/src", entry.unwrap().file_name().to_string_lossy()));
     crates.chain(["src".to_owned()]).map(|folder| (folder.clone(), sources_of(&folder))).collect()

@@ -192,7 +192,7 @@ fn a_server_tells_codes() {
     let _daemon = server.start();
     let parameters = bulkmark_testing::server::parameters();
     let by = |token: &str| format!("Authorization: Bearer {token}");
-    let told = |line: &str, fields: &str, body: &[u8]| {
+    let answer_to = |line: &str, fields: &str, body: &[u8]| {
         let answer = ask(server.port, &format!("{line} HTTP/1.1\r\n{fields}"), body);
         let status = answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap();
         let code = answer.lines().find_map(|line| line.strip_prefix("bulkmark-error: "));
@@ -200,7 +200,7 @@ fn a_server_tells_codes() {
     };
     let [report, read] = tokens.each_ref().map(|token| by(token));
     let batch = |number| Reports { spool: 1, number, reports: vec![(signature(1), 1)] }.encode();
-    assert_eq!(told("POST /v1/reports", &report, &batch(5)), (200, String::new()));
+    assert_eq!(answer_to("POST /v1/reports", &report, &batch(5)), (200, String::new()));
     let (mut newer, long) = (batch(6), vec![0; 1 << 20]);
     newer[4] = 2;
     let other =
@@ -222,18 +222,18 @@ fn a_server_tells_codes() {
         ("GET /v1/snapshot?id=7", &read, b"", Code::SnapshotGone),
     ] {
         let expected = (expected.status().as_u16(), expected.to_string());
-        assert_eq!(told(line, fields, body), expected, "{line}");
+        assert_eq!(answer_to(line, fields, body), expected, "{line}");
     }
     // A higher version than the server itself counted.
     let status = ask(server.port, &format!("GET /v1/status HTTP/1.1\r\n{read}"), b"");
     let origin = status.split("\"origin\":\"").nth(1).unwrap().split('"').next().unwrap();
     let ahead = format!("GET /v1/updates?since={origin}:99:{}", "0".repeat(32));
-    assert_eq!(told(&ahead, &read, b""), (409, "other-history".to_owned()));
+    assert_eq!(answer_to(&ahead, &read, b""), (409, "other-history".to_owned()));
     for _ in 0..10 {
-        told("GET /v1/status", &by("guess"), b"");
+        answer_to("GET /v1/status", &by("guess"), b"");
     }
-    assert_eq!(told("GET /v1/status", &by("guess"), b""), (429, "token-blocked".to_owned()));
-    assert_eq!(told("GET /v1/status", &report, b""), (200, String::new()));
+    assert_eq!(answer_to("GET /v1/status", &by("guess"), b""), (429, "token-blocked".to_owned()));
+    assert_eq!(answer_to("GET /v1/status", &report, b""), (200, String::new()));
 }
 
 /// A client acts by the code, whatever the text says; by the status if there is no code; and not at all by an unknown code of a newer

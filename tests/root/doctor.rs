@@ -227,7 +227,7 @@ fn an_ordinary_user() {
     secret(&list);
     let told = by_nobody();
     told.says(&format!(
-        "warning  doctor: runs as nobody, who may not see everything that root sees\n         {root}\n"
+        "warning  doctor: runs as nobody, which cannot see all files that root sees\n         {root}\n"
     ));
     told.has("error", "daemon: the control socket ", root);
     told.has("error", "list: cannot read the list: Permission denied", root);

@@ -50,7 +50,7 @@ fn who_only_asks_is_answered_while_the_disk_hangs() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(interface.split([' ', ',', ';']).next().unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let told = |op: &str| {
+    let answer_to = |op: &str| {
         let digest = "0123456789".repeat(4);
         let request = format!(
             "Op: {op}\nOp-Digest: {digest}\nThread: 4711\nPV: 2.1\nUser: anonymous\nTime: 1\nSig: 0\n\n"
@@ -60,11 +60,11 @@ fn who_only_asks_is_answered_while_the_disk_hangs() {
         let read = socket.recv(&mut answer).unwrap();
         String::from_utf8_lossy(&answer[..read]).into_owned()
     };
-    assert!(told("report").starts_with("Code: 200\n"));
+    assert!(answer_to("report").starts_with("Code: 200\n"));
     let frozen = mount.freeze();
     let mut client = session(&daemon);
     assert!(client.message(&Mail::text("hangs")).header().starts_with("unknown; reason=timeout"));
-    let answer = told("check");
+    let answer = answer_to("check");
     assert!(answer.starts_with("Code: 200\n") && answer.contains("\nCount: 1\n"), "{answer}");
     drop(frozen);
 }

@@ -3,12 +3,14 @@
 //! Each kind alone on a ledger, and all of them mixed on one.
 
 mod calendar;
+mod daily;
 mod forms;
 mod gateway;
 mod kind;
 mod lists;
 mod office;
 mod people;
+mod services;
 mod tickets;
 
 use crate::counts::{AT, number};
@@ -31,6 +33,8 @@ fn kinds() -> Vec<&'static Kind> {
         calendar::KINDS,
         office::KINDS,
         people::KINDS,
+        services::KINDS,
+        daily::KINDS,
     ];
     all.into_iter().flatten().collect()
 }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod history;
+mod key_files;
 pub mod settings;
 pub mod state;
 
@@ -25,7 +26,8 @@ pub use history::step::{MAX_STEP, Step, StepError, StepHead, other_step, step_he
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, MAX_ORIGINS, MAX_VECTOR_BYTES, Mark, Origin, ParseError, Vector};
 pub use history::window::{USER_REPORT_CAPACITY, USER_REPORT_SHARE};
-pub use settings::{Durability, Federation, LocalCopy, Role, Settings};
+pub use key_files::KeyFiles;
+pub use settings::{Durability, Federation, LocalCopy, Role, SPOOL_AGE, Settings};
 pub use state::assembly::Assembly;
 pub use state::fleet::assembly::FleetAssembly;
 pub use state::fleet::draft::{Drafted, LoggedBatch, Terms};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The ledger's settings.
 
+use crate::key_files::KeyFiles;
 use serde::Deserialize;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The length of a window of user reports, in seconds. No other window has this length, which identifies them.
@@ -41,14 +41,18 @@ pub struct Settings {
     /// The longest time until a relaxed report is on disk.
     #[serde(skip)]
     pub commit_interval: Duration,
-    /// The file of the federation's key; `None` for a single site.
-    pub federation_key_file: Option<PathBuf>,
-    /// The file with the previous federation key, during a change of keys.
-    pub old_federation_key_file: Option<PathBuf>,
+    /// The files of the federation's key.
+    pub federation_key_file: KeyFiles,
     /// Settings from other tables of the configuration.
     #[serde(skip)]
     pub federation: Federation,
 }
+
+/// The most reports that wait for a server, if the capacity is no larger.
+const MIN_SPOOL: usize = 1_000_000;
+
+/// The age at which a report that no server took is dropped.
+pub const SPOOL_AGE: Duration = DAY;
 
 /// The settings of a ledger that shares its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +61,6 @@ pub struct Federation {
     pub sync_interval: Duration,
     /// The time for which a server keeps updates for holders that were away.
     pub keep_updates: Duration,
-    /// The age at which an unacknowledged report is dropped.
-    pub spool_age: Duration,
-    /// The most reports that wait for a server; beyond it the oldest are dropped.
-    pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
     /// The federation's key id; `Ledger::open` sets it.
@@ -93,8 +93,6 @@ impl Default for Federation {
         Self {
             sync_interval: Duration::from_secs(1),
             keep_updates: DAY.saturating_mul(3),
-            spool_age: DAY,
-            spool_reports: 1_000_000,
             upstreams: Vec::new(),
             copy: LocalCopy::Full,
             key_id: 0,
@@ -142,14 +140,20 @@ impl Default for Settings {
             user_report_retention: DAY.saturating_mul(30),
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
-            federation_key_file: None,
-            old_federation_key_file: None,
+            federation_key_file: KeyFiles::default(),
             federation: Federation::default(),
         }
     }
 }
 
 impl Settings {
+    /// Returns the most reports that wait for a server: as many as a window has signatures, which are those of a whole day, and a million at
+    /// least.
+    #[must_use]
+    pub fn max_spool(&self) -> usize {
+        usize::try_from(self.capacity.get()).unwrap_or(usize::MAX).max(MIN_SPOOL)
+    }
+
     /// Returns the first key with an invalid value, and the expected values.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 //! The open elements of an HTML part, which decide whether its text is visible.
 
 use super::look::{Look, Visibility};
-use super::names::{closes_paragraph, closes_same_name, is_void, may_nest};
+use super::names::{
+    closes_paragraph, encloses, ended_by, ends_blocks, is_cell, is_heading, is_of_table, is_special, is_void,
+    may_nest,
+};
 use super::piece::Piece;
 use super::style::{Node, PageState, Pseudo, Sheet, Style};
 use html5ever::tokenizer::Tag;
@@ -31,8 +34,34 @@ struct Element {
     node: Option<Rc<Node>>,
     /// The index of the innermost outer element with the same name.
     outer_with_name: Option<usize>,
-    /// The innermost element that [may nest](may_nest), this one or an outer one.
+    /// The innermost of these elements, this one or outer ones.
+    inner: Innermost,
+}
+
+/// The indices of the innermost open elements of some kinds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Innermost {
+    /// One that [may nest](may_nest).
     container: Option<usize>,
+    /// A block or a part of a table.
+    block: Option<usize>,
+    /// A part of a table, and one that [holds text](is_cell).
+    part: Option<usize>,
+    cell: Option<usize>,
+}
+
+impl Innermost {
+    /// With an element opened at `at`.
+    fn with(self, name: &LocalName, at: usize) -> Self {
+        let is_part = is_of_table(name);
+        let of = |is: bool, outer| if is { Some(at) } else { outer };
+        Self {
+            container: of(may_nest(name), self.container),
+            block: of(is_special(name), self.block),
+            part: of(is_part, self.part),
+            cell: of(is_part && is_cell(name), self.cell),
+        }
+    }
 }
 
 /// Uses the hash that each name has. Names constructed with equal hashes cost at most [`MAX_OPEN`] collisions.
@@ -110,18 +139,22 @@ impl<'a> Elements<'a> {
 
     /// Opens the element of a start tag.
     pub(super) fn open(&mut self, tag: &Tag) {
-        if closes_same_name(&tag.name) {
-            self.close_implicitly(&tag.name);
+        for name in ended_by(&tag.name) {
+            self.close_implicitly(name);
         }
+        self.close_misplaced(&tag.name);
         if self.paragraphs > 0 && closes_paragraph(&tag.name) {
             self.close_implicitly(&local_name!("p"));
         }
         let node = self.node(tag);
-        if is_void(&tag.name) {
+        // A form in a form is none, nor is a part of a table outside of one.
+        let is_second = tag.name == local_name!("form") && self.innermost.contains_key(&tag.name);
+        let is_stray = is_of_table(&tag.name) && tag.name != local_name!("table") && self.table().is_none();
+        if is_void(&tag.name) || is_second || is_stray {
             return;
         }
         if self.open.len() < MAX_OPEN {
-            let outer = self.look();
+            let outer = if is_of_table(&tag.name) { self.look() } else { self.around() };
             let mut lays_out = false;
             let look = if self.listed.is_some() {
                 outer
@@ -144,7 +177,7 @@ impl<'a> Elements<'a> {
                 lays_out,
                 node,
                 outer_with_name: self.innermost.insert(tag.name.clone(), at),
-                container: if may_nest(&tag.name) { Some(at) } else { self.container() },
+                inner: self.inner().with(&tag.name, at),
             });
         }
     }
@@ -172,8 +205,15 @@ impl<'a> Elements<'a> {
     }
 
     /// Closes the element of an end tag, with its open inner elements. Ignores an end tag without a start tag.
+    /// Also one that browsers ignore: a cell ends by table tags only, and a block within an element that is none outlives its end tag.
     pub(super) fn close(&mut self, name: &LocalName) {
-        if let Some(&at) = self.innermost.get(name) {
+        let inner = self.inner();
+        let heading = || inner.block.filter(|&at| is_heading(name) && is_heading(&self.open[at].name));
+        let Some(at) = heading().or_else(|| self.innermost.get(name).copied()) else { return };
+        let ends = encloses(name)
+            || is_of_table(name) && Some(at) >= self.table()
+            || inner.cell <= Some(at) && (ends_blocks(name) || inner.block <= Some(at));
+        if ends {
             self.close_from(at);
         }
     }
@@ -192,23 +232,23 @@ impl<'a> Elements<'a> {
 
     /// Visibility text is shown here.
     pub(super) fn visibility(&self) -> Visibility {
-        self.look().visibility()
+        self.around().visibility()
     }
 
     /// Whether a picture here is visible and belongs to this message.
     pub(super) fn shows_pictures(&self) -> bool {
-        let look = self.look();
+        let look = self.around();
         !look.hidden && !look.quoted
     }
 
     /// Whether content here is laid out, in this message or in a quoted one.
     pub(super) fn is_displayed(&self) -> bool {
-        !self.look().hidden
+        !self.around().hidden
     }
 
     /// Whether letters here are forced to read from right to left.
     pub(super) fn is_reversed(&self) -> bool {
-        self.look().reversed
+        self.around().reversed
     }
 
     /// Keeps the alternative text of a picture here.
@@ -250,14 +290,46 @@ impl<'a> Elements<'a> {
         self.open.last().map_or(Look::START, |element| element.look)
     }
 
-    fn container(&self) -> Option<usize> {
-        self.open.last().and_then(|element| element.container)
+    /// The look of text here: in a table outside of its cells, that of the text before the table, where browsers put it.
+    fn around(&self) -> Look {
+        let inner = self.inner();
+        let last = self.open.len().checked_sub(1);
+        if inner.part.is_some() && inner.part == last && inner.cell != last {
+            let outside = self.table().and_then(|at| at.checked_sub(1));
+            return outside.and_then(|at| self.open.get(at)).map_or(Look::START, |element| element.look);
+        }
+        self.look()
+    }
+
+    fn inner(&self) -> Innermost {
+        self.open.last().map_or_else(Innermost::default, |element| element.inner)
     }
 
     /// Closes an element whose end tag may be omitted, unless it is outside the open table or list.
     fn close_implicitly(&mut self, name: &LocalName) {
-        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.container()) {
+        let within = if is_of_table(name) { self.table() } else { self.inner().container };
+        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > within) {
             self.close_from(at);
+        }
+    }
+
+    fn table(&self) -> Option<usize> {
+        self.innermost.get(&local_name!("table")).copied()
+    }
+
+    /// Closes what cannot hold an element of this name: a heading another one, and what stands in a table outside of its cells a part of it.
+    fn close_misplaced(&mut self, name: &LocalName) {
+        let inner = self.inner();
+        if is_heading(name)
+            && let Some(last) = self.open.len().checked_sub(1)
+            && is_heading(&self.open[last].name)
+        {
+            self.close_from(last);
+        } else if is_of_table(name)
+            && *name != local_name!("table")
+            && let Some(part) = inner.part.filter(|&part| Some(part) != inner.cell)
+        {
+            self.close_from(part + 1);
         }
     }
 

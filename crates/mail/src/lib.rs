@@ -46,6 +46,6 @@ pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use part::{File, Text};
 pub use piece::Piece;
 pub use providers::is_of_provider;
-pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};
+pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage};
 pub use received::Received;
 pub use stored::{Stored, values};

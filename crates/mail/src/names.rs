@@ -25,19 +25,103 @@ pub(super) fn is_void(name: &LocalName) -> bool {
     )
 }
 
-/// Whether the next element of the same name ends it.
-pub(super) fn closes_same_name(name: &LocalName) -> bool {
+/// The open elements without an end tag that end before an element begins (HTML standard, 13.1.2.4).
+pub(super) fn ended_by(name: &LocalName) -> &'static [LocalName] {
+    static PARAGRAPH: [LocalName; 1] = [local_name!("p")];
+    static ITEM: [LocalName; 1] = [local_name!("li")];
+    static TERM: [LocalName; 2] = [local_name!("dt"), local_name!("dd")];
+    static CELL: [LocalName; 3] = [local_name!("td"), local_name!("th"), local_name!("caption")];
+    static ROW: [LocalName; 4] =
+        [local_name!("tr"), local_name!("td"), local_name!("th"), local_name!("caption")];
+    static ROWS: [LocalName; 5] = [
+        local_name!("tbody"),
+        local_name!("thead"),
+        local_name!("tfoot"),
+        local_name!("tr"),
+        local_name!("caption"),
+    ];
+    static OPTION: [LocalName; 1] = [local_name!("option")];
+    static LINK: [LocalName; 1] = [local_name!("a")];
+    static BUTTON: [LocalName; 1] = [local_name!("button")];
+    match *name {
+        local_name!("p") => &PARAGRAPH,
+        local_name!("li") => &ITEM,
+        local_name!("dt") | local_name!("dd") => &TERM,
+        local_name!("td") | local_name!("th") => &CELL,
+        local_name!("tr") => &ROW,
+        local_name!("tbody") | local_name!("thead") | local_name!("tfoot") => &ROWS,
+        local_name!("option") => &OPTION,
+        local_name!("a") => &LINK,
+        local_name!("button") => &BUTTON,
+        _ => &[],
+    }
+}
+
+/// A heading, which the end tag of any other one ends.
+pub(super) fn is_heading(name: &LocalName) -> bool {
     matches!(
         *name,
-        local_name!("p")
-            | local_name!("li")
-            | local_name!("dt")
-            | local_name!("dd")
-            | local_name!("td")
-            | local_name!("th")
-            | local_name!("tr")
-            | local_name!("option")
+        local_name!("h1")
+            | local_name!("h2")
+            | local_name!("h3")
+            | local_name!("h4")
+            | local_name!("h5")
+            | local_name!("h6")
     )
+}
+
+/// Elements for the look of letters, which end at their end tag even if a block begins within them (HTML standard, 13.2.6.4.7).
+fn is_formatting(name: &LocalName) -> bool {
+    matches!(
+        *name,
+        local_name!("a")
+            | local_name!("b")
+            | local_name!("big")
+            | local_name!("code")
+            | local_name!("em")
+            | local_name!("font")
+            | local_name!("i")
+            | local_name!("nobr")
+            | local_name!("s")
+            | local_name!("small")
+            | local_name!("strike")
+            | local_name!("strong")
+            | local_name!("tt")
+            | local_name!("u")
+    )
+}
+
+/// Elements that are closed by their end tag whatever is open in them.
+pub(super) fn encloses(name: &LocalName) -> bool {
+    matches!(*name, local_name!("table") | local_name!("template"))
+}
+
+/// Elements that are closed by their end tag whatever is open in them, but for cells of a table.
+pub(super) fn ends_blocks(name: &LocalName) -> bool {
+    is_block(name)
+        || is_formatting(name)
+        || matches!(
+            *name,
+            local_name!("applet")
+                | local_name!("button")
+                | local_name!("marquee")
+                | local_name!("object")
+                | local_name!("select")
+        )
+}
+
+/// Blocks that the end tag of an element around them does not end, unless that is a block, too (HTML standard, 13.2.4.2, "special").
+pub(super) fn is_special(name: &LocalName) -> bool {
+    let is_other = matches!(
+        *name,
+        local_name!("dialog") | local_name!("legend") | local_name!("optgroup") | local_name!("option")
+    );
+    is_of_table(name) || is_block(name) && !is_other
+}
+
+/// A part of a table that holds text.
+pub(super) fn is_cell(name: &LocalName) -> bool {
+    matches!(*name, local_name!("td") | local_name!("th") | local_name!("caption"))
 }
 
 /// Whether a paragraph without an end tag ends before it (HTML standard, 13.2.6.4.7). Before a table it does not, in the old pages that

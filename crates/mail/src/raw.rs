@@ -4,8 +4,8 @@
 use super::decode::{self, Correspondents, Fields};
 use super::mime::{self, Visitor};
 
-/// Bytes of body that are kept. Postfix accepts 10 MB by default, and sites that raise it stay near 25 to 50 MB. Larger messages are never
-/// bulk, and many of them at once must not exhaust the machine.
+/// Bytes of body that are kept; a longer message is judged by these. Postfix accepts 10 MB by default, and sites that raise it stay near 25 to
+/// 50 MB. Many large messages at once must not exhaust the machine.
 pub const MAX_BODY: usize = 32 << 20;
 
 /// Bytes of the original header, for verifying signatures over it.
@@ -38,14 +38,6 @@ const ADDRESSES: [&str; 3] = ["reply-to", "to", "cc"];
 /// Bytes of such a field, some hundred addresses.
 const MAX_ADDRESSES: usize = 8 << 10;
 
-/// A message is over one of the bounds of this crate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TooLarge {
-    /// The body is longer than [`MAX_BODY`].
-    #[error("the body is longer than {MAX_BODY} bytes")]
-    Body,
-}
-
 /// A message under construction; complete after its last body chunk.
 #[derive(Debug, Clone, Default)]
 pub struct RawMessage {
@@ -53,7 +45,6 @@ pub struct RawMessage {
     bytes: Vec<u8>,
     /// Where the body begins; 0 before that.
     body: usize,
-    over: Option<TooLarge>,
     /// Bytes kept of each of [`KEPT`].
     kept: [usize; KEPT.len()],
     /// Number of fields received of each of [`CLAIMS`].
@@ -104,22 +95,18 @@ impl RawMessage {
     }
 
     /// A whole message in its wire or file form, with CRLF or LF line ends. An mbox `From ` line in front is ignored.
-    ///
-    /// # Errors
-    /// [`TooLarge`] when it is over a bound.
-    pub fn from_bytes(raw: &[u8]) -> Result<Self, TooLarge> {
+    #[must_use]
+    pub fn from_bytes(raw: &[u8]) -> Self {
         Self::new().fill(raw)
     }
 
     /// The same, keeping its original header.
-    ///
-    /// # Errors
-    /// The same.
-    pub fn exact_from_bytes(raw: &[u8]) -> Result<Self, TooLarge> {
+    #[must_use]
+    pub fn exact_from_bytes(raw: &[u8]) -> Self {
         Self::exact().fill(raw)
     }
 
-    fn fill(self, raw: &[u8]) -> Result<Self, TooLarge> {
+    fn fill(self, raw: &[u8]) -> Self {
         let mut message = self;
         let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
         let (head, body) = mime::split_entity(raw);
@@ -129,7 +116,7 @@ impl RawMessage {
             }
         }
         message.body(body);
-        message.over.map_or(Ok(message), Err)
+        message
     }
 
     /// Adds a header field, in order; `value` includes the blank behind the colon, and may have folds.
@@ -185,26 +172,18 @@ impl RawMessage {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// Adds a piece of the body; pieces may end anywhere. Past [`MAX_BODY`] the body is dropped.
+    /// Adds a piece of the body; pieces may end anywhere. Everything past [`MAX_BODY`] is dropped.
     pub fn body(&mut self, chunk: &[u8]) {
         if self.body == 0 {
             self.bytes.extend_from_slice(b"\r\n");
             self.body = self.bytes.len();
         }
-        if self.bytes.len() - self.body + chunk.len() > MAX_BODY {
-            self.over = Some(TooLarge::Body);
-            self.bytes = Vec::new();
-            self.body = 0;
+        let room = MAX_BODY - (self.bytes.len() - self.body);
+        self.bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if let (Some(exact), true) = (&mut self.exact, chunk.len() > room) {
+            // A signature over the whole body cannot be verified.
+            *exact = Exact { bytes: Vec::new(), is_over: true };
         }
-        if self.over.is_none() {
-            self.bytes.extend_from_slice(chunk);
-        }
-    }
-
-    /// The bound that this message exceeds, if any. Its content is incomplete then and must not be judged.
-    #[must_use]
-    pub const fn over(&self) -> Option<TooLarge> {
-        self.over
     }
 
     /// Bytes that this message holds in memory.
@@ -213,14 +192,14 @@ impl RawMessage {
         self.bytes.len() + self.exact.as_ref().map_or(0, |exact| exact.bytes.len())
     }
 
-    /// All original header fields, with CRLF line ends and without the empty line at the end; `None` if they were not kept or exceed
-    /// [`MAX_HEADERS`].
+    /// All original header fields, with CRLF line ends and without the empty line at the end; `None` if they were not kept, if they exceed
+    /// [`MAX_HEADERS`], or if the body is not all here.
     #[must_use]
     pub fn exact_header(&self) -> Option<&[u8]> {
         self.exact.as_ref().filter(|exact| !exact.is_over).map(|exact| &*exact.bytes)
     }
 
-    /// The original body.
+    /// The original body, up to [`MAX_BODY`].
     #[must_use]
     pub fn exact_body(&self) -> &[u8] {
         if self.body == 0 { &[] } else { &self.bytes[self.body..] }
@@ -259,12 +238,12 @@ mod tests {
         let raw =
             b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
                     List-Id: News <news.Example.org>\r\nMessage-ID: <1@x>\r\nSubject: a\r\n b\r\n\r\nbody";
-        let fields = RawMessage::from_bytes(raw).unwrap().fields();
+        let fields = RawMessage::from_bytes(raw).fields();
         assert_eq!(fields.from, ["a@example.org", "b@example.net"]);
         assert_eq!(fields.list_id.as_deref(), Some("news.example.org"));
         assert_eq!(fields.message_id.as_deref(), Some("<1@x>"));
         let lf = raw.iter().copied().filter(|&b| b != b'\r').collect::<Vec<_>>();
-        assert_eq!(RawMessage::from_bytes(&lf).unwrap().fields(), fields);
+        assert_eq!(RawMessage::from_bytes(&lf).fields(), fields);
     }
 
     /// A verifier of signatures needs this.
@@ -280,12 +259,12 @@ mod tests {
         assert_eq!(message.exact_header(), Some(&header[..]));
         assert_eq!(message.exact_body(), b"a\r\nb\r\n");
         let file = [&header[..], b"\r\na\r\nb\r\n"].concat();
-        let read = RawMessage::exact_from_bytes(&file).unwrap();
+        let read = RawMessage::exact_from_bytes(&file);
         assert_eq!((read.exact_header(), read.exact_body()), (message.exact_header(), message.exact_body()));
         for _ in 0..MAX_HEADERS / 100 {
             message.header(b"X", &[b'\n'; 99]);
         }
-        assert!(message.exact_header().is_none() && message.over().is_none() && message.len() < 100);
+        assert!(message.exact_header().is_none() && message.len() < 100);
     }
 
     #[test]
@@ -295,7 +274,7 @@ mod tests {
             "From: A <A@b.example>\nTo: \"x, y\" <C@d.example>,\n e@f.example\nCc: {many}\nTo: no@b.example\n\
              reply-to : g@H.example\n\nbody"
         );
-        let message = RawMessage::from_bytes(raw.as_bytes()).unwrap();
+        let message = RawMessage::from_bytes(raw.as_bytes());
         let found = message.correspondents();
         assert_eq!(
             (found.from, found.reply_to),
@@ -312,7 +291,7 @@ mod tests {
         for _ in 0..100_000 {
             message.header(b"Received", &[b'x'; 100]);
         }
-        assert!(message.is_empty() && message.over().is_none());
+        assert!(message.is_empty());
         // A sender who writes too much of one field loses the rest of that field, and nothing else.
         let all = KEPT.iter().map(|(name, _)| *name).chain(CLAIMS).chain(ADDRESSES);
         for name in all.clone() {
@@ -322,16 +301,17 @@ mod tests {
             message.header(name.as_bytes(), &[b'x'; 1 << 20]);
         }
         message.body(b"body");
-        assert!(message.over().is_none() && message.len() < 512 << 10, "{}", message.len());
+        assert!(message.len() < 512 << 10, "{}", message.len());
         assert_eq!(message.fields().from[0], "first@example.org");
         assert_eq!(message.fields().message_id.as_deref(), Some("first@example.org"));
         assert_eq!(message.exact_body(), b"body");
 
-        let mut message = RawMessage::new();
+        let mut message = RawMessage::exact();
+        message.header(b"From", b" a@example.org");
         for _ in 0..1000 {
             message.body(&[b'x'; 65535]);
         }
-        assert_eq!(message.over(), Some(TooLarge::Body));
-        assert!(message.len() < 65536);
+        assert_eq!((message.exact_body().len(), message.exact_header()), (MAX_BODY, None));
+        assert_eq!(message.fields().from, ["a@example.org"]);
     }
 }

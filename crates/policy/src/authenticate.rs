@@ -71,7 +71,7 @@ pub struct Authentication {
     pub methods: Vec<Method>,
     /// The DNS servers for keys and records; if empty, those of the system.
     pub nameservers: Vec<NameServer>,
-    /// The time that a message waits for all their answers together (`lookup-timeout`).
+    /// The time that a message waits for all their answers together, a fifth of `verdict-deadline`.
     #[serde(skip)]
     pub timeout: Duration,
 }

@@ -3,7 +3,7 @@
 
 use super::correspondents::Correspondents;
 use super::facts::Facts;
-use super::held::Held;
+use super::held::{Allowed, Held};
 use super::policies::PolicyRef;
 use super::rehearsal::{Rehearsal, Would};
 use super::settings::{Action, Actions, Thresholds};
@@ -12,6 +12,7 @@ use super::sources::{Backing, Backings};
 use super::weight::Weight;
 use super::whitelist::WhiteList;
 use std::fmt;
+use std::sync::Arc;
 
 /// The verdict on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +69,8 @@ pub struct Decision {
     pub backing: Backing,
     /// The reason why it is only marked although it is unwanted bulk or spam.
     pub held: Option<Held>,
+    /// The other site by whose order its mailing is allowed.
+    pub allowed_by: Option<Arc<str>>,
     /// The action that is only rehearsed.
     pub would: Option<Would>,
     /// The policy that decided.
@@ -87,7 +90,8 @@ impl Decision {
     pub fn sources(&self) -> impl Iterator<Item = (&'static str, String)> {
         let held = self.held.map(|held| ("held", held.to_string()));
         let would = self.would.map(|would| ("would", would.action.to_string()));
-        self.backing.fields().into_iter().chain(held).chain(would)
+        let by = self.allowed_by.as_ref().map(|site| ("allowed-by", site.to_string()));
+        self.backing.fields().into_iter().chain(held).chain(by).chain(would)
     }
 }
 
@@ -150,6 +154,7 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
         whitelist,
         backing: Backing::NotAsked,
         held: None,
+        allowed_by: None,
         would: None,
         by,
         milder: None,
@@ -168,9 +173,13 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     // As with a white list, a message to several is not refused if one of them knows the sender.
     let is_known = actions.correspondents == Correspondents::NeverRefuse
         && facts.recipients.iter().any(|to| facts.known_to.contains(to));
-    let held = if facts.is_allowed { Some(Held::Allowed) } else { is_known.then_some(Held::Correspondent) };
+    let held = match facts.allowed {
+        Some(_) => Some(Held::Allowed),
+        None => is_known.then_some(Held::Correspondent),
+    };
+    let allowed_by = facts.allowed.and_then(Allowed::site);
     let bulk = bulk.map(|bulk| match held {
-        Some(_) => Decision { action: Action::Mark, held, ..bulk },
+        Some(_) => Decision { action: Action::Mark, held, allowed_by: allowed_by.cloned(), ..bulk },
         None => bulk,
     });
     match (some, bulk) {
@@ -213,6 +222,7 @@ pub fn settle(parties: &[(PolicyRef, Option<Decision>)]) -> Option<Decision> {
         action: Action::Mark,
         whitelist: bulk.whitelist.clone().or(wanted),
         milder: (bulk.intended() != Action::Mark).then_some(*milder),
+        allowed_by: None,
         would: None,
         ..bulk.clone()
     })
@@ -243,6 +253,7 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
                 whitelist: None,
                 backing,
                 held,
+                allowed_by: None,
                 would: None,
                 by: PolicyRef::default(),
                 milder: None,
@@ -268,6 +279,7 @@ fn spam(
         whitelist: None,
         backing: Backing::NotAsked,
         held: None,
+        allowed_by: None,
         would: None,
         by: PolicyRef::default(),
         milder: None,

@@ -11,6 +11,7 @@ use super::source::{Match, Source};
 use super::table::{Answers, Question, question};
 use bulkmark_types::Signature;
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -130,9 +131,8 @@ impl Entries {
         }
         let known = facts.if_verified();
         let known = NormalizedFacts::of(&known);
-        let to = facts.recipients.iter().flat_map(|to| spellings(facts, to));
         // Each has two spellings, and some names may repeat.
-        let recipients: Vec<Name> = to.take(2 * MAX_QUESTIONS).map(|to| Name::of(&to)).collect();
+        let recipients: Vec<Name> = recipients(facts).take(2 * MAX_QUESTIONS).collect();
         let sets = [
             &self.hosts,
             &self.senders,
@@ -187,10 +187,12 @@ impl Entries {
             let is_asked = |name: &&Name| set.find(name.whole(), facts.answers).is_some();
             of.extend(names.iter().filter(is_asked).map(|name| name.whole().to_owned()));
         }
+        let recipients = LazyCell::new(|| recipients(&facts).collect::<Vec<_>>());
         let needs_verification =
             |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
         for joined in self.joined.iter().filter(needs_verification) {
-            if joined.wants_message(&known) || joined.may_want_any(&known, &facts) {
+            let wants_for_any = || recipients.iter().any(|to| joined.wants_for(to, facts.answers));
+            if joined.wants_message(&known) || joined.may_want_for_some(&known) && wants_for_any() {
                 joined.conditions.iter().for_each(|condition| asked.extend(condition.claims(&known)));
             }
         }
@@ -276,6 +278,12 @@ fn spellings<'a>(facts: &Facts<'_>, address: &'a str) -> impl Iterator<Item = Co
     std::iter::once(Cow::Borrowed(address)).chain(mailbox)
 }
 
+/// The names of all recipients, in all spellings.
+fn recipients<'a>(facts: &'a Facts<'a>) -> impl Iterator<Item = Name> + 'a {
+    let spelled = facts.recipients.iter().flat_map(|address| spellings(facts, address));
+    spelled.map(|address| Name::of(&address))
+}
+
 /// An entry of several conditions, which must hold together.
 #[derive(Debug)]
 struct Joined {
@@ -293,13 +301,6 @@ impl Joined {
         let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
         of_recipients.any(Condition::is_of_recipient)
             && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
-    }
-
-    /// Whether it has a `recipient` condition, and wants the message for one of the recipients.
-    fn may_want_any(&self, known: &NormalizedFacts<'_>, facts: &Facts<'_>) -> bool {
-        let wants =
-            |to: &String| spellings(facts, to).any(|to| self.wants_for(&Name::of(&to), facts.answers));
-        self.may_want_for_some(known) && facts.recipients.iter().any(wants)
     }
 
     fn wants_for(&self, recipient: &Name, answers: Option<&Answers>) -> bool {

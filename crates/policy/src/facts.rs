@@ -2,6 +2,7 @@
 //! The facts about a message that white lists are matched against.
 
 use super::authentication::{VerifiedNames, domain};
+use super::held::Allowed;
 use super::mailbox::Mailboxes;
 use super::name::Name;
 use super::table::Answers;
@@ -35,8 +36,8 @@ pub struct Facts<'a> {
     pub mailboxes: Option<&'a Mailboxes>,
     /// Recipients who wrote to its sender, which is verified.
     pub known_to: &'a [String],
-    /// Whether the administrator allowed its mailing.
-    pub is_allowed: bool,
+    /// By whose order its mailing is allowed, if it is.
+    pub allowed: Option<&'a Allowed>,
     /// The answers of remote tables.
     pub answers: Option<&'a Answers>,
 }

@@ -2,6 +2,7 @@
 //! The reasons why bulk or spam is only marked, whatever the actions are.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The reason why bulk or spam is only marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,26 @@ pub enum Held {
     Allowed,
 }
 
+/// The origin of an order that allows a mailing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowed {
+    /// This machine's administrator.
+    Here,
+    /// Another site of the federation, or two, joined by "+".
+    By(Arc<str>),
+}
+
+impl Allowed {
+    /// The other site; none if the order is from here.
+    #[must_use]
+    pub const fn site(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Here => None,
+            Self::By(site) => Some(site),
+        }
+    }
+}
+
 impl Held {
     /// The reason with this name, if commands show it in its own sentence. `sources` is shown beside the numbers of networks.
     #[must_use]
@@ -25,9 +46,16 @@ impl Held {
             .find(|held| name == Some(&*held.to_string()))
     }
 
-    /// The reason as a sentence.
+    /// The reason as a sentence, with the other site by whose order the mailing is allowed.
     #[must_use]
-    pub const fn why(self) -> &'static str {
+    pub fn sentence(self, allowed_by: Option<&str>) -> String {
+        match allowed_by {
+            None => self.why().to_owned(),
+            Some(site) => format!("{}, by order of {site}", self.why()),
+        }
+    }
+
+    const fn why(self) -> &'static str {
         match self {
             Self::Sources => "only marked, since its count comes from too few networks",
             Self::Messages => {

@@ -13,6 +13,7 @@
 mod accounts;
 mod authenticate;
 mod authentication;
+mod by_recipient;
 mod condition;
 mod correspondents;
 mod decide;
@@ -34,6 +35,7 @@ mod persons;
 mod policies;
 mod recipients;
 mod rehearsal;
+mod rehearse;
 mod reply;
 mod reporters;
 mod settings;
@@ -57,7 +59,7 @@ pub use despite::Despite;
 pub use exempt::ExemptClients;
 pub use facts::Facts;
 pub use fraction::Fraction;
-pub use held::Held;
+pub use held::{Allowed, Held};
 pub use mailbox::Mailboxes;
 pub use matching::{Login, MatchSettings, MessageMatch, Name, Origin};
 pub use network::Network;
@@ -68,10 +70,11 @@ pub use persons::Persons;
 pub use policies::{DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicyRef, PolicySettings};
 pub use recipients::RecipientPattern;
 pub use rehearsal::{Rehearsal, Would};
+pub use rehearse::{Rehearse, Time};
 pub use reply::{RefusalReply, ReplyFields};
 pub use reporters::Reporters;
 pub use settings::{
-    Action, Actions, MinSources, OnFailure, Per, Range, ShareBy, Threshold, Thresholds, WhiteListFiles,
+    Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
 };
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};

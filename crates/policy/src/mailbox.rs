@@ -21,6 +21,8 @@ impl Mailboxes {
     /// The mailbox of an address without angle brackets. Addresses of different mailboxes have different results.
     #[must_use]
     pub fn mailbox(&self, address: &str) -> String {
+        #[cfg(test)]
+        READ.set(READ.get() + 1);
         // A source route (RFC 5321, appendix C) is no part of the mailbox.
         let address = match address.split_once(':') {
             Some((route, rest)) if route.starts_with('@') => rest,
@@ -38,6 +40,15 @@ impl Mailboxes {
         }
         mailbox
     }
+
+    /// Whether an address is this recipient, or in this domain if `wanted` begins with `@`.
+    #[must_use]
+    pub fn is_recipient(&self, address: &str, wanted: &str) -> bool {
+        wanted.strip_prefix('@').map_or_else(
+            || self.mailbox(address) == self.mailbox(wanted),
+            |domain| address.rsplit_once('@').is_some_and(|(_, found)| found.eq_ignore_ascii_case(domain)),
+        )
+    }
 }
 
 /// `"anna"` is `anna`, and `"an\na"` as well.
@@ -51,6 +62,17 @@ fn unquoted(local: &str) -> Cow<'_, str> {
         plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
     }
     Cow::Owned(plain)
+}
+
+#[cfg(test)]
+thread_local! {
+    static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// The number of addresses that this thread has read.
+#[cfg(test)]
+pub(crate) fn read() -> usize {
+    READ.get()
 }
 
 #[cfg(test)]

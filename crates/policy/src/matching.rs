@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The messages and recipients that a policy applies to.
 
-use super::mailbox::Mailboxes;
 use super::network::Network;
 use super::one_or_many::OneOrMany;
-use super::recipients::{RecipientPattern, Recipients};
-use super::whitelist::WhiteListError;
+use super::recipients::RecipientPattern;
 use serde::Deserialize;
-use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The name of a listener or a policy: letters, digits, and `.`, `-`, `_`, at most 64, so that it is a token in header and log.
@@ -46,7 +43,7 @@ impl TryFrom<String> for Name {
     }
 }
 
-/// The login of an account; any text. `*`: any login.
+/// The login of an account; any text. `*`: any client that authenticated, even with an unknown login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login(String);
 
@@ -76,15 +73,13 @@ pub struct MatchSettings {
     pub client: OneOrMany<Network>,
     /// Names of accounts.
     pub login: OneOrMany<Login>,
-    /// Whether the client authenticated.
-    pub authenticated: Option<bool>,
 }
 
 impl MatchSettings {
     /// The keys about the whole message.
-    fn message(&self) -> MessageMatch {
-        let Self { listener, client, login, authenticated, .. } = self.clone();
-        MessageMatch { listener, client, login, authenticated }
+    pub(super) fn message(&self) -> MessageMatch {
+        let Self { listener, client, login, .. } = self.clone();
+        MessageMatch { listener, client, login }
     }
 }
 
@@ -98,8 +93,6 @@ pub struct MessageMatch {
     pub client: OneOrMany<Network>,
     /// Names of accounts.
     pub login: OneOrMany<Login>,
-    /// Whether the client authenticated.
-    pub authenticated: Option<bool>,
 }
 
 impl MessageMatch {
@@ -112,15 +105,17 @@ impl MessageMatch {
     /// Whether it fits a message of this origin.
     #[must_use]
     pub fn fits(&self, origin: &Origin<'_>) -> bool {
-        let Self { listener, client, login, authenticated } = self;
+        let Self { listener, client, login } = self;
         let at = |name: &Name| origin.listener == Some(name.as_str());
         let from = |network: &Network| origin.client.is_some_and(|ip| network.contains(ip));
         let account = origin.login.map(str::to_lowercase);
-        let by = |Login(name): &Login| account.as_ref().is_some_and(|account| name == "*" || name == account);
+        let by = |Login(name): &Login| match name.as_str() {
+            "*" => origin.authenticated,
+            name => account.as_ref().is_some_and(|account| name == account),
+        };
         (listener.0.is_empty() || listener.0.iter().any(at))
             && (client.0.is_empty() || client.0.iter().any(from))
             && (login.0.is_empty() || login.0.iter().any(by))
-            && authenticated.is_none_or(|wanted| wanted == origin.authenticated)
     }
 }
 
@@ -135,38 +130,6 @@ pub struct Origin<'a> {
     pub login: Option<&'a str>,
     /// Whether it authenticated, even with an unknown login.
     pub authenticated: bool,
-}
-
-/// A `match` with the files that it names.
-#[derive(Debug)]
-pub(super) struct Matcher {
-    message: MessageMatch,
-    recipients: Recipients,
-}
-
-impl Matcher {
-    /// Reads the files. `read` gives the content of one.
-    ///
-    /// # Errors
-    /// The first file that cannot be read, or the first line that is no entry.
-    pub(super) fn load(
-        settings: &MatchSettings,
-        read: &dyn Fn(&Path) -> io::Result<String>,
-    ) -> Result<Self, WhiteListError> {
-        let recipients = Recipients::load(&settings.recipient.0, &settings.recipient_files, read)?;
-        Ok(Self { message: settings.message(), recipients })
-    }
-
-    /// Whether it fits messages of this origin, for some recipient at least.
-    pub(super) fn fits(&self, origin: &Origin<'_>) -> bool {
-        self.message.fits(origin)
-    }
-
-    /// Whether it fits this recipient of such a message; `None` if recipients are not known.
-    pub(super) fn fits_recipient(&self, recipient: Option<&str>, mailboxes: &Mailboxes) -> bool {
-        self.recipients.is_everybody()
-            || recipient.is_some_and(|recipient| self.recipients.has(recipient, mailboxes))
-    }
 }
 
 #[cfg(test)]
@@ -199,10 +162,10 @@ mod tests {
             assert!(!fits(&settings, origin(listener, client, login)), "{listener:?} {client} {login:?}");
         }
         let (all, any): (MatchSettings, MatchSettings) =
-            (toml::from_str("").unwrap(), toml::from_str("login = \"*\"\nauthenticated = true").unwrap());
+            (toml::from_str("").unwrap(), toml::from_str("login = \"*\"").unwrap());
         assert!(fits(&all, Origin::default()) && !fits(&any, Origin::default()));
         assert!(fits(&any, origin(None, "", Some("whoever"))));
-        let nobody: MatchSettings = toml::from_str("authenticated = false").unwrap();
-        assert!(fits(&nobody, Origin::default()) && !fits(&nobody, origin(None, "", Some("whoever"))));
+        let unnamed = Origin { authenticated: true, ..Origin::default() };
+        assert!(fits(&any, unnamed) && !fits(&settings, unnamed));
     }
 }

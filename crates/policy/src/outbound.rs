@@ -3,7 +3,6 @@
 
 use super::accounts::Limits;
 use super::matching::MessageMatch;
-use super::reply::Text;
 use super::settings::Action;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -31,10 +30,6 @@ pub struct OutboundSettings {
     pub accounts: Vec<AccountLimits>,
     /// The action for mail of an account over its limit, besides the notification.
     pub action: Action,
-    /// The text of `reject` and `tempfail`.
-    pub text: Text,
-    /// Whether outbound mail gets the header.
-    pub header: bool,
 }
 
 /// The limits of one account; a missing limit is that of all accounts, and zero is none.
@@ -58,8 +53,6 @@ impl Default for OutboundSettings {
             recipients: 0,
             accounts: Vec::new(),
             action: Action::Mark,
-            text: Text::of_outbound(),
-            header: false,
         }
     }
 }

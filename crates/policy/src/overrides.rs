@@ -2,9 +2,9 @@
 //! The thresholds and actions that a policy overrides.
 
 use super::correspondents::Correspondents;
-use super::fraction::Fraction;
+use super::rehearse::Rehearse;
 use super::reply::RefusalReply;
-use super::settings::{Action, Actions, MinSources, ShareBy, Threshold, Thresholds};
+use super::settings::{Action, Actions, MinSources, Threshold, Thresholds, or_never_for_some};
 use serde::Deserialize;
 
 /// `thresholds` of a policy.
@@ -14,6 +14,7 @@ pub struct ThresholdOverrides {
     /// For the count of the `body` signature.
     pub body: Option<Threshold>,
     /// For the count of the `near` signatures.
+    #[serde(deserialize_with = "or_never_for_some")]
     pub near: Option<Threshold>,
     /// The number of fully trusted users who must report it as spam.
     pub spam: Option<Threshold>,
@@ -48,12 +49,8 @@ pub struct ActionOverrides {
     pub spam: Option<Action>,
     /// For both of these from a correspondent of a recipient.
     pub correspondents: Option<Correspondents>,
-    /// Whether they are only rehearsed.
-    pub rehearse: Option<bool>,
-    /// The fraction of recipients or clients for whom actions are taken.
-    pub share: Option<Fraction>,
-    /// Whether `share` is a fraction of recipients or of clients.
-    pub share_by: Option<ShareBy>,
+    /// The mail for which they are only rehearsed.
+    pub rehearse: Option<Rehearse>,
     /// The answer of `reject`.
     pub reject_reply: Option<RefusalReply<5>>,
     /// The answer of `tempfail`.
@@ -69,8 +66,6 @@ impl ActionOverrides {
             spam: self.spam.unwrap_or(all.spam),
             correspondents: self.correspondents.unwrap_or(all.correspondents),
             rehearse: self.rehearse.unwrap_or(all.rehearse),
-            share: self.share.unwrap_or(all.share),
-            share_by: self.share_by.unwrap_or(all.share_by),
             reject_reply: self.reject_reply.as_ref().unwrap_or(&all.reject_reply).clone(),
             tempfail_reply: self.tempfail_reply.as_ref().unwrap_or(&all.tempfail_reply).clone(),
         }

@@ -4,7 +4,7 @@
 use super::name::Name;
 use super::source::Source;
 use super::table::{Answers, RemoteTable, Table};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// One pattern. Case does not matter.
@@ -89,6 +89,11 @@ impl Patterns {
             Pattern::Table(_) => return self.tables.push((pattern, source)),
         };
         set.entry(name).or_insert(source);
+    }
+
+    /// The names of all patterns without a table: those that match as they are, and those that match all below them.
+    pub(super) fn into_names(self) -> (HashSet<String>, HashSet<String>) {
+        (self.exact.into_keys().collect(), self.below.into_keys().collect())
     }
 
     /// The place of a pattern that matches `name`: the address itself first, then its domain, then the domains above, then the

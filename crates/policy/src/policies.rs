@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Policies: the settings of each recipient. The first policy that fits a recipient decides; without one, the defaults do.
 
+use super::by_recipient::{ByRecipient, Numbers, bit};
 use super::mailbox::Mailboxes;
-use super::matching::{MatchSettings, Matcher, Name, Origin};
+use super::matching::{MatchSettings, MessageMatch, Name, Origin};
 use super::overrides::{ActionOverrides, ThresholdOverrides};
+use super::recipients::Recipients;
 use super::settings::{Actions, Thresholds, WhiteListFiles};
 use super::source::utf8;
 use super::whitelist::{WhiteList, WhiteListError};
@@ -12,7 +14,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-/// The most policies. Each costs some look-ups for every recipient of every message; larger groups of recipients belong in files.
+/// The most policies. Larger groups of recipients belong in files.
 pub const MAX_POLICIES: usize = 100;
 
 /// The name of the defaults in header and log.
@@ -28,8 +30,8 @@ pub struct PolicySettings {
     #[serde(default, rename = "match")]
     pub matches: MatchSettings,
     /// Whether their mail is judged and counted.
-    #[serde(default)]
-    pub judge: Option<bool>,
+    #[serde(default = "yes")]
+    pub judge: bool,
     /// The thresholds.
     #[serde(default)]
     pub thresholds: ThresholdOverrides,
@@ -41,11 +43,14 @@ pub struct PolicySettings {
     pub whitelist: WhiteListFiles,
 }
 
+/// The default of `judge`.
+const fn yes() -> bool {
+    true
+}
+
 /// The settings for recipients without a policy.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults<'a> {
-    /// Whether mail is judged and counted.
-    pub judge: bool,
     /// The thresholds.
     pub thresholds: &'a Thresholds,
     /// The actions.
@@ -65,7 +70,9 @@ pub struct Policy {
     pub actions: Actions,
     /// The bulk that they want, beside what everybody wants.
     pub whitelist: WhiteList,
-    matcher: Matcher,
+    message: MessageMatch,
+    /// `None` if no key names recipients. Empty files name nobody.
+    recipients: Option<Recipients>,
 }
 
 impl Policy {
@@ -79,16 +86,22 @@ impl Policy {
         read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, (&'static str, WhiteListError)> {
         let text = |path: &Path| read(path).and_then(utf8);
-        let matcher = Matcher::load(&settings.matches, &text).map_err(|e| ("match.recipient-files", e))?;
+        let MatchSettings { recipient, recipient_files, .. } = &settings.matches;
+        let is_named = !recipient.0.is_empty() || !recipient_files.is_empty();
+        let recipients = is_named
+            .then(|| Recipients::load(&recipient.0, recipient_files, &text))
+            .transpose()
+            .map_err(|e| ("match.recipient-files", e))?;
         let whitelist =
             WhiteList::load(&settings.whitelist.files, read).map_err(|e| ("whitelist.files", e))?;
         Ok(Self {
             name: settings.name.clone(),
-            judge: settings.judge.unwrap_or(defaults.judge),
+            judge: settings.judge,
             thresholds: settings.thresholds.over(defaults.thresholds),
             actions: settings.actions.over(defaults.actions),
             whitelist,
-            matcher,
+            message: settings.matches.message(),
+            recipients,
         })
     }
 }
@@ -108,9 +121,19 @@ pub struct Party<'a> {
 
 /// All policies, in their order.
 #[derive(Debug, Default)]
-pub struct Policies(pub Vec<Policy>);
+pub struct Policies(pub Vec<Policy>, ByRecipient);
 
 impl Policies {
+    /// These policies, 100 at most.
+    #[must_use]
+    pub fn new(mut all: Vec<Policy>) -> Self {
+        let mut index = ByRecipient::default();
+        for (number, policy) in all.iter_mut().enumerate() {
+            index.add(number, std::mem::take(&mut policy.recipients));
+        }
+        Self(all, index)
+    }
+
     /// Groups the recipients of a message by policy. There is always at least one party: if recipients are unknown, it is empty, and policies
     /// that name recipients do not apply.
     #[must_use]
@@ -121,13 +144,13 @@ impl Policies {
         mailboxes: &Mailboxes,
     ) -> Vec<Party<'a>> {
         let candidates = self.candidates(origin);
-        if candidates.is_empty() || recipients.is_empty() {
-            let by = first(&candidates, None, mailboxes);
+        if candidates == 0 || recipients.is_empty() {
+            let by = first(candidates & self.1.of_unknown());
             return vec![Party { by, recipients: Cow::Borrowed(recipients) }];
         }
         let mut parties: Vec<Party<'a>> = Vec::new();
         for recipient in recipients {
-            let by = first(&candidates, Some(recipient), mailboxes);
+            let by = first(candidates & self.1.of(recipient, mailboxes));
             match parties.iter_mut().find(|party| party.by == by) {
                 Some(party) => party.recipients.to_mut().push(recipient.clone()),
                 None => parties.push(Party { by, recipients: Cow::Owned(vec![recipient.clone()]) }),
@@ -136,14 +159,15 @@ impl Policies {
         parties
     }
 
-    fn candidates(&self, origin: &Origin<'_>) -> Vec<(usize, &Policy)> {
-        self.0.iter().enumerate().filter(|(_, policy)| policy.matcher.fits(origin)).collect()
+    /// The policies that fit messages of this origin, for some recipient at least.
+    fn candidates(&self, origin: &Origin<'_>) -> Numbers {
+        let fitting = self.0.iter().enumerate().filter(|(_, policy)| policy.message.fits(origin));
+        fitting.fold(0, |all, (number, _)| all | bit(number))
     }
 }
 
-fn first(candidates: &[(usize, &Policy)], recipient: Option<&str>, mailboxes: &Mailboxes) -> PolicyRef {
-    let fits = |(_, policy): &&(usize, &Policy)| policy.matcher.fits_recipient(recipient, mailboxes);
-    PolicyRef(candidates.iter().find(fits).map(|&(i, _)| i))
+fn first(numbers: Numbers) -> PolicyRef {
+    PolicyRef((numbers != 0).then_some(numbers.trailing_zeros() as usize))
 }
 
 #[cfg(test)]
@@ -152,6 +176,11 @@ mod tests {
     use crate::Action;
 
     fn load(text: &str) -> Policies {
+        load_with(text, "carl@box.example\n")
+    }
+
+    /// The policies, with this content of their files.
+    fn load_with(text: &str, content: &'static str) -> Policies {
         #[derive(Deserialize)]
         struct File {
             policy: Vec<PolicySettings>,
@@ -159,9 +188,9 @@ mod tests {
         let file: File = toml::from_str(text).unwrap();
         let (thresholds, actions) =
             (Thresholds::default(), Actions { near: Action::Quarantine, ..Actions::default() });
-        let defaults = Defaults { judge: true, thresholds: &thresholds, actions: &actions };
-        let read = |_: &Path| -> io::Result<Vec<u8>> { Ok(b"carl@box.example\n".to_vec()) };
-        Policies(file.policy.iter().map(|entry| Policy::load(entry, defaults, &read).unwrap()).collect())
+        let defaults = Defaults { thresholds: &thresholds, actions: &actions };
+        let read = |_: &Path| -> io::Result<Vec<u8>> { Ok(content.as_bytes().to_vec()) };
+        Policies::new(file.policy.iter().map(|entry| Policy::load(entry, defaults, &read).unwrap()).collect())
     }
 
     const POLICIES: &str = r#"
@@ -212,8 +241,18 @@ actions = { bulk = "reject", reject-reply = "554 5.7.1 {reason}" }
     }
 
     #[test]
+    fn a_policy_with_an_empty_file_is_for_nobody() {
+        let policies = load_with(POLICIES, "# nobody yet\n");
+        let all = ["anna@box.example".to_owned(), "x@else.example".to_owned()];
+        let parties = policies.parties(&Origin::default(), &all, &Mailboxes::default());
+        let names: Vec<_> =
+            parties.iter().map(|party| party.by.0.map(|i| policies.0[i].name.as_str())).collect();
+        assert_eq!(names, [Some("strict"), None]);
+    }
+
+    #[test]
     fn a_policy_without_a_key_has_the_default() {
-        let Policies(all) = load(POLICIES);
+        let Policies(all, _) = load(POLICIES);
         let [out, inside, strict] = &all[..] else { panic!("{all:?}") };
         assert!(!out.judge && inside.judge && strict.judge);
         assert_eq!((strict.thresholds.body.get(), strict.thresholds.near.get()), (20, 7));
@@ -221,5 +260,22 @@ actions = { bulk = "reject", reject-reply = "554 5.7.1 {reason}" }
         let reject = &strict.actions.reject_reply;
         assert_eq!((&*reject.code, &*reject.status), ("554", "5.7.1"));
         assert_eq!(inside.thresholds, Thresholds::default());
+    }
+
+    /// A message to thousands of recipients costs as much with a hundred policies as with one.
+    #[test]
+    fn each_recipient_is_looked_up_once_for_all_policies() {
+        let all = MAX_POLICIES;
+        let policy =
+            |n: usize| format!("[[policy]]\nname = \"p{n}\"\nmatch = {{ recipient = \"d{n}.example\" }}\n");
+        let policies = load(&(0..all).map(policy).collect::<String>());
+        let recipients: Vec<String> = (0..1000).map(|n| format!("u{n}@d{}.example", n % (all + 1))).collect();
+        let before = crate::mailbox::read();
+        let parties = policies.parties(&Origin::default(), &recipients, &Mailboxes::default());
+        assert_eq!(crate::mailbox::read() - before, recipients.len());
+        assert_eq!(parties.len(), all + 1);
+        for (n, party) in parties.iter().enumerate() {
+            assert_eq!(party.by, PolicyRef((n < all).then_some(n)), "{:?}", party.recipients);
+        }
     }
 }

@@ -91,9 +91,14 @@ impl Recipients {
         Err(format!("found \"{text}\", expected {EXPECTED}"))
     }
 
-    /// Whether there are no entries, so that all recipients are meant.
-    pub(super) const fn is_everybody(&self) -> bool {
+    /// Whether there are no entries.
+    pub(super) const fn is_empty(&self) -> bool {
         !self.is_some
+    }
+
+    /// The users of every domain, and the patterns of addresses.
+    pub(super) fn into_parts(self) -> (HashSet<String>, Patterns) {
+        (self.users, self.addresses)
     }
 
     /// The broadest entry for this address, as it is written; for an entry of one address, the mailbox.
@@ -200,6 +205,6 @@ mod tests {
             let expected = format!("/opt-out:2: found \"{bad}\", expected {EXPECTED}");
             assert_eq!(load(&format!("\n{bad}\n")).unwrap_err(), expected);
         }
-        assert!(!of(&[]).is_some && load("").unwrap().is_everybody());
+        assert!(!of(&[]).is_some && load("").unwrap().is_empty());
     }
 }

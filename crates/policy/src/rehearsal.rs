@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Rehearsed actions: the message is only marked, and header and log show the action that would have been taken.
 
-use super::fraction::Fraction;
+use super::rehearse::Rehearse;
 use super::settings::{Action, Actions};
 
 /// The reason why an action is only rehearsed.
@@ -11,32 +11,35 @@ pub enum Rehearsal {
     Paused,
     /// `actions.rehearse` is true.
     Configured,
-    /// A recipient, or the client, is outside `actions.share`.
-    Share,
+    /// A recipient, or the client, is in the part of `actions.rehearse`.
+    Part,
+    /// The time of `actions.rehearse` has not come.
+    Until,
 }
 
 impl Rehearsal {
     /// The reason why `actions` are only rehearsed for these mailboxes or for this client network, if so. `part` gives the place of a name
-    /// among all, in thousandths (0 to 999). A message without a known recipient or client is outside every share below the whole.
+    /// among all, in thousandths (0 to 999). A message without a known recipient or client is in every part above zero. `now` is in seconds since 1970.
     #[must_use]
     pub fn of(
         actions: &Actions,
         is_paused: bool,
+        now: u64,
         mut names: impl Iterator<Item = String>,
         part: impl Fn(&str) -> u32,
     ) -> Option<Self> {
         if is_paused {
             return Some(Self::Paused);
         }
-        if actions.rehearse {
-            return Some(Self::Configured);
-        }
-        if actions.share == Fraction::ONE {
-            return None;
-        }
-        let is_inside = |name: String| part(&name) < actions.share.thousandths();
-        let first = names.next().is_some_and(is_inside);
-        (!(first && names.all(is_inside))).then_some(Self::Share)
+        let acted = match actions.rehearse {
+            Rehearse::Never => return None,
+            Rehearse::Always => return Some(Self::Configured),
+            Rehearse::Until(time) => return (now < time.seconds()).then_some(Self::Until),
+            Rehearse::Recipients(part) | Rehearse::Clients(part) => 1000 - part.thousandths(),
+        };
+        let is_acted = |name: String| part(&name) < acted;
+        let first = names.next().is_some_and(is_acted);
+        (!(acted == 1000 || first && names.all(is_acted))).then_some(Self::Part)
     }
 
     /// The reason as a sentence.
@@ -45,7 +48,8 @@ impl Rehearsal {
         match self {
             Self::Paused => "bulkmark is paused",
             Self::Configured => "actions.rehearse is true",
-            Self::Share => "a recipient, or the client, is outside actions.share",
+            Self::Part => "a recipient, or the client, is in the part of actions.rehearse",
+            Self::Until => "the date of actions.rehearse has not come",
         }
     }
 }
@@ -79,31 +83,49 @@ impl Would {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fraction::Fraction;
+    use crate::rehearse::Time;
 
-    fn share(share: f64, parts: &[u32]) -> Option<Rehearsal> {
-        let actions = Actions { share: Fraction::try_from(share).unwrap(), ..Actions::default() };
+    fn rehearsed(part: f64, parts: &[u32]) -> Option<Rehearsal> {
+        let rehearse = Rehearse::Recipients(Fraction::try_from(part).unwrap());
+        let actions = Actions { rehearse, ..Actions::default() };
         let names = parts.iter().map(ToString::to_string);
-        Rehearsal::of(&actions, false, names, |name| name.parse().unwrap())
+        Rehearsal::of(&actions, false, 0, names, |name| name.parse().unwrap())
     }
 
     #[test]
-    fn an_action_is_taken_if_all_recipients_are_in_the_share() {
-        assert_eq!(share(1.0, &[]), None);
-        assert_eq!(share(1.0, &[999]), None);
-        assert_eq!(share(0.1, &[99, 0]), None);
-        for outside in [&[100][..], &[99, 100], &[100, 99], &[]] {
-            assert_eq!(share(0.1, outside), Some(Rehearsal::Share), "{outside:?}");
+    fn an_action_is_taken_if_no_recipient_is_in_the_part() {
+        assert_eq!(rehearsed(0.0, &[]), None);
+        assert_eq!(rehearsed(0.0, &[999]), None);
+        assert_eq!(rehearsed(0.9, &[99, 0]), None);
+        for inside in [&[100][..], &[99, 100], &[100, 99], &[]] {
+            assert_eq!(rehearsed(0.9, inside), Some(Rehearsal::Part), "{inside:?}");
         }
-        assert_eq!(share(0.0, &[0]), Some(Rehearsal::Share));
+        assert_eq!(rehearsed(1.0, &[0]), Some(Rehearsal::Part));
     }
 
     #[test]
     fn a_pause_and_a_rehearsal_hold_for_all() {
-        let actions = Actions { rehearse: true, ..Actions::default() };
-        let of = |is_paused| Rehearsal::of(&actions, is_paused, std::iter::empty(), |_| 0);
+        let actions = Actions { rehearse: Rehearse::Always, ..Actions::default() };
+        let of = |is_paused| Rehearsal::of(&actions, is_paused, 0, std::iter::empty(), |_| 0);
         assert_eq!((of(false), of(true)), (Some(Rehearsal::Configured), Some(Rehearsal::Paused)));
         assert_eq!(Would::instead(Action::Mark, of(true)), (Action::Mark, None));
         let would = Would { action: Action::Reject, why: Rehearsal::Paused };
         assert_eq!(Would::instead(Action::Reject, of(true)), (Action::Mark, Some(would)));
+    }
+    #[test]
+    fn a_rehearsal_ends_at_its_date() {
+        let until = |text: &str| Time::try_from(text.to_owned());
+        assert_eq!(
+            until("2026-12-01T01:00:00Z").unwrap().seconds() - until("2026-12-01").unwrap().seconds(),
+            3600
+        );
+        for bad in ["", "tomorrow", "2026-13-01", "2026-12-01T", "1.12.2026"] {
+            assert!(until(bad).unwrap_err().contains("expected a date"), "{bad}");
+        }
+        let date = until("2026-12-01").unwrap();
+        let actions = Actions { rehearse: Rehearse::Until(date), ..Actions::default() };
+        let of = |now| Rehearsal::of(&actions, false, now, std::iter::empty(), |_| 0);
+        assert_eq!((of(date.seconds() - 1), of(date.seconds())), (Some(Rehearsal::Until), None));
     }
 }

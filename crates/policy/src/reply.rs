@@ -112,11 +112,6 @@ impl ReplyFields<'_> {
 }
 
 impl Text {
-    /// The text for a sender whose account is over its limit.
-    pub(super) fn of_outbound() -> Self {
-        Self("this account sent too much of the same mail; please ask your postmaster (id {id})".to_owned())
-    }
-
     /// The text with its fields filled in.
     #[must_use]
     pub fn fill(&self, fields: &ReplyFields<'_>) -> String {

@@ -2,9 +2,10 @@
 //! The settings of thresholds, actions and white lists.
 
 use super::correspondents::Correspondents;
-use super::fraction::Fraction;
+use super::rehearse::Rehearse;
 use super::reply::RefusalReply;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -17,10 +18,19 @@ impl Threshold {
     /// The largest threshold.
     pub const MAX: u32 = 1 << 24;
 
+    /// The threshold that no count reaches: 0 in the configuration, where that is allowed.
+    pub const NEVER: Self = Self(u32::MAX);
+
     /// The number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
+    }
+
+    /// The number as in the configuration, where 0 is [`NEVER`](Self::NEVER).
+    #[must_use]
+    pub const fn configured(self) -> u32 {
+        if self.0 == u32::MAX { 0 } else { self.0 }
     }
 
     /// A quarter of it, rounded up: the count from which on networks are counted.
@@ -43,6 +53,22 @@ impl TryFrom<i64> for Threshold {
         let in_range = u32::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value));
         in_range.map(Self).ok_or_else(|| format!("found {value}, expected 1 to {}", Self::MAX))
     }
+}
+
+/// A threshold that may be 0.
+fn or_never<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Threshold, D::Error> {
+    match i64::deserialize(deserializer)? {
+        0 => Ok(Threshold::NEVER),
+        value => Threshold::try_from(value)
+            .map_err(|_| D::Error::custom(format!("found {value}, expected 0 to {}", Threshold::MAX))),
+    }
+}
+
+/// The same for a policy.
+pub(super) fn or_never_for_some<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Threshold>, D::Error> {
+    or_never(deserializer).map(Some)
 }
 
 /// The number of other client networks that a count must come from: 1 to 7. At most eight networks of one signature are known.
@@ -88,7 +114,8 @@ impl TryFrom<i64> for MinSources {
 pub struct Thresholds {
     /// For the count of the `body` signature.
     pub body: Threshold,
-    /// For the count of the `near` signatures.
+    /// For the count of the `near` signatures; if never, for all mail, they are not made.
+    #[serde(deserialize_with = "or_never")]
     pub near: Threshold,
     /// For user reports: the number of fully trusted users who must report it as spam.
     pub spam: Threshold,
@@ -129,6 +156,10 @@ impl Range {
         let Self { lowest, highest } = self;
         let lower = |a: Threshold, b: Threshold| if a.0 <= b.0 { a } else { b };
         let higher = |a: Threshold, b: Threshold| if a.0 >= b.0 { a } else { b };
+        let higher_near = match (highest.near, more.near) {
+            (Threshold::NEVER, near) | (near, Threshold::NEVER) => near,
+            (a, b) => higher(a, b),
+        };
         Self {
             lowest: Thresholds {
                 body: lower(lowest.body, more.body),
@@ -139,7 +170,7 @@ impl Range {
             },
             highest: Thresholds {
                 body: higher(highest.body, more.body),
-                near: higher(highest.near, more.near),
+                near: higher_near,
                 spam: higher(highest.spam, more.spam),
                 min_sources: MinSources(highest.min_sources.0.max(more.min_sources.0)),
                 min_messages: higher(highest.min_messages, more.min_messages),
@@ -201,19 +232,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// The kind of names by which `share` selects mail.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShareBy {
-    /// The mailboxes of the recipients.
-    #[default]
-    Recipient,
-    /// The network of the client: /24 of IPv4, /48 of IPv6.
-    Client,
-}
-
 /// `[actions]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Actions {
     /// For bulk that is not wanted.
@@ -224,32 +244,12 @@ pub struct Actions {
     pub spam: Action,
     /// For both of these from a correspondent of a recipient.
     pub correspondents: Correspondents,
-    /// Whether these actions are only rehearsed.
-    pub rehearse: bool,
-    /// The fraction of recipients or clients for whom actions are taken; for others they are rehearsed.
-    pub share: Fraction,
-    /// Whether `share` is a fraction of recipients or of clients.
-    pub share_by: ShareBy,
+    /// The mail for which these actions are only rehearsed.
+    pub rehearse: Rehearse,
     /// The answer of `reject`.
     pub reject_reply: RefusalReply<5>,
     /// The answer of `tempfail`.
     pub tempfail_reply: RefusalReply<4>,
-}
-
-impl Default for Actions {
-    fn default() -> Self {
-        Self {
-            bulk: Action::default(),
-            near: Action::default(),
-            spam: Action::default(),
-            correspondents: Correspondents::default(),
-            rehearse: false,
-            share: Fraction::ONE,
-            share_by: ShareBy::default(),
-            reject_reply: RefusalReply::default(),
-            tempfail_reply: RefusalReply::default(),
-        }
-    }
 }
 
 impl Actions {
@@ -262,7 +262,7 @@ impl Actions {
     /// Whether some action is to refuse temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
-        !self.rehearse && [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
+        self.rehearse != Rehearse::Always && [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
     }
 
     /// The same settings with the actions set to `mark`.

@@ -118,14 +118,14 @@ impl Traps {
     /// Whether there are any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.recipients.load().is_everybody()
+        self.recipients.load().is_empty()
     }
 
     /// Whether this address is a trap.
     #[must_use]
     pub fn has(&self, address: &str, mailboxes: &Mailboxes) -> bool {
         let recipients = self.recipients.load();
-        !recipients.is_everybody() && recipients.has(address, mailboxes)
+        !recipients.is_empty() && recipients.has(address, mailboxes)
     }
 
     /// The entry by which this address is a trap: all names of a domain are one trap.

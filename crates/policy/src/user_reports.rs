@@ -8,28 +8,15 @@ use bulkmark_types::UNIT;
 use serde::Deserialize;
 
 /// `[user-reports]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct UserReportSettings {
-    /// Whether user reports are sent to other servers.
-    pub share_nominations: bool,
     /// The weight of users without history, and of other sites' users.
     pub trust: Reporters,
     /// Domains whose mail, and that of all below them, cannot be reported as spam.
     pub own_domains: Vec<String>,
     /// Whether the log names reporters.
     pub log_names: bool,
-}
-
-impl Default for UserReportSettings {
-    fn default() -> Self {
-        Self {
-            share_nominations: true,
-            trust: Reporters::default(),
-            own_domains: Vec::new(),
-            log_names: false,
-        }
-    }
 }
 
 impl UserReportSettings {

@@ -255,7 +255,7 @@ mod tests {
             claimed: None,
             mailboxes: None,
             known_to: &[],
-            is_allowed: false,
+            allowed: None,
             answers: None,
         }
     }
@@ -264,6 +264,21 @@ mod tests {
     fn recipient(text: &str, facts: &Facts<'_>, address: &str) -> Option<String> {
         let list = load(&[("l", text)]).unwrap();
         list.recipients(facts)(address).map(|entry| entry.to_string())
+    }
+
+    /// A message to thousands of recipients costs as much with a list of thousands of wishes as with one.
+    #[test]
+    fn recipients_are_read_once_for_all_entries_to_verify() {
+        let wish = |n: usize| format!("recipient u{n}@box.test & dkim shop.example\n");
+        let list = load(&[("l", &(0..1000).map(wish).collect::<String>())]).unwrap();
+        let recipients: Vec<String> = (999..1099).map(|n| format!("u{n}+x@box.test")).collect();
+        let claimed = VerifiedNames { dkim: vec!["shop.example".to_owned()], ..VerifiedNames::default() };
+        let mailboxes = Mailboxes::default();
+        let (claimed, mailboxes) = (Some(&claimed), Some(&mailboxes));
+        let before = crate::mailbox::read();
+        let asked = list.to_verify(&Facts { recipients: &recipients, claimed, mailboxes, ..facts() });
+        assert_eq!(asked.dkim.iter().collect::<Vec<_>>(), ["shop.example"]);
+        assert_eq!(crate::mailbox::read() - before, recipients.len());
     }
 
     #[test]

@@ -191,7 +191,7 @@ fn push_graphic_ascii(out: &mut Vec<u8>, ascii: &[u8]) {
     // Each byte is written and the next one overwrites it unless it stays: no branch to mispredict at every word.
     for &b in ascii {
         out[end] = b;
-        end += usize::from(b > b' ' && b != 0x7F);
+        end += usize::from(b.wrapping_sub(b'!') <= b'~' - b'!');
     }
     out.truncate(end);
 }

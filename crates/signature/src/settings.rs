@@ -11,7 +11,8 @@ use std::num::NonZeroUsize;
 pub struct Settings {
     /// Distinct words below which a message without attachment gets no signature.
     pub min_words: NonZeroUsize,
-    /// Whether `near` signatures are made.
+    /// Whether `near` signatures are made: some mail has a threshold for them.
+    #[serde(skip)]
     pub near: bool,
     /// Whether the header has the body signature.
     pub header: bool,

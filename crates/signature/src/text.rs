@@ -17,3 +17,10 @@ pub(super) const fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1780}'..='\u{17B3}' | '\u{17B6}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
+
+/// Number of bytes in a text for which `is` holds. Without a branch in it, sixteen bytes are compared at a time.
+pub(crate) fn count(text: &str, is: impl Fn(u8) -> bool) -> usize {
+    // A sum that fits into a byte.
+    let short = |bytes: &[u8]| bytes.iter().map(|&b| u8::from(is(b))).sum::<u8>();
+    text.as_bytes().chunks(usize::from(u8::MAX)).map(|bytes| usize::from(short(bytes))).sum()
+}

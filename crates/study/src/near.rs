@@ -140,7 +140,7 @@ impl Mail {
 /// A file that is no message counts as an empty one.
 fn read_all(files: &[PathBuf]) -> Result<Vec<RawMessage>, LabelledError> {
     let read = |path: &PathBuf| match std::fs::read(path) {
-        Ok(bytes) => Ok(RawMessage::from_bytes(&bytes).unwrap_or_default()),
+        Ok(bytes) => Ok(RawMessage::from_bytes(&bytes)),
         Err(error) => Err(LabelledError::Read { path: path.clone(), error }),
     };
     files.iter().map(read).collect()

@@ -125,7 +125,7 @@ impl Parameters {
         for (name, ours) in self.fields.iter().filter(|(name, _)| matters(name)) {
             let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
             if found != Some(ours) {
-                let found = found.unwrap_or("not told");
+                let found = found.unwrap_or("not given");
                 let is_key = matches!(*name, KEY | NEXT_KEY);
                 let key = if is_key { ": both need the same federation-key-file" } else { "" };
                 return Err(format!("{name} is {ours} {here} and {found} {there}{key}"));
@@ -174,7 +174,7 @@ mod tests {
         let theirs = Parameters::new(&bulkmark_counts::Settings { capacity, ..settings }, &key);
         assert_ne!(theirs, ours);
         assert_eq!(ours.check(&theirs.to_string(), SIDES), Ok(()), "it is raised at one after the other");
-        assert!(ours.check("", SIDES).is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
+        assert!(ours.check("", SIDES).is_err_and(|e| e.starts_with("protocol is 1 here and not given")));
     }
 
     /// Members that have not begun the change, members within it, and members that have ended it count together; others do not.

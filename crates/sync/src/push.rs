@@ -161,7 +161,7 @@ mod tests {
         let ledger =
             Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
         let signatures = vec![Signature::from_bytes([7; 16])];
-        let then = now() - 2 * settings.federation.spool_age.as_secs();
+        let then = now() - 2 * bulkmark_counts::SPOOL_AGE.as_secs();
         let report = Report { signatures, times: 3, now: then, ..Report::default() };
         ledger.report(report).await.unwrap();
         let links = Links::new(&["a", "b"], false);

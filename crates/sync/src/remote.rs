@@ -42,6 +42,15 @@ const MAX_STATUS: usize = 16 << 20;
 /// Maximum size of the answer to a registration.
 const MAX_REGISTRATION: usize = 4096;
 
+/// Maximum size of the orders of all sites.
+const MAX_ORDERS: usize = 16 << 20;
+
+/// The header with the client's name in an answer with orders.
+pub const SITE_HEADER: &str = "bulkmark-site";
+
+/// Timeout of the orders of all sites, beside the wait for a change.
+const ORDERS_TIME: Duration = Duration::from_secs(60);
+
 /// Maximum size of a token.
 const MAX_TOKEN: usize = 256;
 
@@ -54,6 +63,15 @@ pub struct Registration {
     pub token: String,
     /// Whether its reports count before the operator approves it.
     pub counts: bool,
+}
+
+/// A server's answer to a request for the orders of all sites.
+#[derive(Debug, Clone)]
+pub struct AllOrders {
+    /// The name of this machine's site at the server.
+    pub site: Option<String>,
+    /// The orders as JSON; none if they did not change in time.
+    pub json: Option<Vec<u8>>,
 }
 
 /// A request failed.
@@ -99,7 +117,7 @@ pub enum RemoteError {
     #[error("{0}")]
     Clock(String),
     /// The server only sends signs of life.
-    #[error("it sent nothing but signs of life for {} s", PROGRESS.as_secs())]
+    #[error("it sent only signs of life for {} s", PROGRESS.as_secs())]
     Stuck,
     /// The answer is too long.
     #[error("an answer of more than {0} bytes")]
@@ -274,6 +292,33 @@ impl Remote {
             return Err(RemoteError::Transport(remote_text(&why)));
         }
         Ok(registered)
+    }
+
+    /// Sends all orders of this machine, as JSON.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses them.
+    pub async fn give_orders(&self, json: Vec<u8>) -> Result<(), RemoteError> {
+        self.link.sent(json.len());
+        let request = self.http.post(format!("{}/v1/orders", self.base)).timeout(SILENCE).body(json);
+        self.send(request).await.map(drop)
+    }
+
+    /// Returns the orders of all sites, once they differ from those of the name `since`.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses.
+    pub async fn orders(&self, since: &str, wait: Duration) -> Result<AllOrders, RemoteError> {
+        let url = format!("{}/v1/orders?since={since}&wait={}", self.base, wait.as_secs());
+        let response = self.send(self.http.get(url).timeout(wait + ORDERS_TIME)).await?;
+        let site = response.headers().get(SITE_HEADER).and_then(|site| site.to_str().ok());
+        let site = site.filter(|site| is_name(site)).map(str::to_owned);
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(AllOrders { site, json: None });
+        }
+        let json = whole(response, MAX_ORDERS).await?;
+        self.link.received(json.len());
+        Ok(AllOrders { site, json: Some(json) })
     }
 
     /// Returns the server's status.

@@ -2,7 +2,7 @@
 //! The configuration of other servers.
 
 use bulkmark_counts::LocalCopy;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -85,28 +85,39 @@ pub struct Settings {
     /// The age of the upstream's counts from which the header shows it.
     #[serde(with = "humantime_serde")]
     pub max_staleness: Duration,
-    /// Maximum of reports that wait for a server.
-    pub max_spool: usize,
-    /// The age at which a report that no server took is dropped.
-    #[serde(with = "humantime_serde")]
-    pub max_spool_age: Duration,
     /// Files in the form of white lists: mail that matches is counted locally only.
     pub private: Vec<PathBuf>,
-    /// The signatures of all other mail that are shared.
-    pub share: Share,
+    /// The parts of all other reports that no server receives.
+    pub withhold: Withhold,
     /// The part of the federation's counts that is held locally.
     pub copy: LocalCopy,
 }
 
-/// The signatures that are shared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// A part of reports that no server receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Share {
-    /// All signatures.
-    #[default]
-    All,
-    /// Near signatures only, by which nobody can test the exact text of a message.
-    Near,
+enum Part {
+    /// Signatures of exact content, by which the text of a message can be tested.
+    Exact,
+    /// Reports of users.
+    UserReports,
+}
+
+/// The parts of reports that no server receives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Withhold {
+    /// Signatures of exact content.
+    pub exact: bool,
+    /// Reports of users.
+    pub user_reports: bool,
+}
+
+impl<'de> Deserialize<'de> for Withhold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parts = Vec::<Part>::deserialize(deserializer)?;
+        let has = |part| parts.contains(&part);
+        Ok(Self { exact: has(Part::Exact), user_reports: has(Part::UserReports) })
+    }
 }
 
 impl Default for Settings {
@@ -114,10 +125,8 @@ impl Default for Settings {
         Self {
             interval: Duration::from_millis(500),
             max_staleness: Duration::from_secs(600),
-            max_spool: 1_000_000,
-            max_spool_age: Duration::from_secs(86_400),
             private: Vec::new(),
-            share: Share::default(),
+            withhold: Withhold::default(),
             copy: LocalCopy::default(),
         }
     }

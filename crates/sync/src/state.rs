@@ -206,7 +206,8 @@ impl Links {
     }
 
     /// Returns the number of the followed link.
-    pub(super) fn active(&self) -> Option<usize> {
+    #[must_use]
+    pub fn active(&self) -> Option<usize> {
         self.active.load(Ordering::Relaxed).checked_sub(1)
     }
 

@@ -43,12 +43,11 @@ fn kind(cause: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     cause.downcast_ref().map(io::Error::kind)
 }
 
-/// The problem with a certificate. A TLS error is inside an I/O error, which does not list it among its sources.
+/// The problem with a certificate. A TLS error is inside one or two I/O errors, which do not list it among their sources.
 fn of_certificate(cause: &(dyn Error + 'static)) -> Option<String> {
-    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    let of_tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref());
-    match of_tls {
+    match cause.downcast_ref() {
         Some(rustls::Error::InvalidCertificate(why)) => Some(why.to_string()),
-        _ => None,
+        Some(_) => None,
+        None => of_certificate(cause.downcast_ref::<io::Error>()?.get_ref()?),
     }
 }

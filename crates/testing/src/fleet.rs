@@ -147,12 +147,13 @@ impl Fleet {
     /// Runs `bulkmark fleet setup`.
     pub fn set_up(&self, members: &Path, more: &[&str]) -> Output {
         let by = match &self.log {
-            Engine::Postgres(_) => &["--user", OWNER, "--password-file"][..],
-            Engine::Nats(..) => &["--nkey-file"],
+            Engine::Postgres(_) => &["--user", OWNER][..],
+            Engine::Nats(..) => &[],
         };
         Command::new(program())
             .args(["fleet", "setup", "--log", &self.url()])
             .args(by)
+            .arg("--secret-file")
             .arg(self.path("owner"))
             .arg("--clients")
             .arg(members)
@@ -164,24 +165,22 @@ impl Fleet {
     /// The configuration table of a member.
     pub fn table(&self, name: &str) -> String {
         let secret = self.path(name);
-        let by = match &self.log {
-            Engine::Postgres(_) => format!("user = \"{name}\"\npassword-file"),
-            Engine::Nats(..) if AGGREGATORS.contains(&name) => "nkey-file".to_owned(),
-            Engine::Nats(..) => format!("client = \"{name}\"\nnkey-file"),
+        let name = match &self.log {
+            Engine::Nats(..) if AGGREGATORS.contains(&name) => String::new(),
+            Engine::Postgres(_) | Engine::Nats(..) => format!("name = \"{name}\"\n"),
         };
-        format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
+        format!("[fleet]\nlog = \"{}\"\n{name}secret-file = \"{}\"\n", self.url(), secret.display())
     }
 
     /// The connection of a member's own program to the log.
     pub fn settings(&self, name: &str) -> Settings {
-        let by = |engine: bool| engine.then(|| self.path(name));
-        let is_nats = matches!(self.log, Engine::Nats(..));
+        let reports = MILTERS.contains(&name);
+        let is_named = reports || matches!(self.log, Engine::Postgres(_));
         Settings {
             log: self.url(),
-            client: (is_nats && MILTERS.contains(&name)).then(|| name.to_owned()),
-            user: (!is_nats).then(|| name.to_owned()),
-            password_file: by(!is_nats),
-            nkey_file: by(is_nats),
+            name: is_named.then(|| name.to_owned()),
+            reports,
+            secret_file: Some(self.path(name)),
             ..Settings::default()
         }
     }

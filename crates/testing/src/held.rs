@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::process::Command;
 
 /// The JSON of `check` or `explain` for a letter, without the file's name.
-pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
-    let file = site.path("told.eml");
+pub fn answer_of(site: &Site, command: &str, letter: &[u8]) -> Value {
+    let file = site.path("letter.eml");
     std::fs::write(&file, letter).unwrap();
     let output = Command::new(program())
         .args([command, "--json", "--ip", "198.51.100.9", "--config"])
@@ -16,21 +16,21 @@ pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
         .arg(file)
         .output()
         .unwrap();
-    let mut told: Value =
+    let mut answer: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
-    match told.get_mut("messages") {
+    match answer.get_mut("messages") {
         Some(messages) => {
             messages[0]["file"].take();
             messages[0].take()
         }
-        None => told,
+        None => answer,
     }
 }
 
 /// Returns a milter's copy of others' counts for a letter's body.
 pub fn held(site: &Site, letter: &[u8]) -> u64 {
-    let told = told(site, "explain", letter);
-    let others = told["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{told}"));
+    let answer = answer_of(site, "explain", letter);
+    let others = answer["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{answer}"));
     others.iter().map(|share| share["count"].as_u64().unwrap()).sum()
 }
 

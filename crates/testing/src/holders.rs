@@ -19,7 +19,7 @@ pub fn body_of(n: usize) -> Signature {
 
 /// The signature of the body of a message.
 pub fn body(message: &[u8]) -> Signature {
-    let raw = RawMessage::from_bytes(message).unwrap();
+    let raw = RawMessage::from_bytes(message);
     signatures(&raw, &FederationKey::public(), &Settings::default()).body.unwrap()
 }
 
@@ -46,7 +46,7 @@ pub fn shares(control: &Path, signatures: &[Signature], may_ask: bool) -> io::Re
 }
 
 /// Returns the status of the daemon behind a control socket.
-pub fn told(control: &Path) -> io::Result<DaemonStatus> {
+pub fn status_of(control: &Path) -> io::Result<DaemonStatus> {
     wait(control::status(control, 20))
 }
 

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod counts;
 pub mod dkim;
 pub mod dns;
+pub mod ends;
 pub mod fleet;
 pub mod gate;
 pub mod held;

@@ -323,7 +323,9 @@ impl Postgres {
             .arg("-h")
             .arg(self.cluster())
             .args(["-c", sql])
-            .env("PGCONNECT_TIMEOUT", "5");
+            .env("PGCONNECT_TIMEOUT", "5")
+            // One that waits for a lock of somebody else fails at some time.
+            .env("PGOPTIONS", format!("-c statement_timeout={}s", PATIENCE.as_secs()));
         command
     }
 

@@ -53,7 +53,7 @@ pub fn assert_counted(answer: &Value, field: &str) {
 
 /// The output of `bulkmark report list`, or of `report forget --all`.
 #[track_caller]
-pub fn told(site: &Site, arguments: &[&str]) -> Value {
+pub fn listed(site: &Site, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
     let (verb, arguments) = verb("list", arguments);
     command.args(["report", verb, "--json", "--control"]).arg(site.path("control.sock")).args(arguments);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Servers that are no signature servers, at the address of one.
 
+use super::wait_for_some;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +24,8 @@ impl StandIn {
     /// Answers the head of each request with the result of `answer`, and closes the connection. If that is None, the connection
     /// stays open without an answer.
     pub fn new(port: u16, answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        // A process that another test is just starting has the listener before this one open until it runs its program.
+        let listener = wait_for_some("a free port", || TcpListener::bind(("127.0.0.1", port)).ok());
         let port = listener.local_addr().unwrap().port();
         let (asked, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let open = Arc::new(Mutex::new(Vec::new()));

@@ -20,7 +20,7 @@ mod signature;
 mod sources;
 mod time;
 
-pub use escape::{escaped, plain, plain_bytes, remote_text, visible};
+pub use escape::{escaped, is_invisible, plain, plain_bytes, remote_text, visible};
 pub use foreign::{Foreign, foreign};
 pub use key::{FederationKey, KeyError};
 pub use part::part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A name's place among all names, from a hash: the same on every machine and after every start. `actions.share` chooses recipients by it.
+//! A name's place among all names, from a hash: the same on every machine and after every start. `actions.rehearse` chooses recipients by it.
 
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher as _;

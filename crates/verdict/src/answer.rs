@@ -46,6 +46,9 @@ pub struct Answer {
     /// The reason why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// The other site by whose order it is only marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
     /// The action that is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<String>,
@@ -161,7 +164,7 @@ impl Answer {
         let near = counts.near.map(|count| NearCount {
             signatures: content.signatures.near.reported().map(|signature| signature.to_string()).collect(),
             count,
-            threshold: thresholds.near.get(),
+            threshold: thresholds.near.configured(),
         });
         let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
         let sources = SourceNetworks::of(rules, envelope, decision);
@@ -178,6 +181,7 @@ impl Answer {
             missed,
             sources,
             held: decision.held.map(|held| held.to_string()),
+            allowed_by: decision.allowed_by.as_ref().map(|site| site.to_string()),
             would: decision.would.map(|would| would.action.to_string()),
             rehearsal: decision.would.map(|would| would.why.why().to_owned()),
             reason: None,

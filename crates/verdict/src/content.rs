@@ -5,7 +5,7 @@ use super::envelope::Envelope;
 use super::inquiry::{Inquiry, Mode};
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, VerifiedNames, WhiteList};
+use bulkmark_policy::{Allowed, Authenticate, Claim, Correspondence, Facts, VerifiedNames, WhiteList};
 use bulkmark_signature::near::Slot;
 use bulkmark_signature::{Signatures, signatures};
 use bulkmark_types::{FederationKey, Provenance};
@@ -30,8 +30,8 @@ pub struct Content {
     pub unverified: Option<&'static str>,
     /// Recipients who wrote to an address that the message claims as its sender; unverified.
     pub correspondences: Vec<Correspondence>,
-    /// Whether the administrator allowed its mailing.
-    pub is_allowed: bool,
+    /// By whose order its mailing is allowed, if it is.
+    pub allowed: Option<Allowed>,
     /// The signatures.
     pub signatures: Signatures,
     /// The signatures under the old federation key, during a change of keys.
@@ -59,7 +59,7 @@ impl Content {
             claimed: VerifiedNames::default(),
             unverified: None,
             correspondences: Vec::new(),
-            is_allowed: false,
+            allowed: None,
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
@@ -132,7 +132,7 @@ impl Content {
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),
             known_to: &[],
-            is_allowed: self.is_allowed,
+            allowed: self.allowed.as_ref(),
             answers: Some(&envelope.answers),
         }
     }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_passage_that_the_white_list_names_does_not_count() {
         let text = Prose::new(1).text(300);
-        let raw = RawMessage::from_bytes(format!("Subject: news\n\n{text}\n").as_bytes()).unwrap();
+        let raw = RawMessage::from_bytes(format!("Subject: news\n\n{text}\n").as_bytes());
         let of = |entries: String| {
             let read = move |_: &Path| -> io::Result<Vec<u8>> { Ok(entries.clone().into_bytes()) };
             let whitelist = WhiteList::load(&["/list".into()], &read).unwrap();

@@ -30,6 +30,8 @@ pub struct Envelope {
     pub id: Option<String>,
     /// The raw Message-ID, perhaps truncated. No decision depends on it.
     pub message_id: Option<String>,
+    /// The time of the verdict, in seconds since 1970, for rehearsals that end at a date.
+    pub now: u64,
     /// Whether actions are paused now, and so only rehearsed.
     pub is_paused: bool,
     /// The size of the raw message, in bytes.

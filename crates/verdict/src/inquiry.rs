@@ -115,7 +115,7 @@ impl<'a> Inquiry<'a> {
 
     /// The same with counts under the old key, which are added to all counts.
     #[must_use]
-    pub const fn on_top_of(mut self, counts: OldKeyCounts) -> Self {
+    pub fn on_top_of(mut self, counts: OldKeyCounts) -> Self {
         self.old_key = counts;
         self
     }

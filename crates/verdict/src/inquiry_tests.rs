@@ -10,7 +10,7 @@ use bulkmark_types::{FederationKey, Signature};
 use std::collections::HashMap;
 
 fn of(raw: &str) -> Signatures {
-    let raw = RawMessage::from_bytes(raw.as_bytes()).unwrap();
+    let raw = RawMessage::from_bytes(raw.as_bytes());
     signatures(&raw, &FederationKey::public(), &bulkmark_signature::Settings::default())
 }
 

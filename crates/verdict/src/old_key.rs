@@ -4,10 +4,10 @@
 //! Each message is reported under one key only, so its count is the sum of both. The bits that distinguish networks depend on the key, so the
 //! same network can be among those of both keys: the larger number of networks is used, not the sum.
 
-use bulkmark_policy::{Backing, Backings, Counts, Sources, Weight};
+use bulkmark_policy::{Allowed, Backing, Backings, Counts, Sources, Weight};
 
 /// The counts of a message under the old key, without this message, which is reported under the new key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OldKeyCounts {
     /// Its counts.
     pub counts: Counts,
@@ -15,8 +15,8 @@ pub struct OldKeyCounts {
     pub backings: Backings,
     /// The bound below which counts are unknown; `None` if all are known.
     pub unknown_below: Option<u32>,
-    /// Whether the administrator allowed its mailing, by a signature under the old key.
-    pub is_allowed: bool,
+    /// By whose order its mailing is allowed, by a signature under the old key.
+    pub allowed: Option<Allowed>,
 }
 
 impl OldKeyCounts {

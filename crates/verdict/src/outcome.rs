@@ -7,8 +7,8 @@ use super::header::HeaderValue;
 use super::reason::Exempt;
 use super::rules::Rules;
 use bulkmark_policy::{
-    Action, OnFailure, Party, PolicyRef, RefusalReply, Rehearsal, ReplyFields, Standing, Terms, TrapResult,
-    Verdict, Would,
+    Action, Actions, OnFailure, Party, PolicyRef, RefusalReply, Rehearsal, ReplyFields, Standing, Terms,
+    TrapResult, Verdict, Would,
 };
 use bulkmark_types::Signature;
 
@@ -104,7 +104,7 @@ impl Outcome {
                 }
             }
         };
-        Self { is_silent: rules.is_outbound(envelope) && !rules.outbound.header, ..outcome }
+        Self { is_silent: rules.is_outbound(envelope), ..outcome }
     }
 
     /// The same for a message of an account in this state: over its limit, the action of `[outbound]` applies.
@@ -115,19 +115,10 @@ impl Outcome {
         if !standing.is_over || action.harshness() <= this.action.harshness() {
             return this;
         }
-        let codes = match action {
-            Action::Reject => Some(("550", "5.7.1")),
-            Action::Tempfail => Some(("451", "4.7.1")),
-            Action::Mark | Action::Discard | Action::Quarantine => None,
-        };
         let (count, threshold) = (standing.sent.bulk, rules.outbound.bulk);
-        let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: "", reason: BULK };
-        let reply = codes.map(|(code, status)| Reply {
-            code: code.to_owned(),
-            status: status.to_owned(),
-            text: rules.outbound.text.fill(&fields),
-        });
-        Self { action, reply, ..this }
+        let fields =
+            ReplyFields { count, threshold, id: envelope.id(), host, signature: "", reason: ACCOUNT };
+        Self { action, reply: refusal(&rules.actions, action, &fields), ..this }
     }
 }
 
@@ -236,16 +227,22 @@ fn reply(
     let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
     let reason = if verdict == Verdict::Spam { SPAM } else { BULK };
     let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: &signature, reason };
-    match action {
-        Action::Reject => Some(filled(&actions.reject_reply, &fields)),
-        Action::Tempfail => Some(filled(&actions.tempfail_reply, &fields)),
-        Action::Mark | Action::Discard | Action::Quarantine => None,
-    }
+    refusal(actions, action, &fields)
 }
 
 /// The reasons of refusals in replies.
 const BULK: &str = "bulk mail";
 const SPAM: &str = "mail reported as spam";
+const ACCOUNT: &str = "mail of an account over its limit";
+
+/// The reply of an action with these values in its text.
+fn refusal(actions: &Actions, action: Action, fields: &ReplyFields<'_>) -> Option<Reply> {
+    match action {
+        Action::Reject => Some(filled(&actions.reject_reply, fields)),
+        Action::Tempfail => Some(filled(&actions.tempfail_reply, fields)),
+        Action::Mark | Action::Discard | Action::Quarantine => None,
+    }
+}
 
 fn filled<const CLASS: u8>(reply: &RefusalReply<CLASS>, fields: &ReplyFields<'_>) -> Reply {
     Reply { code: reply.code.clone(), status: reply.status.clone(), text: reply.text.fill(fields) }
@@ -267,7 +264,7 @@ mod tests {
 
     /// The same with these sources.
     fn backed(rules: &Rules, counts: Counts, backings: Backings, staleness: Option<u64>) -> Outcome {
-        let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+        let content = Content::of(&RawMessage::from_bytes(RAW), rules);
         let envelope = Envelope { id: Some("4ID".to_owned()), ..Envelope::default() };
         let finding = Counted::find(rules, &envelope, &content, (counts, backings), staleness);
         Outcome::new(rules, &envelope, &finding, "mx.test")
@@ -327,7 +324,7 @@ mod tests {
         assert_eq!((canary.action, canary.reply), (Action::Mark, None));
         assert_eq!(canary.header, "bulk; reason=canary; host=mx.test; would=reject");
         assert_eq!(of(Finding::Unknown(Unknown::Timeout, String::new())).action, Action::Mark);
-        let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), &rules);
+        let content = Content::of(&RawMessage::from_bytes(RAW), &rules);
         let counts = Counts { body: Some(20), near: None, spam: None };
         let bulk = of(Counted::find(&rules, &envelope, &content, (counts, Backings::default()), None));
         assert_eq!((bulk.action, bulk.reply.is_some()), (Action::Mark, false));

@@ -45,8 +45,6 @@ impl Exempt {
 /// The reason why a message could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// It is larger than the bound.
-    TooLarge,
     /// It has too many recipients.
     TooManyRecipients,
     /// All messages together take too much memory.
@@ -61,8 +59,7 @@ pub enum Unknown {
 
 impl Unknown {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::TooLarge,
+    pub const ALL: [Self; 5] = [
         Self::TooManyRecipients,
         Self::Overloaded,
         Self::InternalError,
@@ -74,7 +71,6 @@ impl Unknown {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::TooLarge => "too-large",
             Self::TooManyRecipients => "too-many-recipients",
             Self::Overloaded => "overloaded",
             Self::InternalError => "internal-error",

@@ -5,7 +5,7 @@ use super::{Content, Counted, Envelope, Finding, Rules};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{
     Action, Backing, Backings, Correspondents, Counts, Decision, Defaults, Held, Policies, Policy,
-    PolicySettings, Sources, Verdict, Weight, WhiteList,
+    PolicySettings, Rehearse, Sources, Verdict, Weight, WhiteList,
 };
 use proptest::prelude::*;
 use std::io;
@@ -101,18 +101,18 @@ fn backing() -> impl Strategy<Value = Backing> {
 }
 
 fn rules(all: &Settings, policies: &[Settings]) -> Rules {
-    let mut rules = Rules { judge: all.judge, ..Rules::default() };
+    let mut rules = Rules::default();
     rules.thresholds.body = i64::from(all.body).try_into().unwrap();
     rules.thresholds.near = i64::from(all.near).try_into().unwrap();
     rules.thresholds.spam = i64::from(all.spam.0).try_into().unwrap();
     (rules.actions.bulk, rules.actions.near, rules.actions.spam) = (all.bulk, all.near_action, all.spam.1);
     rules.actions.correspondents = if all.spares { Correspondents::NeverRefuse } else { Correspondents::Off };
     rules.whitelist = WhiteList::load(&[PathBuf::from("l")], &all.read()).unwrap();
-    let defaults = Defaults { judge: rules.judge, thresholds: &rules.thresholds, actions: &rules.actions };
+    let defaults = Defaults { thresholds: &rules.thresholds, actions: &rules.actions };
     let load = |(i, settings): (usize, &Settings)| {
         Policy::load(&settings.policy(i), defaults, &settings.read()).unwrap()
     };
-    rules.policies = Policies(policies.iter().enumerate().map(load).collect());
+    rules.policies = Policies::new(policies.iter().enumerate().map(load).collect());
     rules
 }
 
@@ -125,7 +125,7 @@ fn decided(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings
         recipients,
         ..Envelope::default()
     };
-    let mut content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+    let mut content = Content::of(&RawMessage::from_bytes(RAW), rules);
     content.correspondences = content.possible_correspondences(&envelope);
     content.correspondences.retain(|of| writers.iter().any(|&writer| address(writer) == of.recipient));
     match Counted::find(rules, &envelope, &content, known, None) {
@@ -202,9 +202,9 @@ proptest! {
         let settings: Vec<Settings> = policies.iter().map(|(settings, _)| settings.clone()).collect();
         let acting = rules(&all.0, &settings);
         let mut rehearsing = rules(&all.0, &settings);
-        rehearsing.actions.rehearse = all.1;
+        rehearsing.actions.rehearse = if all.1 { Rehearse::Always } else { Rehearse::Never };
         for (policy, (_, rehearses)) in rehearsing.policies.0.iter_mut().zip(&policies) {
-            policy.actions.rehearse = *rehearses;
+            policy.actions.rehearse = if *rehearses { Rehearse::Always } else { Rehearse::Never };
         }
         let known = (Counts { body: counts.0, near: counts.1, spam: None }, Backings::default());
         let (acts, rehearses) = (decided(&acting, &users, &[], known), decided(&rehearsing, &users, &[], known));

@@ -6,8 +6,8 @@ use super::header::HeaderName;
 use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, Correspondence, Correspondents, DEFAULT, Despite, ExemptClients, Mailboxes,
-    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, PolicyRef, Range, Rehearsal, ShareBy,
-    Terms, Thresholds, Traps, UserReportSettings, VerifiedNames, WhiteList,
+    Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy, PolicyRef, Range, Rehearsal,
+    Rehearse, Terms, Thresholds, Traps, UserReportSettings, VerifiedNames, WhiteList,
 };
 use bulkmark_types::FederationKey;
 use std::collections::HashSet;
@@ -42,8 +42,6 @@ pub struct Rules {
     pub per: Per,
     /// The rules by which addresses are one mailbox.
     pub mailboxes: Mailboxes,
-    /// Whether mail to recipients without a policy is judged and counted.
-    pub judge: bool,
     /// The policies, which override the following settings.
     pub policies: Policies,
     /// The thresholds.
@@ -58,6 +56,8 @@ pub struct Rules {
     pub private: WhiteList,
     /// Whether the exact signatures of all other mail are sent to them.
     pub shares_exact: bool,
+    /// Whether user reports are sent to them.
+    pub shares_user_reports: bool,
     /// The settings of user reports.
     pub user_reports: UserReportSettings,
     /// The traps.
@@ -86,7 +86,6 @@ impl Default for Rules {
             despite: Despite::default(),
             per: Per::default(),
             mailboxes: Mailboxes::default(),
-            judge: true,
             policies: Policies::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
@@ -94,6 +93,7 @@ impl Default for Rules {
             outbound: OutboundSettings::default(),
             private: WhiteList::default(),
             shares_exact: true,
+            shares_user_reports: true,
             user_reports: UserReportSettings::default(),
             traps: Traps::default(),
             authentication: Authentication::default(),
@@ -201,7 +201,7 @@ impl Rules {
     /// Whether mail under this policy is judged and counted.
     #[must_use]
     pub fn judges(&self, by: PolicyRef) -> bool {
-        self.policy(by).map_or(self.judge, |policy| policy.judge)
+        self.policy(by).is_none_or(|policy| policy.judge)
     }
 
     fn policy(&self, by: PolicyRef) -> Option<&Policy> {
@@ -222,17 +222,13 @@ impl Rules {
     /// The reason why `actions` are only rehearsed for these recipients of a message, if so.
     #[must_use]
     pub fn rehearsal(&self, envelope: &Envelope, actions: &Actions, to: &[String]) -> Option<Rehearsal> {
-        let (paused, part) = (envelope.is_paused, bulkmark_types::part);
-        match actions.share_by {
-            ShareBy::Recipient => {
-                let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
-                Rehearsal::of(actions, paused, mailboxes, part)
-            }
-            ShareBy::Client => {
-                let network = envelope.network().map(|network| network.to_string());
-                Rehearsal::of(actions, paused, network.into_iter(), part)
-            }
+        let (paused, now, part) = (envelope.is_paused, envelope.now, bulkmark_types::part);
+        if let Rehearse::Clients(_) = actions.rehearse {
+            let network = envelope.network().map(|network| network.to_string());
+            return Rehearsal::of(actions, paused, now, network.into_iter(), part);
         }
+        let mailboxes = to.iter().map(|to| self.mailboxes.mailbox(to));
+        Rehearsal::of(actions, paused, now, mailboxes, part)
     }
 
     /// The name of a policy in header and log; `None` if there are no policies besides the defaults.
@@ -302,12 +298,11 @@ mod tests {
         rules.exempt(&Envelope { client: client.parse().ok(), authenticated, ..Envelope::default() })
     }
 
-    /// A share of clients selects networks, whatever the recipients are. Mail without a client is outside of it.
+    /// A part of clients selects networks, whatever the recipients are. Mail without a client is in it.
     #[test]
-    fn actions_for_a_share_of_clients() {
+    fn a_rehearsal_for_a_part_of_clients() {
         let actions = |share: f64| Actions {
-            share: share.try_into().unwrap(),
-            share_by: ShareBy::Client,
+            rehearse: Rehearse::Clients((1.0 - share).try_into().unwrap()),
             ..Actions::default()
         };
         let rehearsed = |share, client: &str| {

@@ -18,14 +18,17 @@ pub fn sentence(
             return (Verdict::Bulk, "it is the canary, which is always bulk and never counted".to_owned());
         }
         Finding::Exempt(Exempt::Policy) => {
-            return (Verdict::Exempt, "its policy has it neither judged nor counted".to_owned());
+            return (Verdict::Exempt, "its policy says judge = false".to_owned());
         }
         Finding::Exempt(reason) if *reason != Exempt::LowInformation => {
             return (Verdict::Exempt, format!("the milter does not judge such mail: {reason}"));
         }
         Finding::Exempt(reason) => {
             let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
-            return (Verdict::Exempt, format!("it says too little to be distinguished from others: {why}"));
+            return (
+                Verdict::Exempt,
+                format!("it has too little text to be distinguished from others: {why}"),
+            );
         }
         Finding::Unknown(reason, detail) => {
             return (Verdict::Unknown, format!("{reason} {detail}").trim_end().to_owned());

@@ -76,7 +76,7 @@ impl Ledger {
         fails_at: Option<usize>,
     ) -> Option<Counted> {
         let rules = rules();
-        let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()).unwrap(), &rules);
+        let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()), &rules);
         let envelope = Envelope { client, ..Envelope::default() };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(times));
         let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
@@ -275,7 +275,7 @@ fn reports_at_the_same_time_make_no_second_network() {
     let (rules, mut ledger) = (rules(), Ledger::default());
     ledger.send(&notice("Anna"), 1, 20);
     let raw = notice("Anna");
-    let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()).unwrap(), &rules);
+    let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()), &rules);
     let network = Some(ClientNetwork::of(ip(2)));
     let inquiry = || {
         let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(1));
@@ -394,7 +394,7 @@ fn signatures_that_derive_from_exact_counts_are_marked() {
         rules.signature.near = !is_exact;
         for (n, network) in (1..).zip(strangers(20)) {
             let raw = notice(&if is_exact { "Anna".to_owned() } else { format!("customer{n}") });
-            let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()).unwrap(), &rules);
+            let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()), &rules);
             let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(1));
             let mut inquiry = inquiry.from_network(Some(ClientNetwork::of(ip(network))), &rules.thresholds);
             while let Some(question) = inquiry.ask() {

@@ -2,11 +2,11 @@
 //! The sum of a day's lines. Memory is bounded, however many senders there are.
 
 use super::line::{Line, Message, Stamp};
-use super::names::Names;
-use bulkmark_policy::suggestion;
+use super::names::{Names, drop_rare};
+use bulkmark_policy::{Mailboxes, suggestion};
 use std::collections::{BTreeMap, HashMap};
 
-/// Mailings, and refused senders, that are counted separately. Beyond that they are counted together.
+/// Mailings, and refused senders, that are counted separately. Beyond that the rare ones are counted together.
 const MOST: usize = 10_000;
 
 /// Senders and clients that are kept for one mailing.
@@ -15,8 +15,8 @@ const MOST_OF_ONE: usize = 50;
 /// Other lines that are counted separately; those that differ only in numbers are one.
 const MOST_NOTICES: usize = 200;
 
-/// Policies that are counted separately: more than a configuration has.
-const MOST_POLICIES: usize = 1000;
+/// Policies, and machines, that are counted separately: more than a configuration has.
+const MOST_SHARES: usize = 1000;
 
 /// Actions that the sender's server notices.
 const REFUSING: [&str; 2] = ["reject", "tempfail"];
@@ -58,9 +58,9 @@ pub(super) struct Mailing {
     pub(super) signature: String,
 }
 
-/// The messages of one policy.
+/// The messages of one policy, or of one machine.
 #[derive(Debug, Default)]
-pub(super) struct PolicyMessages {
+pub(super) struct Share {
     pub(super) messages: u64,
     /// Those that were bulk or spam.
     pub(super) unwanted: u64,
@@ -71,6 +71,8 @@ pub(super) struct PolicyMessages {
 /// A day.
 #[derive(Debug)]
 pub(super) struct Day {
+    /// The recipient, or with a leading `@` the domain, whose messages are counted, and nothing else; none: all.
+    pub(super) recipient: Option<String>,
     /// All lines of bulkmark.
     pub(super) all: Span,
     pub(super) messages: u64,
@@ -78,9 +80,11 @@ pub(super) struct Day {
     /// The actions for bulk and spam that is not whitelisted, by verdict.
     pub(super) done: BTreeMap<String, BTreeMap<String, u64>>,
     /// The same and all messages by policy, if the log names one.
-    pub(super) policies: BTreeMap<String, PolicyMessages>,
+    pub(super) policies: BTreeMap<String, Share>,
+    /// The same by the machine that wrote the line, if the log names it.
+    pub(super) machines: BTreeMap<String, Share>,
     pub(super) mailings: HashMap<String, Mailing>,
-    /// Bulk and spam beyond `MOST` mailings.
+    /// Bulk and spam of mailings that were dropped because others had more messages.
     pub(super) others: u64,
     /// Domains whose mail was refused, permanently or temporarily.
     pub(super) refused: Names,
@@ -98,13 +102,15 @@ pub(super) struct Day {
 }
 
 impl Day {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(recipient: Option<String>) -> Self {
         Self {
+            recipient,
             all: Span::default(),
             messages: 0,
             verdicts: BTreeMap::new(),
             done: BTreeMap::new(),
             policies: BTreeMap::new(),
+            machines: BTreeMap::new(),
             mailings: HashMap::new(),
             others: 0,
             refused: Names::new(MOST),
@@ -124,9 +130,19 @@ impl Day {
         match line {
             // A test of the mail system is not mail.
             Line::Message(message) if message.reason == "canary" => (),
-            Line::Message(message) => self.message(at, message),
-            Line::Other(_, Some(false)) => (),
-            Line::Other(text, _) => self.notice(at, text),
+            Line::Message(message) => match &self.recipient {
+                None => self.message(at, message),
+                Some(wanted) => {
+                    let recipients = message.recipients_of(wanted);
+                    if recipients > 0 {
+                        self.message(at, &Message { recipients, ..*message });
+                    }
+                }
+            },
+            Line::Other(text, level) if self.recipient.is_none() && *level != Some(false) => {
+                self.notice(at, text);
+            }
+            Line::Other(..) => (),
         }
     }
 
@@ -143,7 +159,8 @@ impl Day {
             self.rehearsed.add(if domain.is_empty() { "<>" } else { domain }, 1);
         }
         let done_with = message.done();
-        self.policy(message, &done_with);
+        add_share(&mut self.policies, message.policy, message, &done_with);
+        add_share(&mut self.machines, message.machine, message, &done_with);
         match message.verdict {
             "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
             "whitelisted" => self.mailing(at, message, "wanted"),
@@ -163,19 +180,6 @@ impl Day {
         }
     }
 
-    fn policy(&mut self, message: &Message<'_>, done: &str) {
-        let is_known = self.policies.contains_key(message.policy);
-        if message.policy.is_empty() || self.policies.len() >= MOST_POLICIES && !is_known {
-            return;
-        }
-        let policy = self.policies.entry(message.policy.to_owned()).or_default();
-        policy.messages += 1;
-        if ["bulk", "spam"].contains(&message.verdict) {
-            policy.unwanted += 1;
-            *policy.done.entry(done.to_owned()).or_default() += 1;
-        }
-    }
-
     fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
         // Whatever its count, users reported this text.
@@ -188,8 +192,7 @@ impl Day {
             format!("{} {}", message.domain(), message.client())
         };
         if self.mailings.len() >= MOST && !self.mailings.contains_key(&key) {
-            self.others += 1;
-            return;
+            self.others += drop_rare(&mut self.mailings, |mailing| mailing.span.count);
         }
         let mailing = self.mailings.entry(key).or_insert_with(|| Mailing {
             span: Span::default(),
@@ -232,10 +235,37 @@ impl Day {
     }
 }
 
+/// Adds a message to the share of a policy or machine, if the log names it.
+fn add_share(shares: &mut BTreeMap<String, Share>, name: &str, message: &Message<'_>, done: &str) {
+    if name.is_empty() || shares.len() >= MOST_SHARES && !shares.contains_key(name) {
+        return;
+    }
+    let share = shares.entry(name.to_owned()).or_default();
+    share.messages += 1;
+    if ["bulk", "spam"].contains(&message.verdict) {
+        share.unwanted += 1;
+        *share.done.entry(done.to_owned()).or_default() += 1;
+    }
+}
+
+/// Returns policies or machines, those with the most messages first.
+pub(super) fn ranked_shares(shares: &BTreeMap<String, Share>) -> Vec<(&String, &Share)> {
+    let mut all: Vec<_> = shares.iter().collect();
+    all.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
+    all
+}
+
 impl Message<'_> {
     /// Returns the domain of the envelope sender; empty if there is none.
     fn domain(&self) -> &str {
         self.from.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// Returns the number of named recipients that are this one, or of this domain.
+    fn recipients_of(&self, wanted: &str) -> u64 {
+        let mailboxes = Mailboxes::default();
+        // A quoted local part may have a comma in it, and no address an angle bracket.
+        self.to.split(">,<").filter(|address| mailboxes.is_recipient(address, wanted)).count() as u64
     }
 
     /// Returns the action, taken or rehearsed.
@@ -255,7 +285,7 @@ mod tests {
     use super::*;
 
     fn day(lines: &[String]) -> Day {
-        let mut day = Day::new();
+        let mut day = Day::new(None);
         for line in lines {
             let (stamp, line) = read(line).unwrap_or_else(|| panic!("{line}"));
             day.add(&stamp, &line);
@@ -339,6 +369,51 @@ mod tests {
     }
 
     #[test]
+    fn machines_of_a_federation_are_added_up_separately() {
+        let bulk = message(1, "a@shop.example", "verdict=bulk body=25", "action=reject");
+        let lines = [
+            bulk.replace("Z mx ", "Z mx.one.example "),
+            bulk.replace("Z mx ", "Z mx.two.example "),
+            message(2, "b@shop.example", "verdict=clean body=1", "action=mark")
+                .replace("Z mx ", "Z mx.two.example "),
+        ];
+        let found = day(&lines);
+        let shares: Vec<_> = ranked_shares(&found.machines)
+            .into_iter()
+            .map(|(name, share)| (&**name, share.messages, share.unwanted))
+            .collect();
+        assert_eq!(shares, [("mx.two.example", 2, 1), ("mx.one.example", 1, 1)]);
+        assert_eq!(found.mailings.len(), 1, "one mailing at both");
+    }
+
+    /// The digest for the postmaster of a domain: its mail, and no trouble of the machine.
+    #[test]
+    fn a_domain_has_a_digest_of_its_own() {
+        let lines = [
+            message(1, "a@shop.example", "verdict=bulk body=25", "action=reject"),
+            message(2, "a@shop.example", "verdict=bulk body=26", "action=reject")
+                .replace("to=<x@b.example>", "to=<y@c.example>,<Anna+news@B.example>,<z@b.example.org>"),
+            message(3, "a@shop.example", "verdict=clean body=1", "action=mark")
+                .replace("b.example", "c.example"),
+            "2026-11-22T01:30:00Z mx bulkmark[1]: err: the disk has not answered for 10 s".to_owned(),
+        ];
+        let of = |recipient: &str| {
+            let mut day = Day::new(Some(recipient.to_owned()));
+            for line in &lines {
+                let (stamp, line) = read(line).unwrap();
+                day.add(&stamp, &line);
+            }
+            let recipients: u64 = day.mailings.values().map(|mailing| mailing.recipients).sum();
+            assert_eq!((day.notices.len(), day.all.count), (0, 4));
+            (day.messages, day.refusals, recipients)
+        };
+        assert_eq!(of("@b.example"), (2, 2, 2));
+        assert_eq!(of("@C.Example"), (2, 1, 1));
+        assert_eq!(of("anna@b.example"), (1, 1, 1));
+        assert_eq!(of("@example"), (0, 0, 0));
+    }
+
+    #[test]
     fn outages_are_listed_once_with_their_times() {
         let line = |hour: u32, text: &str| format!("2026-11-22T{hour:02}:30:00Z mx bulkmark[1]: {text}");
         let unknown = |hour| {
@@ -365,15 +440,18 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut found = Day::new();
-        for n in 0..2 * MOST {
+        let mut found = Day::new(None);
+        let mut add = |n: usize| {
             let line = message(n, &format!("a@{n}.example"), "verdict=bulk body=25", "action=reject");
             let (stamp, line) = read(&line).unwrap();
             found.add(&stamp, &line);
-        }
-        assert_eq!(
-            (found.mailings.len(), found.others, found.refused.others),
-            (MOST, MOST as u64, MOST as u64)
-        );
+        };
+        (0..2 * MOST).for_each(&mut add);
+        (0..100).for_each(|_| add(2 * MOST));
+        let messages: u64 = found.mailings.values().map(|mailing| mailing.span.count).sum();
+        assert!(found.mailings.len() <= MOST && found.refused.ranked().len() <= MOST);
+        assert_eq!((messages + found.others, found.refusals), (2 * MOST as u64 + 100, 2 * MOST as u64 + 100));
+        // Though it came after so many others.
+        assert_eq!((found.ranked()[0].span.count, found.refused.ranked()[0].1), (100, 100));
     }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A day as one JSON object.
 
-use super::day::{Day, Mailing, Span};
+use super::day::{Day, Mailing, Share, Span, ranked_shares};
 use super::names::Names;
 use super::print::Limit;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Returns the data of the text; of each list the first `limit` entries, beside their number.
 pub(super) fn object(day: &Day, host: &str, title: &str, limit: Limit) -> Value {
     let mailings = day.ranked();
-    let mut policies: Vec<_> = day.policies.iter().collect();
-    policies.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
-    let policies = policies.into_iter().map(|(name, policy)| {
-        json!({ "policy": name, "messages": policy.messages, "unwanted": policy.unwanted, "done": policy.done })
-    });
+    let shares = |kind: &str, shares: &BTreeMap<String, Share>| {
+        let object = |(name, share): (&String, &Share)| json!({ kind: name, "messages": share.messages, "unwanted": share.unwanted, "done": share.done });
+        ranked_shares(shares).into_iter().take(limit.0).map(object).collect::<Vec<_>>()
+    };
     let unknown = day.unknown.iter().map(|(reason, span)| json!({ "reason": reason, "seen": seen(span) }));
     let mut notices: Vec<_> = day.notices.values().collect();
     notices.sort_by(|(_, a), (_, b)| a.first.cmp(&b.first));
@@ -21,11 +21,13 @@ pub(super) fn object(day: &Day, host: &str, title: &str, limit: Limit) -> Value 
     json!({
         "host": host,
         "title": title,
+        "recipient": day.recipient,
         "lines": seen(&day.all),
         "messages": day.messages,
         "verdicts": day.verdicts,
         "done": day.done,
-        "policies": policies.take(limit.0).collect::<Vec<_>>(),
+        "policies": shares("policy", &day.policies),
+        "machines": shares("machine", &day.machines),
         "mailings": mailings.iter().take(limit.0).map(|mailing| mailing_object(mailing)).collect::<Vec<_>>(),
         "mailings-total": mailings.len(),
         "messages-of-other-mailings": day.others,

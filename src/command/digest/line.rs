@@ -23,6 +23,7 @@ pub(super) struct Stamp {
 }
 
 /// A line of bulkmark.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, and most are messages")]
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// The line of a message.
@@ -34,11 +35,15 @@ pub(super) enum Line<'a> {
 /// The line of a message, as docs/monitoring.md describes it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message<'a> {
+    /// The name of the machine that wrote the line; empty in the form of standard error.
+    pub(super) machine: &'a str,
     pub(super) id: &'a str,
     /// The client's name, if it was verified, and its address.
     pub(super) host: Option<&'a str>,
     pub(super) ip: &'a str,
     pub(super) from: &'a str,
+    /// The named recipients, `a@b.example>,<c@b.example`.
+    pub(super) to: &'a str,
     pub(super) recipients: u64,
     pub(super) verdict: &'a str,
     pub(super) reason: &'a str,
@@ -55,7 +60,8 @@ pub(super) struct Message<'a> {
 /// Reads a line; none if it is another program's.
 pub(super) fn read(line: &str) -> Option<(Stamp, Line<'_>)> {
     let (stamp, rest) = stamp(line);
-    let rest = if stamp.date.is_empty() { rest } else { rest.trim_start().split_once(' ')?.1 };
+    let (machine, rest) =
+        if stamp.date.is_empty() { ("", rest) } else { rest.trim_start().split_once(' ')? };
     let mut rest = ours(rest.trim_start())?;
     // Standard error has its own name, and the journal may have put another before it.
     rest = rest.strip_prefix("bulkmark: ").unwrap_or(rest);
@@ -68,7 +74,8 @@ pub(super) fn read(line: &str) -> Option<(Stamp, Line<'_>)> {
     if urgent.is_some() {
         rest = rest[level.len() + 2..].trim_start();
     }
-    Some((stamp, message(rest).map_or(Line::Other(rest, urgent), Line::Message)))
+    let of_message = message(rest).map(|message| Line::Message(Message { machine, ..message }));
+    Some((stamp, of_message.unwrap_or(Line::Other(rest, urgent))))
 }
 
 /// Returns the text behind bulkmark's name, if the line begins with it.
@@ -137,6 +144,7 @@ fn message(line: &str) -> Option<Message<'_>> {
                 (message.host, message.ip) = (Some(host).filter(|host| *host != "unknown"), ip);
             }
             "from" => message.from = bare(),
+            "to" => message.to = bare(),
             "nrcpt" => message.recipients = value.parse().ok()?,
             "verdict" => message.verdict = value,
             "reason" => message.reason = value,
@@ -164,10 +172,12 @@ mod tests {
     #[test]
     fn all_forms_are_read() {
         let expected = Message {
+            machine: "",
             id: "4AB",
             host: Some("a.example"),
             ip: "192.0.2.7",
             from: "n@a.example",
+            to: "x@b.example",
             recipients: 2,
             verdict: "bulk",
             reason: "",
@@ -188,7 +198,8 @@ mod tests {
         ] {
             let line = format!("{before}{TEXT}");
             let (stamp, found) = read(&line).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!(found, Line::Message(Message { ..expected }), "{line}");
+            let machine = if date.is_empty() { "" } else { "mx" };
+            assert_eq!(found, Line::Message(Message { machine, ..expected }), "{line}");
             assert_eq!(stamp.date, date, "{line}");
         }
         for (line, day) in [

@@ -14,6 +14,7 @@ mod source;
 
 use super::output::output;
 use crate::net::own_name;
+use bulkmark_types::plain;
 use day::Day;
 use print::Limit;
 use std::io::Write as _;
@@ -34,6 +35,9 @@ pub(super) struct Args {
     /// Only this day, such as 2026-11-22 [default: yesterday of the journal, all of files]
     #[arg(long, value_name = "DATE", value_parser = source::date)]
     day: Option<String>,
+    /// Only messages to this recipient; "@example.org" is a whole domain. The log names the first five recipients of a message.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Option<String>,
     /// The unit whose journal is read.
     #[arg(long, value_name = "UNIT", default_value = "bulkmark-milter", conflicts_with = "files")]
     unit: String,
@@ -49,7 +53,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut day = Day::new();
+    let mut day = Day::new(args.recipient.clone());
     let date = args.day.as_deref();
     if args.files.is_empty() {
         source::journal(&args.unit, date, &mut day)?;
@@ -72,8 +76,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the period of the summary.
+/// Returns the period of the summary, and whose mail it is about.
 fn title(args: &Args, day: &Day) -> String {
+    let about =
+        args.recipient.as_deref().map_or_else(String::new, |to| format!(", mail to {}", plain(to, "")));
+    period(args, day) + &about
+}
+
+fn period(args: &Args, day: &Day) -> String {
     let (first, last) = (&day.all.first.date, &day.all.last.date);
     match &args.day {
         Some(date) => date.clone(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A day as text, for a terminal or a mail.
 
-use super::day::{Day, Mailing, Span};
+use super::day::{Day, Mailing, Share, Span, ranked_shares};
+use crate::command::show::{messages, some};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -32,16 +33,19 @@ pub(super) fn text(day: &Day, host: &str, title: &str, limit: Limit) -> String {
         out += "Nothing was logged. Did the daemon run, and is this its log?\n";
         return out;
     }
-    messages(&mut out, day);
-    policies(&mut out, day, limit);
+    verdicts(&mut out, day);
+    shares(&mut out, "By policy", &day.policies, limit);
+    if day.machines.len() > 1 {
+        shares(&mut out, "By machine", &day.machines, limit);
+    }
     mailings(&mut out, day, limit);
     list(&mut out, "Refused, by the sender's domain", &day.refused.ranked(), day.refused.others, limit);
     let rehearsed = day.rehearsed.ranked();
     list(&mut out, "Would be refused, by the sender's domain", &rehearsed, day.rehearsed.others, limit);
     let suggestions = day.suggestions.ranked();
-    list(&mut out, "White-list lines for bulk that nobody wants yet", &suggestions, 0, limit);
+    list(&mut out, "Proposed white-list lines for bulk", &suggestions, 0, limit);
     if !suggestions.is_empty() {
-        out += "  The clients' verified names belong to the senders. Whether the mail is wanted, you know; see bulkmark-whitelist(5).\n";
+        out += "  The clients' verified names belong to the senders. Only you know whether the mail is wanted; see bulkmark-whitelist(5).\n";
     }
     if !day.unknown.is_empty() {
         out += "\nNot judged\n";
@@ -50,7 +54,7 @@ pub(super) fn text(day: &Day, host: &str, title: &str, limit: Limit) -> String {
         }
     }
     if !day.notices.is_empty() {
-        out += "\nWhat else the log says\n";
+        out += "\nOther lines of the log\n";
         let mut notices: Vec<_> = day.notices.values().collect();
         notices.sort_by(|(_, a), (_, b)| a.first.cmp(&b.first));
         for (text, span) in notices.iter().take(limit.0) {
@@ -61,7 +65,7 @@ pub(super) fn text(day: &Day, host: &str, title: &str, limit: Limit) -> String {
     out
 }
 
-fn messages(out: &mut String, day: &Day) {
+fn verdicts(out: &mut String, day: &Day) {
     let _ = writeln!(out, "{:>10}  messages", number(day.messages));
     for verdict in ["clean", "bulk", "spam", "whitelisted", "exempt", "unknown"] {
         let Some(&count) = day.verdicts.get(verdict) else { continue };
@@ -77,18 +81,17 @@ fn messages(out: &mut String, day: &Day) {
     }
 }
 
-/// Writes messages by policy; those with the most messages first.
-fn policies(out: &mut String, day: &Day, limit: Limit) {
-    let mut all: Vec<_> = day.policies.iter().collect();
+/// Writes messages by policy or machine; those with the most messages first.
+fn shares(out: &mut String, title: &str, shares: &BTreeMap<String, Share>, limit: Limit) {
+    let all = ranked_shares(shares);
     if all.is_empty() {
         return;
     }
-    all.sort_by(|a, b| b.1.messages.cmp(&a.1.messages).then_with(|| a.0.cmp(b.0)));
-    *out += "\nBy policy\n";
-    for (name, policy) in all.iter().take(limit.0) {
+    let _ = writeln!(out, "\n{title}");
+    for (name, share) in all.iter().take(limit.0) {
         let _ =
-            write!(out, "{:>10}  {name}: {} bulk or spam", number(policy.messages), number(policy.unwanted));
-        let _ = writeln!(out, "{}{}", if policy.unwanted > 0 { "; " } else { "" }, done(&policy.done));
+            write!(out, "{:>10}  {name}: {} bulk or spam", number(share.messages), number(share.unwanted));
+        let _ = writeln!(out, "{}{}", if share.unwanted > 0 { "; " } else { "" }, done(&share.done));
     }
     more(out, all.len().saturating_sub(limit.0) as u64);
 }
@@ -104,7 +107,7 @@ fn mailings(out: &mut String, day: &Day, limit: Limit) {
     }
     more(out, ranked.len().saturating_sub(limit.0) as u64);
     if day.others > 0 {
-        let _ = writeln!(out, "            and {} messages of still others", number(day.others));
+        let _ = writeln!(out, "            and {} of other mailings", messages(number(day.others)));
     }
 }
 
@@ -114,10 +117,10 @@ impl Mailing {
         let _ = writeln!(out, "            by {}", self.clients.first());
         let _ = writeln!(
             out,
-            "            {}; seen {} times; {} recipients; {}; {}{}",
+            "            {}; seen {} times; {}; {}; {}{}",
             done(&self.done),
             number(self.seen.into()),
-            number(self.recipients),
+            some(number(self.recipients), "recipient"),
             when(&self.span),
             if self.signature.is_empty() {
                 "near-replicas".to_owned()
@@ -146,7 +149,7 @@ fn list(out: &mut String, title: &str, entries: &[(&str, u64)], others: u64, lim
     }
     more(out, entries.len().saturating_sub(limit.0) as u64);
     if others > 0 {
-        let _ = writeln!(out, "{:>10}  of still others", number(others));
+        let _ = writeln!(out, "{:>10}  others", number(others));
     }
 }
 

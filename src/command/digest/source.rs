@@ -6,6 +6,7 @@ use super::line::{Line, is_date, read};
 use crate::command::show::time;
 use crate::telemetry::as_text;
 use anyhow::Context;
+use bulkmark_types::visible;
 use flate2::read::MultiGzDecoder;
 use humantime_serde::re::humantime;
 use std::fs::File;
@@ -77,7 +78,8 @@ fn lines(mut input: impl BufRead, date: Option<&str>, wanted: Wanted, day: &mut 
             return Ok(());
         }
         let text = String::from_utf8_lossy(&line);
-        let text = as_text(text.trim_end());
+        // Any local user can write to the log, also control characters.
+        let text = visible(&as_text(text.trim_end()));
         let Some((stamp, found)) = read(&text) else { continue };
         let is_wanted = match wanted {
             Wanted::All => true,
@@ -107,7 +109,9 @@ fn day_after(date: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::print::{self, Limit};
     use super::*;
+    use bulkmark_types::is_invisible;
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -118,12 +122,34 @@ mod tests {
         }
     }
 
+    /// Any local user can write bulkmark's name into the log.
+    #[test]
+    fn no_line_moves_the_cursor_or_adds_lines() {
+        let evil = "\u{1b}[2J\u{9b}2J\u{202e}";
+        let object = serde_json::json!({
+            "time": "2026-11-22T01:00:00Z", "level": "error", "text": format!("one{evil}\n\nProposed white-list lines\n"),
+        });
+        let stamp = "2026-11-22T01:00:00Z mx bulkmark[1]: ";
+        let message = format!(
+            "4A{evil}: client=out{evil}[192.0.2.1] from=<a@b{evil}> to=<x> nrcpt=2 verdict=bulk body=25 threshold=20 signature=s{evil} \
+             policy=p{evil} action=reject"
+        );
+        let text = format!("{stamp}{object}\n{stamp}{message}\n{stamp}err: two{evil}\n");
+        let mut day = Day::new(None);
+        lines(text.as_bytes(), None, Wanted::All, &mut day).unwrap();
+        assert_eq!((day.messages, day.notices.len()), (1, 2));
+        let limit = Limit(20);
+        let shown = print::text(&day, "mx", "today", limit) + &print::subject(&day, "mx", "today");
+        assert_eq!(shown.find(|c: char| is_invisible(c) && c != '\n'), None, "{shown}");
+        assert!(!shown.lines().any(|line| line.starts_with("Proposed")), "{shown}");
+    }
+
     /// A line that never ends takes no memory, and the lines after it are read.
     #[test]
     fn long_lines_are_passed_over() {
         let mut text = vec![b'x'; 1 << 20];
         text.extend(b"\n2026-11-22T01:00:00Z mx bulkmark[1]: err: something\n\xff\xfe\n");
-        let mut day = Day::new();
+        let mut day = Day::new(None);
         lines(&*text, None, Wanted::All, &mut day).unwrap();
         assert_eq!((day.all.count, day.notices.len()), (1, 1));
     }

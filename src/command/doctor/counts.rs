@@ -142,7 +142,7 @@ fn examine_file(daemon: &Daemon<'_>, key: Option<&FederationKey>, report: &mut R
                      begins a new one",
                     image.key_id()
                 );
-                report.warning(CHECK, text, "if that is not meant, put the old key back");
+                report.warning(CHECK, text, "if this is a mistake, put the old key back");
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
@@ -165,7 +165,8 @@ fn examine_file(daemon: &Daemon<'_>, key: Option<&FederationKey>, report: &mut R
 fn examine_bulk(bulk: &BulkStatus, report: &mut Report) {
     const CHECK: &str = "bulk";
     let BulkStatus { bound, signatures, left_out, .. } = bulk;
-    let text = format!("{signatures} signatures that were seen {bound} times or more are held apart");
+    let text =
+        format!("{signatures} signatures that were seen {bound} times or more are in the list of bulk");
     if *left_out > 0 {
         let advice = "raise ledger.capacity: a window has room for half as many, and signatures beyond that are not known as bulk";
         report.warning(CHECK, format!("{text}; {left_out} found no room"), advice);

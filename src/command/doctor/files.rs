@@ -6,7 +6,7 @@ use crate::command::show::bytes;
 use crate::config;
 use crate::net::{Endpoint, TlsFiles};
 use bulkmark_ledger::FILE_NAME;
-use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User, WRITE};
+use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User, WRITE, open_regular};
 use rustix::fs::StatVfsMountFlags;
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 
 /// Whether this process may not read an existing file.
 pub(super) fn is_forbidden(path: &Path) -> bool {
-    fs::File::open(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+    open_regular(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Warns if this process sees less than it should.
@@ -33,7 +33,7 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
         let (own, user) = (User::of(own).name, &user.name);
         report.warning(
             "doctor",
-            format!("runs as {own}, who may not see everything that {user} sees"),
+            format!("runs as {own}, which cannot see all files that {user} sees"),
             AS_ROOT,
         );
     }
@@ -63,7 +63,7 @@ pub(super) fn examine_file(check: &'static str, path: &Path, secret: bool, user:
     } else if secret && mode & 0o007 != 0 {
         report.error(check, format!("everybody may read {shown}, which is a secret"), share);
     } else if secret {
-        report.ok(check, format!("only {name} and those whom its mode names can read {shown}"));
+        report.ok(check, format!("{name} can read {shown}, and others only as its mode says"));
     } else {
         report.ok(check, format!("{name} can read {shown}"));
     }

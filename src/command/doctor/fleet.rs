@@ -28,10 +28,8 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// Examines the files that the settings name.
 pub(super) fn examine_files(settings: &Settings, user: &User, report: &mut Report) {
-    let secret = [&settings.password_file, &settings.nkey_file, &settings.key_file];
-    let open = [&settings.ca_file, &settings.cert_file];
-    for (file, is_secret) in secret.map(|file| (file, true)).into_iter().chain(open.map(|file| (file, false)))
-    {
+    let secret = [&settings.secret_file, &settings.cert_file].map(|file| (file, true));
+    for (file, is_secret) in secret.into_iter().chain([(&settings.ca_file, false)]) {
         if let Some(file) = file {
             files::examine_file(CHECK, file, is_secret, user, report);
         }
@@ -121,10 +119,11 @@ impl Found {
             report.warning(
                 CHECK,
                 format!(
-                    "members may call {} functions by which they can fill the disk, such as {first}",
+                    "members have {} rights by which they can fill the disk or delay the others, such as {first}",
                     exposures.len()
                 ),
-                "revoke them as a superuser: docs/fleet-postgres.md#on-the-machine-with-postgresql",
+                "revoke them as a superuser, and set max_prepared_transactions to 0: \
+                 docs/fleet-postgres.md#on-the-machine-with-postgresql",
             );
         }
         if let Some(last) = last {

@@ -66,13 +66,10 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
 
 /// Examines the files of Pyzor's accounts: who can read them, and the errors in them.
 fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) {
-    let PyzorSettings { accounts_file, access_file, .. } = settings;
-    let examined = pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
-    let (faults, has_keys) = examined.unwrap_or_default();
-    for (path, is_secret) in [(accounts_file, has_keys), (access_file, false)] {
-        if let Some(path) = path {
-            files::examine_file(CHECK, path, is_secret, user, report);
-        }
+    let Some(home) = settings.home.as_deref() else { return };
+    let (faults, has_keys) = pyzor::examine(Some(home)).unwrap_or_default();
+    for (name, is_secret) in pyzor::FILES.into_iter().zip([has_keys, false]) {
+        files::examine_file(CHECK, &home.join(name), is_secret, user, report);
     }
     for fault in faults {
         report.warning(CHECK, fault, "correct the line, and then: systemctl reload bulkmark-milter");

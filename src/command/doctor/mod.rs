@@ -20,7 +20,7 @@ mod traps;
 use crate::command::daemon_args::DaemonArgs;
 use crate::command::output::{EX_CONFIG, output};
 use crate::command::pause::sentence;
-use crate::command::show::{THRESHOLD, time};
+use crate::command::show::{THRESHOLD, some, time};
 use crate::config::{self, ConfigError, INTERFACES_PATH, Kind, MilterFile, ServerFile};
 use crate::control::{ClientStatus, DaemonStatus};
 use crate::net::{Address, Endpoint};
@@ -66,7 +66,6 @@ use std::process::ExitCode;
 ///
 /// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and time; an
 /// aggregator counts its reports; the daemon is in step with it.
-/// time; somebody counts its reports; the daemon is in step with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -312,7 +311,7 @@ impl Daemon<'_> {
             let daemon = self.name;
             report.error(
                 "listener",
-                format!("systemd holds its socket, and no {daemon} answers that could say where it is"),
+                format!("systemd holds its socket, and no {daemon} answers, so its address is unknown"),
                 format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
             );
         }
@@ -341,10 +340,10 @@ fn examine_key(
     report: &mut Report,
 ) -> Option<FederationKey> {
     const CHECK: &str = "federation key";
-    if let Some(path) = &ledger.old_federation_key_file {
+    if let Some(path) = &ledger.federation_key_file.old {
         files::examine_file(CHECK, path, true, user, report);
     }
-    match &ledger.federation_key_file {
+    match &ledger.federation_key_file.key {
         Some(path) => files::examine_file(CHECK, path, true, user, report),
         None => report.ok(CHECK, "none; signatures are made under the public key"),
     }
@@ -373,8 +372,8 @@ fn examine_entries(check: &'static str, entries: &[Upstream], user: &User, repor
 
 fn examine_log(log: &telemetry::Settings, report: &mut Report) {
     let target = match &log.target {
-        telemetry::Target::Syslog(_) => "syslog",
-        telemetry::Target::Journald(_) => "the journal",
+        telemetry::Target::Syslog(..) => "syslog",
+        telemetry::Target::Journald(..) => "the journal",
         telemetry::Target::Stderr => "standard error",
     };
     match telemetry::probe(log) {
@@ -382,7 +381,7 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
         Err(e) => report.warning(
             "log",
             format!("{target} takes no lines, so they go to standard error: {e}"),
-            "start the log daemon, or correct log.target and log.socket",
+            "start the log daemon, or correct log.target",
         ),
     }
 }
@@ -422,7 +421,7 @@ fn examine_clients(clients: &Clients, report: &mut Report) {
         let text = format!("{count}; tokens of {} expire soon or have expired: {some}", soon.len());
         report.warning("clients", text, "extend them: bulkmark client set --expires 90d NAME");
     } else if waiting > 0 {
-        let text = format!("{count}; {waiting} sites that registered wait for approval");
+        let text = format!("{count}; {} that registered wait for approval", some(waiting, "site"));
         report.warning("clients", text, "bulkmark client list --unapproved, and approve or remove them");
     } else {
         report.ok("clients", count);

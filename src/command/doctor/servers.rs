@@ -128,15 +128,15 @@ pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &m
     if file.upstream.is_empty() && file.fleet.is_none() {
         return;
     }
-    let (waiting, most) = (status.ledger.spool, file.sync.max_spool);
+    let (waiting, most) = (status.ledger.spool, file.ledger.max_spool());
     let age = status.ledger.spool_oldest.map_or(0, |oldest| now().saturating_sub(oldest));
     let text = format!(
         "{waiting} of at most {most} reports wait to be counted for all, the oldest for {}",
         ago(age)
     );
     if waiting > most / 2 || age > file.sync.max_staleness.as_secs() {
-        let oldest = ago(file.sync.max_spool_age.as_secs()).to_string();
-        let advice = format!("see why nobody takes them; reports older than {oldest} are dropped");
+        let oldest = ago(bulkmark_counts::SPOOL_AGE.as_secs()).to_string();
+        let advice = format!("find out why no server takes them; reports older than {oldest} are dropped");
         report.warning(CHECK, text, advice);
     } else {
         report.ok(CHECK, text);

@@ -3,6 +3,7 @@
 
 use super::report::Report;
 use crate::activity::LikelyRelay;
+use crate::command::show::messages;
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
 use bulkmark_counts::Rows;
@@ -24,10 +25,11 @@ fn examine_traps(file: &MilterFile, status: &DaemonStatus, report: &mut Report) 
     let mut is_well = true;
     for (trap, wanted) in wanted {
         is_well = false;
-        let (trap, entry, messages) = (remote_text(trap), remote_text(&wanted.entry), wanted.messages);
+        let (trap, entry) = (remote_text(trap), remote_text(&wanted.entry));
+        let messages = messages(wanted.messages);
         report.warning(
             CHECK,
-            format!("{trap} gets mail from white-listed senders: {messages} messages, the last wanted by {entry}; these are not nominated"),
+            format!("{trap} gets mail from white-listed senders: {messages}, the last wanted by {entry}; these are not nominated"),
             "take it out of traps.recipients if people use it, or the sender off the white list",
         );
     }
@@ -55,7 +57,7 @@ fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report)
 /// Examines whether there is room for user reports.
 fn examine_user_reports(status: &DaemonStatus, report: &mut Report) {
     let (rows, most) = (status.ledger.user_reports, Rows::MOST_OF_USERS);
-    let text = format!("{} of the {most} words of users for which there is room", rows.users);
+    let text = format!("{} of the {most} user reports for which there is room", rows.users);
     if rows.are_many() {
         let advice = "\"bulkmark report list\" shows the most active reporters; if one is a program, withdraw its reports with \"bulkmark report forget --all\"; \
                       beyond the bound, reports of new users are not counted";
@@ -74,7 +76,8 @@ fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut
         }
         Authenticate::Header | Authenticate::Here => "recognised by verified domains",
     };
-    report.ok("correspondents", format!("{pairs} pairs of a user and somebody that user wrote to; {by}"));
+    report
+        .ok("correspondents", format!("{pairs} pairs of a user and an address that the user wrote to; {by}"));
     if file.user_reports.own_domains.is_empty() {
         report.warning(
             "user-reports",

@@ -134,6 +134,6 @@ async fn first_step<L: Log>(log: &L) -> anyhow::Result<Option<(Place, Vec<u8>)>>
         steps => steps?,
     };
     let first = tokio::time::timeout(PATIENCE, steps.next()).await;
-    let first = first.context("the log does not bring its first step")??;
+    let first = first.context("the log does not deliver its first step")??;
     Ok(Some((first.place, first.bytes)))
 }

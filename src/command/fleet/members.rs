@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A fleet's members and their mailings, as `bulkmark fleet status` shows them.
 
-use crate::command::show::{ago, time};
+use crate::command::show::{ago, some, time};
 use bulkmark_sync::fleet::{Condition, FleetMailing, MemberState, MemberStatus};
 use std::io::{self, Write};
 
@@ -27,7 +27,8 @@ pub(super) fn print(
         let FleetMailing { signature, count, recipients, last, members, subject, .. } = mailing;
         write!(
             out,
-            "  {signature}: {count}; here to {recipients} recipients at {}, the last at {}",
+            "  {signature}: {count}; here to {} at {}, the last at {}",
+            some(recipients, "recipient"),
             members.join(", "),
             time(*last)
         )?;
@@ -60,9 +61,14 @@ fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
     }
     match condition.waiting_seconds {
         Some(oldest) if condition.uncovered > 0 => {
-            write!(out, ", {} reports uncovered, the oldest for {}", condition.uncovered, ago(oldest))?;
+            write!(
+                out,
+                ", {} uncovered, the oldest for {}",
+                some(condition.uncovered, "report"),
+                ago(oldest)
+            )?;
         }
-        _ => write!(out, ", {} reports uncovered", condition.uncovered)?,
+        _ => write!(out, ", {} uncovered", some(condition.uncovered, "report"))?,
     }
     writeln!(out, "; heard {heard} ago")
 }

@@ -37,21 +37,15 @@ pub(in crate::command) struct Args {
     /// The user for the setup: with PostgreSQL the database's owner, who may create roles.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// The file with that user's password.
+    /// The file with that user's password, or with NATS with the seed of that user's nkey.
     #[arg(long, value_name = "FILE")]
-    password_file: Option<PathBuf>,
-    /// With NATS: the file with the seed of that user's nkey.
-    #[arg(long, value_name = "FILE")]
-    nkey_file: Option<PathBuf>,
+    secret_file: Option<PathBuf>,
     /// The authorities that signed the certificates of the log's servers, if the system does not trust them.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// A certificate by which this user authenticates.
-    #[arg(long, value_name = "FILE", requires = "key_file")]
+    /// A certificate by which this user authenticates, with its private key.
+    #[arg(long, value_name = "FILE")]
     cert_file: Option<PathBuf>,
-    /// The key of that certificate.
-    #[arg(long, value_name = "FILE", requires = "cert_file")]
-    key_file: Option<PathBuf>,
     /// Do not encrypt the connection, even to another machine.
     #[arg(long)]
     no_tls: bool,
@@ -94,16 +88,13 @@ impl Args {
     fn settings(&self) -> Settings {
         Settings {
             log: self.log.clone(),
-            client: None,
-            user: self.user.clone(),
-            password_file: self.password_file.clone(),
-            nkey_file: self.nkey_file.clone(),
+            name: self.user.clone(),
+            reports: false,
+            secret_file: self.secret_file.clone(),
             tls: self.no_tls.then_some(false),
             ca_file: self.ca_file.clone(),
             cert_file: self.cert_file.clone(),
-            key_file: self.key_file.clone(),
             aggregators: Vec::new(),
-            state_interval: None,
             mailings: false,
         }
     }

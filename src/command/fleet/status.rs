@@ -13,7 +13,7 @@ use bulkmark_counts::{Mark, StepHead, step_head};
 use bulkmark_ledger::now;
 use bulkmark_sync::Link;
 use bulkmark_sync::fleet::{FleetMailing, FleetStatus, MemberStatus, Members, ReporterStatus};
-use bulkmark_sync::log::{self, Client, Ends, Log, LogError, Place, Reader as _, Settings};
+use bulkmark_sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
 use bulkmark_sync::with_log;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -152,9 +152,9 @@ fn find(args: &Args) -> anyhow::Result<Found> {
 
 async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
     let link = Arc::new(Link::new(&settings.log));
-    // A milter's account of NATS imports neither batches nor the list of clients, so these requests would get no answer. With PostgreSQL it has
-    // no client =.
-    with_log!(settings, link, |log| found.ask(&log, settings.client.is_none()).await)
+    // A milter's account of NATS imports neither batches nor the list of clients, so these requests would get no answer.
+    let is_nats = settings.address()?.engine == Engine::Nats;
+    with_log!(settings, link, |log| found.ask(&log, !(is_nats && settings.reports)).await)
 }
 
 impl Found {

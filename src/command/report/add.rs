@@ -2,9 +2,11 @@
 //! `bulkmark report add`, and `report forget` for single messages
 
 use crate::command::milter_args::MilterArgs;
-use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, open_regular, output, shown};
+use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, output, shown};
+use crate::command::show::some;
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
 use anyhow::bail;
+use bulkmark_ledger::directory::open_regular;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use std::ffi::OsString;
 use std::fs;
@@ -260,11 +262,14 @@ fn sentence(kind: Kind, reported: &Reported) -> String {
     } = reported;
     let mut parts = Vec::new();
     if *taken_back > 0 {
-        parts.push(format!("the opposite withdraws this user's earlier report of {taken_back} signatures"));
+        parts.push(format!(
+            "the opposite withdraws this user's earlier report of {}",
+            some(taken_back, "signature")
+        ));
     }
     if *counted > 0 {
         let weight = if *weight < 1.0 { format!(", with the weight {weight:.3}") } else { String::new() };
-        parts.push(format!("counted as {side} by {counted} of {signatures} signatures{weight}"));
+        parts.push(format!("counted as {side} by {counted} of {}{weight}", some(signatures, "signature")));
     }
     if parts.is_empty() && *known > 0 {
         parts.push(if kind.forget {

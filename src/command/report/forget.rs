@@ -5,6 +5,7 @@ use super::add::{Kind, send};
 use super::list::Reporter;
 use crate::command::milter_args::{MilterArgs, unanswered};
 use crate::command::output::output;
+use crate::command::show::some;
 use crate::control;
 use anyhow::bail;
 use bulkmark_counts::Withdrawal;
@@ -51,11 +52,16 @@ pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> 
         writeln!(out, "nothing to withdraw: no report of this reporter counts; its trust starts over")?;
         return Ok(ExitCode::SUCCESS);
     }
-    writeln!(out, "reports withdrawn, of {signatures} signatures; the reporter's trust starts over")?;
+    writeln!(
+        out,
+        "reports withdrawn, of {}; the reporter's trust starts over",
+        some(signatures, "signature")
+    )?;
     if left > 0 {
         writeln!(
             out,
-            "reports of {left} other signatures cannot be withdrawn, and expire with their window"
+            "reports of {} cannot be withdrawn, and expire with their window",
+            some(left, "other signature")
         )?;
     }
     Ok(ExitCode::SUCCESS)

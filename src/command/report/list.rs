@@ -33,13 +33,13 @@ pub(super) struct Args {
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
 pub(super) struct Reporter {
-    /// Only reports of this user.
+    /// The user with this name.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["trap", "reporter"])]
     pub(super) user: Option<OsString>,
-    /// Only reports of this trap.
+    /// The trap with this address, as traps.recipients has it.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "reporter")]
     trap: Option<OsString>,
-    /// Only reports of the reporter with this hash, or the beginning of it.
+    /// The reporter with this hash, or the beginning of it.
     #[arg(long, value_name = "HASH")]
     reporter: Option<String>,
 }

@@ -27,7 +27,7 @@ pub(super) fn run(milter: &MilterArgs, args: &Args) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(control::vouch(&socket, reporter)) {
         Err(e) => Ok(unanswered(&socket, e)),
-        Ok(false) => Ok(failed(&anyhow!("the milter knows as many reporters as it has places for"), 1)),
+        Ok(false) => Ok(failed(&anyhow!("the milter has no place for more reporters"), 1)),
         Ok(true) if milter.json => {
             writeln!(output(), "{}", serde_json::json!({ "vouched": true }))?;
             Ok(ExitCode::SUCCESS)

@@ -150,7 +150,7 @@ mod tests {
             recipients: vec!["anna@box.test".to_owned()],
             ..Envelope::default()
         };
-        let mut content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), &rules);
+        let mut content = Content::of(&RawMessage::from_bytes(RAW), &rules);
         let known = Counts { body: Some(3), near: None, spam: Some(Weight::of_units(24)) };
         let body = |content: &Content| {
             let finding = Counted::find(&rules, &envelope, content, (known, Backings::default()), None);

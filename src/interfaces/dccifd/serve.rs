@@ -32,6 +32,8 @@ pub(in crate::interfaces) struct Context {
 /// A complete request.
 struct Received {
     request: Request,
+    /// The memory of the request's lines.
+    _of_lines: Reservation,
     message: Message,
     /// The whole message, if it is returned or nominated.
     copy: Option<Copy>,
@@ -50,7 +52,7 @@ enum Failure {
     Bad(#[from] Bad),
     #[error("the connection broke: {0}")]
     Broken(#[from] io::Error),
-    #[error("the message, which is to be returned or nominated, takes more memory than there is for it")]
+    #[error("there is no memory left for its lines, or for the message, which must be returned or nominated")]
     NoRoom,
 }
 
@@ -97,10 +99,14 @@ pub(in crate::interfaces) async fn connection(
 async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failure> {
     let mut piece = vec![0; PIECE];
     let (mut preamble, mut rest) = (Preamble::default(), Vec::new());
+    let mut of_lines = context.service.reservation();
     loop {
         let read = stream.read(&mut piece).await?;
         if read == 0 {
             return Err(Bad::Early.into());
+        }
+        if !of_lines.take(read) {
+            return Err(Failure::NoRoom);
         }
         if let Some(bytes) = preamble.take(&piece[..read])? {
             rest.extend_from_slice(bytes);
@@ -110,14 +116,14 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
     let request = preamble.into_request();
     let mut copy = (request.shows == Shows::Message || request.spam)
         .then(|| Copy { bytes: Vec::new(), reservation: context.service.reservation() });
-    let (mut head, mut message) = (Head::default(), None);
+    let (mut head, mut message) = (Head::new(context.service.reservation()), None);
     loop {
         if let Some(copy) = &mut copy {
             copy.add(&rest)?;
         }
         let body = head.take(&rest);
         if head.is_whole() {
-            let message = message.get_or_insert_with(|| begin(context, &request, &head));
+            let message = message.get_or_insert_with(|| begin(context, &request, &mut head));
             if !body.is_empty() {
                 message.body(body);
             }
@@ -129,9 +135,9 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
         rest.clear();
         rest.extend_from_slice(&piece[..read]);
     }
-    let mut message = message.unwrap_or_else(|| begin(context, &request, &head));
+    let mut message = message.unwrap_or_else(|| begin(context, &request, &mut head));
     message.content_begins();
-    Ok(Received { request, message, copy })
+    Ok(Received { request, _of_lines: of_lines, message, copy })
 }
 
 impl Copy {
@@ -145,7 +151,7 @@ impl Copy {
 }
 
 /// Begins a message whose header is complete.
-fn begin(context: &Context, request: &Request, head: &Head) -> Message {
+fn begin(context: &Context, request: &Request, head: &mut Head) -> Message {
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     // If the request has no client, a Received field has it, with its HELO name.
     let received =
@@ -172,7 +178,7 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
 }
 
 async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Done, Vec<u8>) {
-    let Received { request, mut message, mut copy } = received;
+    let Received { request, _of_lines, mut message, mut copy } = received;
     let service = &context.service;
     let is_nominated = match &mut copy {
         // A second copy is returned.
@@ -180,7 +186,7 @@ async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Don
             let has_room = copy.reservation.take(copy.bytes.len());
             if !has_room {
                 log::info!(
-                    "dccifd: a message that was called spam is not nominated: there is no memory for it"
+                    "dccifd: a message that was reported as spam is not nominated: there is no memory for it"
                 );
             }
             has_room && nominate(service, uid, copy.bytes.clone()).await
@@ -231,7 +237,7 @@ async fn nominate(service: &Service, uid: Option<u32>, raw: Vec<u8>) -> bool {
         // This is logged once a day.
         Err(Refused::TooMany) => false,
         Err(why) => {
-            log::info!("dccifd: a message that was called spam is not nominated: {why}");
+            log::info!("dccifd: a message that was reported as spam is not nominated: {why}");
             false
         }
     }

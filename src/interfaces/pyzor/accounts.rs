@@ -11,6 +11,9 @@ use subtle::ConstantTimeEq;
 /// The tolerance for a client's clock, in seconds.
 pub(super) const CLOCK: u64 = 300;
 
+/// The names of both files.
+pub const FILES: [&str; 2] = ["pyzord.passwd", "pyzord.access"];
+
 /// The permissions of anonymous clients without an access file.
 const BY_DEFAULT: [Op; 5] = [Op::Check, Op::Report, Op::Ping, Op::Pong, Op::Info];
 
@@ -55,26 +58,22 @@ pub(in crate::interfaces) struct Accounts {
 }
 
 impl Accounts {
-    /// Reads both files. Without an access file only anonymous clients have permissions, as for the reference server.
+    /// Reads both files of a directory. Without one only anonymous clients have permissions, as for the reference server.
     ///
     /// # Errors
     /// The file that cannot be read, and the reason.
-    pub(in crate::interfaces) fn load(
-        accounts: Option<&Path>,
-        access: Option<&Path>,
-    ) -> Result<Self, String> {
+    pub(in crate::interfaces) fn load(home: Option<&Path>) -> Result<Self, String> {
         let read = |path: &Path| {
             std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
         };
-        let named = |path: &Path| read(path).map(|text| (path.to_owned(), text));
         let mut loaded = Self::default();
-        if let Some((path, text)) = accounts.map(named).transpose()? {
-            loaded.take_accounts(&path, &text);
-        }
-        match access.map(named).transpose()? {
-            Some((path, text)) => loaded.take_access(&path, &text),
-            None => _ = loaded.may.insert(ANONYMOUS.to_owned(), BY_DEFAULT.into()),
-        }
+        let Some(home) = home else {
+            loaded.may.insert(ANONYMOUS.to_owned(), BY_DEFAULT.into());
+            return Ok(loaded);
+        };
+        let [accounts, access] = FILES.map(|name| home.join(name));
+        loaded.take_accounts(&accounts, &read(&accounts)?);
+        loaded.take_access(&access, &read(&access)?);
         Ok(loaded)
     }
 
@@ -225,13 +224,13 @@ mod tests {
             "access:4: passed over; expected OPERATIONS : USERS : allow, or deny",
         ];
         assert_eq!(faults, expected);
-        let none = Accounts::load(None, None).unwrap();
+        let none = Accounts::load(None).unwrap();
         assert!(
             none.may("anonymous", Op::Report)
                 && !none.may("anonymous", Op::Whitelist)
                 && !none.may("anna", Op::Ping)
         );
-        assert!(Accounts::load(Some(Path::new("/nowhere")), None).unwrap_err().contains("/nowhere"));
+        assert!(Accounts::load(Some(Path::new("/nowhere"))).unwrap_err().contains("/nowhere"));
     }
 
     #[test]

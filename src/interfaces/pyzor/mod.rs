@@ -14,7 +14,7 @@ mod request;
 mod serve;
 
 pub(super) use accounts::Accounts;
-pub use accounts::Fault;
+pub use accounts::{FILES, Fault};
 pub use request::{Bad, Op, Request};
 pub(super) use serve::{Context, log_faults, serve};
 
@@ -22,7 +22,7 @@ pub(super) use serve::{Context, log_faults, serve};
 ///
 /// # Errors
 /// The file that cannot be read, and the reason.
-pub fn examine(accounts: Option<&Path>, access: Option<&Path>) -> Result<(Vec<Fault>, bool), String> {
-    let loaded = Accounts::load(accounts, access)?;
+pub fn examine(home: Option<&Path>) -> Result<(Vec<Fault>, bool), String> {
+    let loaded = Accounts::load(home)?;
     Ok((loaded.faults().to_vec(), loaded.has_keys()))
 }

@@ -16,6 +16,7 @@ use bulkmark_counts::Side;
 use parking_lot::Mutex;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
@@ -32,6 +33,9 @@ const REMOTE_QUESTIONS: usize = 8;
 
 /// The most reports that are counted concurrently; more are dropped, as a network drops them.
 const REPORTS: usize = 256;
+
+/// The most requests of an address in a second.
+const RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(499);
 
 /// The pause after the socket failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -109,15 +113,12 @@ impl Context {
 
     /// Reads the accounts and the access file again; the old ones stay in force if that fails.
     fn reload(&self) {
-        let PyzorSettings { accounts_file, access_file, .. } = &self.settings;
-        if accounts_file.is_none() && access_file.is_none() {
-            return;
-        }
-        match Accounts::load(accounts_file.as_deref(), access_file.as_deref()) {
+        let Some(home) = self.settings.home.as_deref() else { return };
+        match Accounts::load(Some(home)) {
             Ok(accounts) => {
                 log_faults(&accounts);
                 self.accounts.store(Arc::new(accounts));
-                log::info!("interfaces.pyzor: the accounts were read anew");
+                log::info!("interfaces.pyzor: the accounts were read again");
             }
             Err(why) => log::error!("interfaces.pyzor: {why}; the accounts stay as they were"),
         }
@@ -329,7 +330,7 @@ pub(in crate::interfaces) fn log_faults(accounts: &Accounts) {
 
 /// Answers until `end` is done.
 pub(in crate::interfaces) async fn serve(context: Arc<Context>, end: impl Future<Output = ()>) {
-    let mut rates = Rates::new(context.settings.max_rate);
+    let mut rates = Rates::new(RATE);
     // One byte more than accepted, to detect longer ones.
     let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
     let is_remote = context.service.asks.is_some();

@@ -3,7 +3,7 @@
 
 use super::request::LONGEST_NAME;
 use super::secret::{Secret, random_text};
-use crate::net::{Paid, Rate};
+use crate::net::{Paid, Rate, Sweeps};
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_types::ClientNetwork;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ pub(in crate::interfaces) struct Accounts {
     writing: Mutex<()>,
     /// The rate of new accounts of each network.
     rate: Rate,
-    made: Mutex<HashMap<Option<ClientNetwork>, Paid>>,
+    made: Mutex<(HashMap<Option<ClientNetwork>, Paid>, Sweeps)>,
 }
 
 /// The reason why there is no new account.
@@ -52,7 +52,7 @@ pub(super) enum NoAccount {
         "a name has 1 to {LONGEST_NAME} visible characters, a password {SHORTEST_PASSWORD} to {LONGEST_NAME}"
     )]
     Unfit,
-    #[error("there are {MOST} accounts, which is the most")]
+    #[error("there are {MOST} accounts already, and no more are allowed")]
     Full,
     #[error("its network made {AT_ONCE} accounts, and may make {AN_HOUR} an hour")]
     TooMany,
@@ -89,12 +89,14 @@ impl Accounts {
 
     /// Whether a client at this address may create one more account; if so, counts it.
     fn admits(&self, ip: Option<IpAddr>, now: Instant) -> bool {
-        let mut made = self.made.lock();
+        let (made, sweeps) = &mut *self.made.lock();
         let network =
             ip.map(|ip| if ip.to_canonical().is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
         let network = network.map(ClientNetwork::of);
         if made.len() >= NETWORKS && !made.contains_key(&network) {
-            made.retain(|_, paid| !self.rate.is_over(*paid, now));
+            if sweeps.is_due(now) {
+                made.retain(|_, paid| !self.rate.is_over(*paid, now));
+            }
             if made.len() >= NETWORKS {
                 return false;
             }
@@ -199,5 +201,27 @@ mod tests {
         assert_eq!(made, 20);
         assert!(accounts.admits(at("192.0.2.7"), now));
         assert!(accounts.admits(at("127.0.0.1"), now + Duration::from_secs(121)));
+    }
+
+    /// Many networks would otherwise cost a search of the whole table for each account.
+    #[test]
+    fn a_full_table_of_networks_is_searched_once_a_second() {
+        let directory = tempfile::tempdir().unwrap();
+        let accounts = Accounts::read(directory.path()).unwrap();
+        let now = Instant::now();
+        let network = |n: usize| {
+            let [low, high] = u16::try_from(n).unwrap().to_le_bytes();
+            Some(IpAddr::from([16, high, low, 1]))
+        };
+        let admitted = |at: Instant| (0..2 * NETWORKS).filter(|&n| accounts.admits(network(n), at)).count();
+        assert_eq!(admitted(now), NETWORKS);
+        let later = now + Duration::from_hours(1);
+        assert!(accounts.made.lock().1.is_due(later));
+        assert_eq!(admitted(later), NETWORKS, "the known ones, and no search for room");
+        assert_eq!(admitted(later + Sweeps::PAUSE), NETWORKS);
+        assert!(
+            accounts.admits(network(2 * NETWORKS), later + Duration::from_hours(1)),
+            "there is room again"
+        );
     }
 }

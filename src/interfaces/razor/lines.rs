@@ -6,8 +6,9 @@ use super::request::{Request, request};
 /// The most bytes of a line. The lists of a batch have their own lines, so this is enough.
 const LONGEST_LINE: usize = 1024;
 
-/// The most requests of a batch.
+/// The most requests of a batch, and the most bytes of their lines, since they are kept until its end.
 const LARGEST_BATCH: usize = 1024;
+const LONGEST_BATCH: usize = 128 << 10;
 
 /// The most bytes of a mail that comes with a report without being asked for. It is not kept.
 const LARGEST_MAIL: usize = 1 << 20;
@@ -28,7 +29,7 @@ pub enum Bad {
     #[error("a line is longer than {LONGEST_LINE} bytes")]
     LongLine,
     /// A batch is too large.
-    #[error("a batch has more than {LARGEST_BATCH} lines")]
+    #[error("a batch has more than {LARGEST_BATCH} lines, or {LONGEST_BATCH} bytes")]
     LargeBatch,
     /// A mail is too large.
     #[error("a mail that came with a report is longer than {LARGEST_MAIL} bytes")]
@@ -55,6 +56,8 @@ pub struct Lines {
     /// The beginning of a line.
     line: Vec<u8>,
     inside: Inside,
+    /// The bytes of this batch so far.
+    batch: usize,
 }
 
 impl Lines {
@@ -108,6 +111,8 @@ impl Lines {
             return Err(Bad::LongLine);
         }
         let text = String::from_utf8_lossy(line);
+        self.batch += line.len();
+        let is_long = self.batch > LONGEST_BATCH;
         match &mut self.inside {
             Inside::Nothing => self.begin(&text, asked),
             Inside::Batch(requests) | Inside::Template(_, requests) if line == b"." => {
@@ -121,11 +126,17 @@ impl Lines {
                 asked.push(Asked::One(Request::Mail));
                 self.inside = Inside::Nothing;
             }
-            Inside::Batch(requests) | Inside::Template(_, requests) if requests.len() >= LARGEST_BATCH => {
+            Inside::Batch(requests) | Inside::Template(_, requests)
+                if is_long || requests.len() >= LARGEST_BATCH =>
+            {
                 return Err(Bad::LargeBatch);
             }
             Inside::Batch(requests) => requests.push(request(&text, None)),
-            Inside::Template(template, requests) => requests.push(request(template, Some(&text))),
+            Inside::Template(template, requests) => {
+                // Each request may have a copy of it.
+                self.batch += template.len();
+                requests.push(request(template, Some(&text)));
+            }
             Inside::Mail(size) => {
                 *size += line.len() + 2;
                 if *size > LARGEST_MAIL {
@@ -144,6 +155,7 @@ impl Lines {
             }
             return;
         };
+        self.batch = first.len();
         let has = |what: &str| {
             first.split('&').any(|pair| pair.split_once('=').is_some_and(|(_, value)| value == what))
         };
@@ -204,6 +216,14 @@ mod tests {
         let batch = format!("-a=c&e=8&s=?\n{}", "x\n".repeat(LARGEST_BATCH));
         assert_eq!(read(batch.as_bytes()).1, Ok(true));
         assert_eq!(read(format!("{batch}x\n").as_bytes()).1, Err(Bad::LargeBatch));
+        let name = "x".repeat(1000);
+        for (first, line) in
+            [("-a=q", &*format!("a=ai&user={name}")), (&*format!("-a=ai&user={name}&s=?"), "y")]
+        {
+            let batch = |lines: usize| format!("{first}\n{}", format!("{line}\n").repeat(lines));
+            assert_eq!(read(batch(100).as_bytes()).1, Ok(true));
+            assert_eq!(read(batch(200).as_bytes()).1, Err(Bad::LargeBatch), "their names are kept");
+        }
         let of_mail =
             |line: &str| format!("-a=r&message=*\n{}", line.repeat((LARGEST_MAIL + 2000) / line.len()));
         let take = |bytes: &str| Lines::default().take(bytes.as_bytes(), &mut Vec::new());

@@ -189,10 +189,7 @@ async fn reply(
         Request::State => Answer::State,
         Request::Catalogues => Answer::Servers("csl"),
         Request::Nominations => Answer::Servers("nsl"),
-        Request::Register { user, password } => {
-            let by = (&context.accounts, context.settings.register);
-            session.register(by, (user, password)).await
-        }
+        Request::Register { user, password } => session.register(&context.accounts, (user, password)).await,
         Request::Identify(user) => session.identify(&context.accounts, user),
         Request::Prove(proof) => session.prove(&proof),
         Request::Introduction => Answer::Nothing,

@@ -4,7 +4,6 @@
 use super::accounts::{Accounts, NoAccount};
 use super::answer::Answer;
 use super::secret::{Secret, random_text};
-use crate::interfaces::settings::Registers;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,19 +49,14 @@ impl Session {
         self.user.as_ref().map(|user| [b"interface:razor:", user.as_bytes()].concat())
     }
 
-    /// Creates an account.
+    /// Creates an account for a client of this machine: the password comes in plain text.
     pub(super) async fn register(
         &mut self,
-        (accounts, registers): (&Arc<Accounts>, Registers),
+        accounts: &Arc<Accounts>,
         (user, password): (Option<String>, Option<String>),
     ) -> Answer {
         let is_local = self.ip.is_some_and(|ip| ip.to_canonical().is_loopback());
-        let may = match registers {
-            Registers::Nobody => false,
-            Registers::Local => is_local,
-            Registers::All => true,
-        };
-        if !may || self.has_too_many_tries() {
+        if !is_local || self.has_too_many_tries() {
             return Answer::Forbidden;
         }
         let accounts = Arc::clone(accounts);

@@ -62,7 +62,7 @@ pub async fn explain(message: &Message, service: &Service) -> Option<Explanation
 
 async fn explained(message: &Message, daemon: &Daemon<'_>) -> Option<Explanation> {
     let Message { rules, envelope, raw, reservation, unjudged, .. } = message;
-    if unjudged.is_some() || raw.over().is_some() {
+    if unjudged.is_some() {
         return None;
     }
     let mut reservation = reservation.new_empty();

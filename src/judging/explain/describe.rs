@@ -8,11 +8,11 @@ use bulkmark_signature::near::{Passage, Position, Scheme, Thing};
 pub(super) fn describe_thing(thing: Thing) -> String {
     match thing {
         Thing::File(n) => format!("attached file {}, its main pieces or its beginning", n + 1),
-        Thing::Links => "where all its links lead".to_owned(),
-        Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
+        Thing::Links => "the targets of its links".to_owned(),
+        Thing::Path(n) => format!("picture {} on the web, its path", n + 1),
         Thing::Hidden => "text that its style hides".to_owned(),
         Thing::Answer => "its few words, and the text that it quotes below them".to_owned(),
-        Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
+        Thing::Band(n) => format!("the look of its picture, {} of 7", n + 1),
     }
 }
 

@@ -48,6 +48,9 @@ pub struct Explanation {
     /// The reason why it is only marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// The other site by whose order it is only marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
     /// The action that is only rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<String>,
@@ -77,7 +80,7 @@ pub struct Thresholds {
 
 impl From<&bulkmark_policy::Thresholds> for Thresholds {
     fn from(of: &bulkmark_policy::Thresholds) -> Self {
-        Self { body: of.body.get(), near: of.near.get(), spam: of.spam.get() }
+        Self { body: of.body.get(), near: of.near.configured(), spam: of.spam.get() }
     }
 }
 
@@ -140,7 +143,7 @@ impl Explanation {
             };
             because.extend(why.into_iter().flat_map(|why| ["; ", why]));
         }
-        let Answer { milder, whitelist, missed, sources, held, would, rehearsal, .. } =
+        let Answer { milder, whitelist, missed, sources, held, allowed_by, would, rehearsal, .. } =
             Answer::of(rules, envelope, Some(content), finding);
         let is_counted = matches!(finding, Finding::Counted(_));
         let missed = if is_counted { missed } else { Missed::all(rules, envelope, content) };
@@ -161,6 +164,7 @@ impl Explanation {
             authentication: Statement::all(rules, message, verified),
             sources,
             held,
+            allowed_by,
             would,
             rehearsal,
             body,

@@ -53,7 +53,7 @@ pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> R
     let is_sent = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_sent && !rules.private.names(&content.facts(envelope, rules));
     let old_key = old_key_counts(source, case, content, may_ask).await?;
-    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(old_key);
+    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(old_key.clone());
     let mut inquiry = content.about(inquiry, envelope, rules);
     ask(source, case, &mut inquiry, if may_ask { Asking::Always } else { Asking::Never }).await?;
     let user_reports = look_up_reports(source, case, (&content.signatures, &rules.key), &inquiry).await?;
@@ -84,10 +84,11 @@ impl Judged {
         let Case { rules, envelope, .. } = case;
         let mut envelope = envelope.clone();
         let (orders, now) = (source.orders(), bulkmark_ledger::now());
-        envelope.is_paused = orders.is_paused(now);
+        (envelope.now, envelope.is_paused) = (now, orders.is_paused(now));
         self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
-        self.content.is_allowed =
-            self.old_key.is_allowed || orders.allow_message(&self.content.signatures, inquiry.seen(), now);
+        let allowed = self.old_key.allowed.clone();
+        self.content.allowed =
+            allowed.or_else(|| orders.allows(&self.content.signatures, inquiry.seen(), now));
         let (questions, _) =
             questions(rules, &rules.parties(&envelope), &envelope, &self.content, self.counts);
         if !questions.is_empty() {

@@ -28,6 +28,6 @@ pub(super) async fn old_key_counts<S: Source>(
         counts: orders.without_forgotten(signatures, inquiry.seen(), counts, now),
         backings: inquiry.backings(),
         unknown_below: inquiry.unknown_below(),
-        is_allowed: orders.allow_message(signatures, inquiry.seen(), now),
+        allowed: orders.allows(signatures, inquiry.seen(), now),
     })
 }

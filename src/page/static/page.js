@@ -263,7 +263,7 @@ const shown = {
     });
     without(table, 6, !values.overview?.clients);
     without(table, 7, !values.overview?.recipients);
-    text($("recent").parentElement.querySelector(".empty"), list.length ? "None of the last has that." : "No message yet.", "empty");
+    text($("recent").parentElement.querySelector(".empty"), list.length ? "None of the last messages matches." : "No message yet.", "empty");
   },
 
   config(config) {
@@ -287,7 +287,7 @@ function tiles() {
   const { overview, status } = values;
   if (!overview || !status || !values.minutes || !values.minute) return;
   const links = status.daemon?.links ?? [];
-  const disk = ["disk left", status.disk ? bytes(status.disk.available) : "–", ""];
+  const disk = ["disk left", status.disk ? bytes(status.disk.available) : "–", "", Boolean(status.disk?.short)];
   const is_milter = overview.role !== "server";
   let list;
   if (is_milter) {
@@ -298,7 +298,7 @@ function tiles() {
       ["messages in a day", number(all), ""],
       ["bulk", number(bulk), part(bulk)],
       ...(spam ? [["spam", number(spam), part(spam)]] : []),
-      ["not judged", number(unknown), unknown ? part(unknown) : ""],
+      ["not judged", number(unknown), unknown ? part(unknown) : "", unknown > all / 100],
       ["mean time to a verdict", overview.judged ? `${(1000 * overview["judging-seconds"] / overview.judged).toFixed(1)} ms` : "–", ""],
       ["open connections", number(overview.connections), ""],
       disk,
@@ -315,7 +315,7 @@ function tiles() {
   }
   const tiles = $("tiles");
   while (tiles.children.length > list.length) tiles.lastChild.remove();
-  list.forEach(([name, value, small], i) => {
+  list.forEach(([name, value, small, is_wrong], i) => {
     let tile = tiles.children[i];
     if (!tile) {
       tile = document.createElement("div");
@@ -325,7 +325,7 @@ function tiles() {
       tiles.append(tile);
     }
     text(tile.children[0], name);
-    text(tile.children[1].children[0], value);
+    text(tile.children[1].children[0], value, is_wrong ? "wrong" : "");
     text(tile.children[1].children[1], small);
   });
   problems(overview, status, links);
@@ -353,6 +353,7 @@ function problems(overview, status, links) {
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
   const pause = overview.pause;
   if (pause) found.push(`Paused ${pause.until ? `until ${since(pause.until)}` : "until bulkmark resume"} by ${pause.by}${pause.reason ? `: ${pause.reason}` : ""}. Nothing is refused.`);
+  if (status.disk?.short) found.push(`Of the ledger's disk, ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left.`);
   const down = outage(links, overview);
   if (down) found.push(down);
   for (const advice of status.daemon?.fleet?.advice ?? []) found.push(`${advice[0].toUpperCase()}${advice.slice(1)}.`);
@@ -373,7 +374,7 @@ function ledger(status) {
   const disk = status.disk ? ` The file has ${bytes(status.disk.ledger)}; ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left on its disk.` : "";
   const chance = sum(slices().map((slice) => slice["false-bulk"] ?? 0));
   const bulk = status.daemon?.ledger.bulk;
-  const apart = bulk ? ` Of bulk, ${number(bulk.signatures)} signatures are held apart, in ${bytes(bulk.memory)}.` : "";
+  const apart = bulk ? ` The list of bulk has ${number(bulk.signatures)} signatures, in ${bytes(bulk.memory)}.` : "";
   text($("ledger-note"), `The chance that a new message shows ${status.threshold} by mistake: ${odds(chance)}.${apart}${disk}`, "note");
   rows($("ledger"), slices(), (slice) => `${slice.window} ${slice.slice} ${slice.counted}`, (cells, slice) => {
     const from = new Date(slice.window * 1000).toISOString();

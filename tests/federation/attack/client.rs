@@ -83,7 +83,7 @@ impl Http {
         body: &[u8],
     ) -> Option<Answer> {
         let head = format!(
-            "{request} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n{fields}Content-Length: {}\r\n\r\n",
+            "{request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n{fields}Content-Length: {}\r\n\r\n",
             self.token,
             body.len()
         );

@@ -20,6 +20,7 @@ mod influence;
 mod log;
 mod pool;
 mod register;
+mod senders;
 mod stranger;
 mod streams;
 mod upstream;
@@ -60,7 +61,7 @@ enum Scale {
 /// An attack: its name, whether it has a short form, and its function.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 36] = [
+const ROWS: [Row; 37] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -97,6 +98,7 @@ const ROWS: [Row; 36] = [
     ("22", true, stranger::hidden_host),
     ("23", false, flood::aimed_user_reports),
     ("24", false, flood::empty_batches),
+    ("25", true, senders::many_senders),
 ];
 
 #[test]

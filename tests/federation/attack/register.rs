@@ -4,9 +4,12 @@
 use super::client::{self, Http};
 use super::flood::{mb, memory};
 use super::{Outcome, Scale};
+use bulkmark_testing::ends::Ends;
 use bulkmark_testing::random::element;
 use bulkmark_testing::server::Server;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most bytes that they may cost in the file of clients, and in memory.
 const MOST_FILE: u64 = 1 << 20;
@@ -41,9 +44,23 @@ pub(crate) fn made_up_sites(scale: Scale) -> Outcome {
     let file = fs::metadata(server.site.path("state/clients.json")).unwrap().len();
     let lines = server.client(&["list"]).lines().count();
     let (taken, counted) = (honest.report(&[element(2)], 1).status, honest.count(victim));
-    server.client(&["remove", "--unapproved"]);
-    daemon.log.wait_for(0, "all that the client (unapproved) had reported is taken back");
-    let left = honest.count(victim);
+    // Others register meanwhile, as fast as they can.
+    let ends = AtomicBool::new(false);
+    let left = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in (0..250).cycle().take_while(|_| !ends.load(Ordering::Relaxed)) {
+                let from = format!("127.{n}.7.7");
+                Http::from(server.port, "", &from).ask("POST /v1/register", "", b"{\"name\":\"late\"}");
+            }
+        });
+        let end = Ends(&ends);
+        server.client(&["remove", "--unapproved"]);
+        let taken_back = "all reports of the client (unapproved) are withdrawn";
+        let waiting = AssertUnwindSafe(|| daemon.log.wait_for(0, taken_back));
+        let done = catch_unwind(waiting);
+        drop(end);
+        done.map_or(counted, |_| honest.count(victim))
+    });
     Outcome::new(
         format!("{number} sites register, and {reported} of them report one signature 100 times"),
         format!(

@@ -171,7 +171,7 @@ pub(crate) fn vouching_accounts(_: Scale) -> Outcome {
         send(40);
         clock.set(&format!("+{}h", 20 * (n + 1)));
     }
-    let weight = |name: &String| reports::told(&site, &["--user", name])["reporters"][0]["weight"].as_f64();
+    let weight = |name: &String| reports::listed(&site, &["--user", name])["reporters"][0]["weight"].as_f64();
     let most = names.iter().filter_map(weight).fold(0.0, f64::max);
     Outcome::new(
         "twelve accounts report mail as spam that only they got, and weigh after 80 hours",
@@ -211,11 +211,12 @@ pub(crate) fn hidden_host(_: Scale) -> Outcome {
         "GET /status.json HTTP/1.1\r\nHost: localhost\r\nHost: evil.example",
         "GET http://evil.example/status.json HTTP/1.1\r\nHost: localhost",
     ];
-    let told = heads.into_iter().filter(|head| ask(port(&daemon), head).starts_with("HTTP/1.1 200")).count();
+    let listed =
+        heads.into_iter().filter(|head| ask(port(&daemon), head).starts_with("HTTP/1.1 200")).count();
     Outcome::new(
         "the page is asked for by evil.example, behind a Host field of this machine, and in the target",
-        format!("{told} of {} are answered", heads.len()),
-        told == 0,
+        format!("{listed} of {} are answered", heads.len()),
+        listed == 0,
     )
 }
 

@@ -124,10 +124,10 @@ pub(crate) fn empty_frames(_: Scale) -> Outcome {
     } else {
         format!("no fail-over in {seconds:.0} s")
     };
-    let told = |stale| if stale { "shows" } else { "does not show" };
+    let shown = |stale| if stale { "shows" } else { "does not show" };
     Outcome::new(
         "an upstream sends empty frames in a snapshot, and in updates",
-        format!("{over}; stale= {} in the one, and {} in the other", told(alone[0]), told(alone[1])),
+        format!("{over}; stale= {} in the one, and {} in the other", shown(alone[0]), shown(alone[1])),
         failed_over && alone == [true; 2],
     )
 }
@@ -199,13 +199,13 @@ pub(crate) fn password(_: Scale) -> Outcome {
         }
     }
     shown.push(("log", daemon.log.lines().join("\n")));
-    let mut told: Vec<_> =
+    let mut shown: Vec<_> =
         shown.iter().filter(|(_, text)| text.contains("open-sesame")).map(|(name, _)| *name).collect();
-    told.dedup();
-    let came = if told.is_empty() {
+    shown.dedup();
+    let came = if shown.is_empty() {
         "it is shown nowhere".to_owned()
     } else {
-        format!("it is shown by {}", told.join(", "))
+        format!("it is shown by {}", shown.join(", "))
     };
-    Outcome::new("a password in the URL of an upstream", came, told.is_empty())
+    Outcome::new("a password in the URL of an upstream", came, shown.is_empty())
 }

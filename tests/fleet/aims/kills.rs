@@ -2,7 +2,7 @@
 //! A kill every two seconds, while mail flows: in the end every full copy counts every letter exactly, and partial copies hold the counts
 //! that they promise.
 
-use super::members::{Members, THIN};
+use super::members::{Members, PARTIAL};
 use super::traffic::Traffic;
 use super::{Kept, Line, Scale};
 use bulkmark_testing::fleet::{Engine, Fleet};
@@ -67,7 +67,7 @@ pub(crate) fn on_postgres(scale: &Scale) -> Vec<Line> {
 fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let what = format!("{} messages, something killed every {:?}: {log}", scale.messages, scale.pause);
     let Some(fleet) = fleet else { return vec![Line::skipped(what)] };
-    let members = Members::start(fleet, THIN);
+    let members = Members::start(fleet, PARTIAL);
     let traffic = Traffic::new(scale.messages);
     let began = Instant::now();
     let killed = fire(&members, &traffic, scale);
@@ -131,6 +131,7 @@ fn fire(members: &Members, traffic: &Traffic, scale: &Scale) -> Killed {
     let mut random = Random::new(scale.seed);
     let mut killed = Killed::default();
     std::thread::scope(|scope| {
+        let _end = traffic.end();
         traffic.flow(scope, members, scale.seed);
         let mut dead: Option<Victim> = None;
         let mut kinds = Vec::new();
@@ -161,7 +162,6 @@ fn fire(members: &Members, traffic: &Traffic, scale: &Scale) -> Killed {
         if let Some(victim) = dead {
             bring_back(members, victim);
         }
-        traffic.end();
     });
     killed
 }

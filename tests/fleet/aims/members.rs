@@ -5,7 +5,7 @@
 use super::traffic::{LETTERS, probe};
 use bulkmark_counts::Shares;
 use bulkmark_testing::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
-use bulkmark_testing::holders::{body_of, shares, told, verify};
+use bulkmark_testing::holders::{body_of, shares, status_of, verify};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, try_session};
 use bulkmark_testing::process::processor;
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 pub(crate) const COUNT: usize = MILTERS.len() - 1;
 
 /// The number of milters with a partial copy, which ask the aggregators for other counts; these may be killed, too.
-pub(crate) const THIN: usize = 2;
+pub(crate) const PARTIAL: usize = 2;
 
 /// The count from which a milter with a partial copy and default settings holds bulk: half of its threshold.
 pub(crate) const BOUND: u32 = 10;
@@ -116,7 +116,7 @@ impl Member {
 
     /// The number of its own steps that joined the chain.
     pub(crate) fn steps_won(&self) -> u64 {
-        told(&self.control()).ok().and_then(|status| status.fleet).map_or(0, |fleet| fleet.steps_won)
+        status_of(&self.control()).ok().and_then(|status| status.fleet).map_or(0, |fleet| fleet.steps_won)
     }
 }
 
@@ -158,8 +158,8 @@ impl Members {
     fn have_bulk_told(partial: &Member) {
         let address = partial.address().expect("it runs");
         try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
-        wait_until("bulk that is told apart", || {
-            let status = told(&partial.control()).map_err(|e| e.to_string())?;
+        wait_until("bulk that is separate", || {
+            let status = status_of(&partial.control()).map_err(|e| e.to_string())?;
             if status.ledger.bulk.is_some_and(|bulk| bulk.bound == BOUND) {
                 Ok(())
             } else {
@@ -200,7 +200,7 @@ impl Members {
         let mut version = None;
         for member in self.running() {
             wait_until(member.name, || {
-                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let status = status_of(&member.control()).map_err(|e| e.to_string())?;
                 let fleet = status.fleet.ok_or("it is of no fleet")?;
                 let good = status.ledger.spool == 0 && fleet.in_step;
                 if good { Ok(()) } else { Err(format!("spool {}: {fleet:?}", status.ledger.spool)) }
@@ -209,7 +209,7 @@ impl Members {
         // The last step may have arrived meanwhile.
         wait_until("all", || {
             for member in self.running() {
-                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let status = status_of(&member.control()).map_err(|e| e.to_string())?;
                 let here = status.fleet.map(|fleet| fleet.version);
                 if version != here {
                     let why = format!("{} is at step {here:?}, and another at {version:?}", member.name);
@@ -251,8 +251,8 @@ impl Drop for Members {
         for member in self.all() {
             let Ok(running) = member.running.lock() else { continue };
             let lines = running.as_ref().map(|daemon| daemon.log.lines()).unwrap_or_default();
-            let told: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).collect();
-            let last = told.iter().skip(told.len().saturating_sub(40));
+            let others: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).collect();
+            let last = others.iter().skip(others.len().saturating_sub(40));
             println!("{}:", member.name);
             last.for_each(|line| println!("  {line}"));
         }

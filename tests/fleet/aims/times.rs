@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The time until a count is known elsewhere, normally and after a kill; and the cost of an idle fleet.
 
-use super::members::{COUNT, Member, Members, THIN};
+use super::members::{COUNT, Member, Members, PARTIAL};
 use super::traffic::{LETTERS, Slowest, Traffic, probe};
 use super::{Kept, Line, Scale};
 use bulkmark_testing::fleet::{Engine, Fleet};
@@ -33,7 +33,7 @@ pub(crate) fn on_postgres(scale: &Scale) -> Vec<Line> {
 
 fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let Some(fleet) = fleet else { return vec![Line::skipped(format!("times: {log}"))] };
-    let members = Members::start(fleet, THIN);
+    let members = Members::start(fleet, PARTIAL);
     let mut random = Random::new(scale.seed);
     let mut probes = Probes { members: &members, traffic: Traffic::new(usize::MAX), next: LETTERS };
     let mut lines = vec![probes.a_to_b(log, &mut random)];
@@ -119,6 +119,7 @@ impl Probes<'_> {
         std::thread::scope(|scope| {
             let (members, seed) = (self.members, random.next());
             let traffic = &self.traffic;
+            let _end = traffic.end();
             traffic.flow(scope, members, seed);
             scope.spawn(|| traffic.pour(LOAD));
             // Lets the initial connections settle first.
@@ -140,7 +141,6 @@ impl Probes<'_> {
                 slowest = slowest.max(traffic.take_slowest());
                 members.revive();
             }
-            traffic.end();
         });
         self.members.settle();
         times.sort_by(f64::total_cmp);
@@ -189,7 +189,7 @@ fn idle(log: &str, members: &Members) -> Line {
     members.revive();
     members.settle();
     let measured = format!(
-        "{:.2} %: {COUNT} milters, {THIN} of them partial, and {} aggregators {machines:.2} %, the log's servers {servers:.2} % ({alone:.2} % \
+        "{:.2} %: {COUNT} milters, {PARTIAL} of them partial, and {} aggregators {machines:.2} %, the log's servers {servers:.2} % ({alone:.2} % \
          when no member runs)",
         machines + servers,
         members.aggregators.len()

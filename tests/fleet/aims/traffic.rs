@@ -4,6 +4,7 @@
 
 use super::members::{BOUND, Member, Members};
 use super::partial::{self, Known};
+use bulkmark_testing::ends::Ends;
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, try_session};
 use bulkmark_testing::random::Random;
@@ -84,7 +85,7 @@ impl Traffic {
         let allowed = (self.allowed.load(Ordering::Relaxed).max(begun) + more).min(all);
         self.allow(allowed);
         let half = (begun + more / 2).min(allowed);
-        while self.begun() < half {
+        while self.begun() < half && !self.is_over.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
     }
@@ -102,9 +103,9 @@ impl Traffic {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Stops new messages.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Stops new messages when it is dropped.
+    pub(crate) fn end(&self) -> Ends<'_> {
+        Ends(&self.is_over)
     }
 
     /// Allows new messages again after `end`.

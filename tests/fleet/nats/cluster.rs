@@ -50,8 +50,9 @@ impl Fleet {
     pub(crate) fn settings(&self, key: &str, client: Option<&str>) -> Settings {
         Settings {
             log: self.cluster.url(),
-            client: client.map(str::to_owned),
-            nkey_file: Some(self.key(key)),
+            name: client.map(str::to_owned),
+            reports: client.is_some(),
+            secret_file: Some(self.key(key)),
             ..Settings::default()
         }
     }
@@ -160,7 +161,7 @@ async fn begin() -> Option<Cluster> {
     members.push(Member { name: AGGREGATOR.to_owned(), duty: Duty::Aggregator, nkey, password_file: None });
     new_key(ADMIN);
     let settings =
-        Settings { log: cluster.url(), nkey_file: Some(key(directory, ADMIN)), ..Settings::default() };
+        Settings { log: cluster.url(), secret_file: Some(key(directory, ADMIN)), ..Settings::default() };
     let how = SetUp { dry_run: false, accounts: Some(cluster.accounts()), replicas: 3 };
     // Servers accept no client before they have read the accounts.
     cluster.wait_until_well();

@@ -53,8 +53,8 @@ fn a_wrong_certificate_is_told() {
         cluster.wait_until_well();
         let settings = Settings {
             log: cluster.url(),
-            user: Some("agg".to_owned()),
-            password_file: Some(at("password")),
+            name: Some("agg".to_owned()),
+            secret_file: Some(at("password")),
             tls: Some(true),
             ca_file: Some(at("ca.pem")),
             ..Settings::default()
@@ -67,18 +67,22 @@ fn a_wrong_certificate_is_told() {
         };
         let how = SetUp { dry_run: false, accounts: Some(cluster.accounts()), replicas: 1 };
         let members = [member];
+        // Whoever sets up has all rights, and members have few.
         let error = nats::setup(&settings, &members, &how).await.unwrap_err().to_string();
+        assert!(error.contains("agg has the credentials of the user who runs fleet setup"), "{error}");
+        let owner = Settings { name: Some("owner".to_owned()), ..settings.clone() };
+        let error = nats::setup(&owner, &members, &how).await.unwrap_err().to_string();
         assert!(error.contains("does not let this account in"), "{error}");
         cluster.reload();
-        insist(|| nats::setup(&settings, &members, &how)).await;
+        insist(|| nats::setup(&owner, &members, &how)).await;
         let log = connect(&settings).await;
         assert!(insist(|| log.ends()).await.made > 0);
 
-        let other = Settings { ca_file: Some(at("other.pem")), ..settings.clone() };
-        assert!(told(&other).await.contains("certificate"));
+        let other = Settings { ca_file: Some(at("other.pem")), ..owner.clone() };
+        assert!(trouble(&other).await.contains("certificate"));
         certify(&issuer, directory.path(), true);
         cluster.reload();
-        let error = told(&settings).await;
+        let error = trouble(&settings).await;
         assert!(error.to_lowercase().contains("expired"), "{error}");
 
         // `fleet setup` makes the file readable by its owner only, since it contains passwords.
@@ -89,7 +93,7 @@ fn a_wrong_certificate_is_told() {
 }
 
 /// The reason why there is no connection, once it is known.
-async fn told(settings: &Settings) -> String {
+async fn trouble(settings: &Settings) -> String {
     let log = connect(settings).await;
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -16,9 +16,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// The number of snapshots that have parts in the log.
+/// The number of snapshots that have a first part in the log.
 async fn snapshots(fleet: &Fleet) -> usize {
-    let question = json!({ "subjects_filter": "bulkmark.snapshot.part.*.0" });
+    subjects(fleet, "bulkmark.snapshot.part.*.0").await
+}
+
+/// The number of subjects of the stream of snapshots that match a filter.
+async fn subjects(fleet: &Fleet, filter: &str) -> usize {
+    let question = json!({ "subjects_filter": filter });
     let info = fleet.api("STREAM.INFO.BULKMARK_SNAPSHOT", question).await;
     info["state"]["subjects"].as_object().map_or(0, serde_json::Map::len)
 }
@@ -108,6 +113,12 @@ async fn leave_and_remove() -> Result<(), LogError> {
         leave(&log).await?;
     }
     assert_eq!(snapshots(&fleet).await, 4, "the newest, and three that were left");
+    // An aggregator may write whatever it likes there.
+    let raw = fleet.raw("agg").await;
+    for stray in ["part.0123456789abcdef0123456789abcdef.7", "part.x", "a.b.c.d"] {
+        let stored = raw.request(format!("bulkmark.snapshot.{stray}"), "stray".into()).await;
+        stored.map_err(|e| LogError::Unavailable(e.to_string()))?;
+    }
     // Another writer may still be writing them: they stay.
     put(&log, good.clone()).await?;
     assert_eq!(snapshots(&fleet).await, 5);
@@ -118,6 +129,7 @@ async fn leave_and_remove() -> Result<(), LogError> {
     let next = vec![vec![2; 1000]; 2];
     put(&later, next.clone()).await?;
     assert_eq!(snapshots(&fleet).await, 2, "the newest and the one before it are kept, however old");
+    assert_eq!(subjects(&fleet, "bulkmark.snapshot.>").await, 3 + 2 + 1, "and nothing but the pointer");
     assert!(read(&client).await? == next);
     Ok(())
 }

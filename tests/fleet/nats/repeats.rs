@@ -22,7 +22,7 @@ const STORED: &str = r#"{"stream":"BULKMARK_BATCHES","seq":7}"#;
 struct Standin {
     port: u16,
     /// The ids and contents of all messages received.
-    told: Arc<Mutex<Vec<(String, String)>>>,
+    received: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Standin {
@@ -30,38 +30,39 @@ impl Standin {
     fn start(answers: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let told = Arc::<Mutex<Vec<_>>>::default();
-        let all = Arc::clone(&told);
+        let received = Arc::<Mutex<Vec<_>>>::default();
+        let all = Arc::clone(&received);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let told = Arc::clone(&all);
+                let received = Arc::clone(&all);
                 // A client may disconnect at any time.
-                std::thread::spawn(move || speak(&stream, answers, &told));
+                std::thread::spawn(move || serve_client(&stream, answers, &received));
             }
         });
-        Self { port, told }
+        Self { port, received }
     }
 
     async fn log(&self) -> Nats {
         let log = format!("nats://127.0.0.1:{}", self.port);
-        let settings = Settings { log: log.clone(), client: Some("mx1".to_owned()), ..Settings::default() };
+        let settings =
+            Settings { log: log.clone(), name: Some("mx1".to_owned()), reports: true, ..Settings::default() };
         Nats::new(&settings, Arc::new(Link::new(&log))).await.unwrap()
     }
 
     /// The number of messages received, which must all be the same.
     fn times(&self) -> usize {
-        let told = self.told.lock().unwrap();
-        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
-        assert!(told.iter().all(|(id, batch)| !id.is_empty() && batch == "a batch"), "{told:?}");
-        told.len()
+        let received = self.received.lock().unwrap();
+        assert!(received.iter().all(|one| *one == received[0]), "{received:?}");
+        assert!(received.iter().all(|(id, batch)| !id.is_empty() && batch == "a batch"), "{received:?}");
+        received.len()
     }
 }
 
 /// Serves one client.
-fn speak(
+fn serve_client(
     stream: &TcpStream,
     answers: &[&str],
-    told: &Mutex<Vec<(String, String)>>,
+    received: &Mutex<Vec<(String, String)>>,
 ) -> Option<std::convert::Infallible> {
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     let info = r#"{"server_id":"N","server_name":"n0","version":"2.10.27","host":"127.0.0.1","port":4222,"headers":true,"max_payload":1048576,"proto":1}"#;
@@ -82,9 +83,9 @@ fn speak(
                 let head_and_payload = String::from_utf8(bytes).ok()?;
                 let (head, payload) = head_and_payload.split_at(head);
                 let id = head.lines().find_map(|line| line.strip_prefix("Nats-Msg-Id:"))?.trim().to_owned();
-                let mut told = told.lock().unwrap();
-                let answer = answers[told.len().min(answers.len() - 1)];
-                told.push((id, payload.trim_end().to_owned()));
+                let mut received = received.lock().unwrap();
+                let answer = answers[received.len().min(answers.len() - 1)];
+                received.push((id, payload.trim_end().to_owned()));
                 write!(writer, "MSG {reply} {inbox} {}\r\n{answer}\r\n", answer.len()).ok()?;
             }
             _ => (),
@@ -103,7 +104,7 @@ async fn append(answers: &'static [&'static str], least: usize) -> (Result<Place
         if times >= least && !matches!(result, Err(LogError::Unavailable(_))) {
             return (result, times);
         }
-        assert!(Instant::now() < deadline, "it was told {times} times: {result:?}");
+        assert!(Instant::now() < deadline, "it was received {times} times: {result:?}");
     }
 }
 

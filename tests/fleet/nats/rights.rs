@@ -5,6 +5,7 @@ use super::cluster::Fleet;
 use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
 use async_nats::Message;
 use bulkmark_sync::log::{Log, Place};
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -74,10 +75,94 @@ fn nobody_speaks_for_another() {
         }
         let forged = fleet.connect("agg", Some("mx2")).await;
         let error = forged.publish_state(b"forged".to_vec()).await.unwrap_err();
-        assert!(error.to_string().contains("Permissions Violation"), "{error}");
+        assert!(error.to_string().contains("nobody answers"), "{error}");
         let words = insist(|| log.state_reports()).await;
         let found = |name: &str| words.iter().find(|word| word.name == name).map(|word| &*word.bytes);
         assert_eq!((found("mx2"), found("agg")), (Some(&b"mx2's own"[..]), None));
+    });
+}
+
+/// An aggregator chooses the content of steps and of parts of snapshots. No reply address has the log store an answer with such content
+/// as a list of members or a report, send it to others as a live step, or execute it as a request to delete a stream.
+#[test]
+fn an_aggregator_has_no_answer_delivered_elsewhere() {
+    run(async || {
+        let clients = own(&["mx1"]);
+        let Some(fleet) = Fleet::fresh(&clients).await else { return };
+        let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
+        let place = append(&mx1, batch(1, 1), b"kept").await;
+        let step = append_step(&log, b"[]").await;
+        let empty = "bulkmark.snapshot.part.0123456789abcdef0123456789abcdef.0";
+        let raw = fleet.raw("agg").await;
+        raw.request(empty, "".into()).await.unwrap();
+        let mut live = fleet.raw("mx1").await.subscribe("bulkmark.live.>").await.unwrap();
+        let targets = [
+            "bulkmark.clients",
+            "bulkmark.aggregators",
+            "bulkmark.reports.mx1",
+            "bulkmark.members.mx1",
+            "bulkmark.live.steps",
+            "$JS.API.STREAM.DELETE.BULKMARK_BATCHES",
+            "$JS.API.STREAM.DELETE.BULKMARK_STEPS",
+            "$JS.API.STREAM.PURGE.BULKMARK_CLIENTS",
+        ];
+        for target in targets {
+            for (interface, question) in [
+                ("$JS.API.DIRECT.GET.BULKMARK_STEPS", json!({ "seq": 1 })),
+                ("$JS.API.DIRECT.GET.BULKMARK_SNAPSHOT", json!({ "last_by_subj": empty })),
+                ("bulkmark.info.BULKMARK_STEPS", json!({})),
+                ("bulkmark.members.agg", json!({})),
+            ] {
+                raw.publish_with_reply(interface, target, question.to_string().into()).await.unwrap();
+            }
+        }
+        // After all of these, on the same connection.
+        raw.request("bulkmark.members.agg", "agg's own".into()).await.unwrap();
+        assert_eq!(insist(|| log.clients()).await, clients);
+        assert_eq!(insist(|| log.aggregators()).await, ["agg"]);
+        let reports = insist(|| log.state_reports()).await;
+        assert_eq!(reports.iter().map(|report| &*report.name).collect::<Vec<_>>(), ["agg"]);
+        let ends = insist(|| log.ends()).await;
+        assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
+        let last = append_step(&log, b"the last").await;
+        let message = live.next().await.unwrap();
+        assert_eq!(
+            (&*message.payload, last),
+            (&b"the last"[..], Place(step.0 + 1)),
+            "no live step before it"
+        );
+    });
+}
+
+/// A member that opens many connections takes none from others.
+#[test]
+fn connections_of_a_member_are_bounded() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx2", "mx3"])).await else { return };
+        let mut all = Vec::new();
+        let connected = async |key| {
+            let raw = fleet.raw(key).await;
+            let is_connected = matches!(tokio::time::timeout(SOON, raw.flush()).await, Ok(Ok(())));
+            (raw, is_connected)
+        };
+        while let (raw, true) = connected("mx3").await {
+            all.push(raw);
+            assert!(all.len() <= 20);
+        }
+        assert!(all.len() > 1 && connected("mx2").await.1, "{}", all.len());
+        // Nor with many subscriptions. A request's answer arrives after all that was sent before it.
+        let ask = async || all[0].request("bulkmark.info.BULKMARK_STEPS", "".into()).await.unwrap();
+        ask().await;
+        let mut subscriptions = Vec::new();
+        for n in 0..200 {
+            subscriptions.push(all[0].subscribe(format!("own.{n}")).await.unwrap());
+        }
+        for n in 0..200 {
+            all[0].publish(format!("own.{n}"), "x".into()).await.unwrap();
+        }
+        ask().await;
+        let heard = subscriptions.iter_mut().filter_map(|one| one.next().now_or_never()).count();
+        assert!((50..=100).contains(&heard), "{heard}");
     });
 }
 
@@ -123,7 +208,7 @@ fn nobody_but_the_administrator_changes_streams() {
         // An aggregator cannot act as a client.
         let forged = fleet.connect("agg", Some("mx1")).await;
         let error = forged.append(batch(9, 9), b"forged".to_vec()).await.unwrap_err();
-        assert!(error.to_string().contains("Permissions Violation"), "{error}");
+        assert!(error.to_string().contains("nobody answers"), "{error}");
         let ends = insist(|| log.ends()).await;
         assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
 

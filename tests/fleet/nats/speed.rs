@@ -95,8 +95,9 @@ async fn idle(fleet: &Fleet) {
     tokio::time::sleep(IDLE).await;
     let none = (cost() - before) / seconds * 100.0;
     let mut followers = Vec::new();
-    for _ in 0..FOLLOWERS {
-        let client = fleet.client("mx2").await;
+    for n in 0..FOLLOWERS {
+        // A member has few connections.
+        let client = fleet.client(["mx1", "mx2", "mx3", "a-friend_2"][n % 4]).await;
         let after = insist(|| client.ends()).await.steps;
         followers.push((insist(|| client.steps(after)).await, client));
     }

@@ -26,8 +26,8 @@ impl Rig {
     fn settings(&self, user: &str, password_file: &str) -> Settings {
         Settings {
             log: format!("postgres://127.0.0.1:{}/{}", self.server.port, server::DATABASE),
-            user: Some(user.to_owned()),
-            password_file: Some(self.server.path(password_file)),
+            name: Some(user.to_owned()),
+            secret_file: Some(self.server.path(password_file)),
             ..Settings::default()
         }
     }

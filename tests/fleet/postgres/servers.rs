@@ -13,15 +13,15 @@ use std::os::unix::fs::PermissionsExt;
 async fn a_wrong_password_is_denied_and_a_new_one_is_read() {
     let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
     let path = rig.server.secret("later.password", "wrong");
-    let log = open(&Settings { password_file: Some(path), ..rig.settings("mx1", "") });
+    let log = open(&Settings { secret_file: Some(path), ..rig.settings("mx1", "") });
     let error = log.ends().await.unwrap_err();
     assert!(matches!(&error, LogError::Denied(what) if what.contains("mx1")), "{error}");
     rig.server.secret("later.password", "mx1's own\n");
     insist(|| log.ends()).await;
 
-    let none = Settings { password_file: None, ..rig.settings("mx1", "") };
+    let none = Settings { secret_file: None, ..rig.settings("mx1", "") };
     let error = open(&none).ends().await.unwrap_err();
-    assert!(matches!(&error, LogError::Denied(what) if what.contains("password-file")), "{error}");
+    assert!(matches!(&error, LogError::Denied(what) if what.contains("secret-file")), "{error}");
 }
 
 /// TLS only, with the channel binding of SCRAM: a server refuses one that does not fit its certificate.
@@ -62,14 +62,13 @@ async fn connections_are_encrypted_to_the_right_server_only() {
     // With a certificate instead of a password.
     let [certificate, key] = authority.issue("mx2");
     let shown = Settings {
-        user: Some("mx2".to_owned()),
-        password_file: None,
-        cert_file: Some(rig.server.secret("mx2.cert", &certificate)),
-        key_file: Some(rig.server.secret("mx2.key", &key)),
+        name: Some("mx2".to_owned()),
+        secret_file: None,
+        cert_file: Some(rig.server.secret("mx2.pem", &(certificate + &key))),
         ..right.clone()
     };
     append(&open(&shown), batch(1, 1), b"b").await;
-    let of_another = Settings { user: Some("mx1".to_owned()), ..shown };
+    let of_another = Settings { name: Some("mx1".to_owned()), ..shown };
     let error = open(&of_another).ends().await.unwrap_err();
     assert!(matches!(&error, LogError::Denied(_)), "{error}");
 

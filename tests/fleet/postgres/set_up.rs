@@ -70,8 +70,8 @@ async fn what_is_as_it_should_be_is_left_so() {
         told,
         [
             "role mx1 is a member of bulkmark_aggregator",
-            "role mx1 is no member of bulkmark_reporter any more",
-            "mx1 is no client any more"
+            "role mx1 is no longer a member of bulkmark_reporter",
+            "mx1 is no longer a client"
         ]
     );
 }

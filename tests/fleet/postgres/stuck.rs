@@ -131,6 +131,37 @@ async fn false_snapshots_delete_nothing() {
     assert!(error.contains("agg has put more than a snapshot each five seconds"), "{error}");
 }
 
+/// An aggregator sees the parts that another one is putting. It cannot add to them, delete them, or publish them too early.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_touches_the_unfinished_snapshot_of_another() {
+    let Some(mut rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    rig.members.push(super::member(&rig.server, "agg2", bulkmark_sync::log::Duty::Aggregator));
+    rig.set_up().await;
+    rig.sql_as("agg", "select bulkmark.put_part(7, 0, 'x')").unwrap();
+    let error = rig.sql_as("agg2", "select bulkmark.put_part(7, 1, 'false')").unwrap_err();
+    assert!(error.contains("another aggregator puts the snapshot"), "{error}");
+    let error = rig.sql_as("agg2", "select bulkmark.publish(7, 1, 0, 0)").unwrap_err();
+    assert!(error.contains("0 of its 1 parts"), "{error}");
+    rig.sql_as("agg2", "select bulkmark.drop_parts(7)").unwrap();
+    rig.sql_as("agg", "select bulkmark.put_part(7, 1, 'y'); select bulkmark.publish(7, 2, 0, 0)").unwrap();
+    assert_eq!(rig.sql("select parts from bulkmark.snapshots where id = 7"), "2");
+    rig.sql_as("agg", "select bulkmark.put_part(8, 0, 'x'); select bulkmark.drop_parts(8)").unwrap();
+    assert_eq!(rig.sql("select count(*) from bulkmark.parts where id = 8"), "0");
+}
+
+/// A prepared transaction keeps its locks without a connection, so nobody could end it.
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_transactions_are_reported() {
+    let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    rig.server.harden();
+    assert_eq!(insist(|| async { rig.log("mx1").exposures().await }).await, [""; 0]);
+    rig.sql("alter system set max_prepared_transactions = 3");
+    rig.server.kill_all();
+    rig.server.run();
+    rig.server.wait_until_ready();
+    assert_eq!(insist(|| async { rig.log("mx1").exposures().await }).await, ["PREPARE TRANSACTION"]);
+}
+
 /// The rights that the guide revokes are denied, and members work without them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fills_the_disk_is_revoked_by_the_guide() {
@@ -171,7 +202,7 @@ async fn who_listens_and_does_not_read_is_cut_off() {
     let agg = rig.log("agg");
     let usage = || rig.sql("select pg_notification_queue_usage() > 0.02");
     let mut ended = String::new();
-    while !(ended.contains("mx1, who does not read") && ended.contains("mx2, whose transaction")) {
+    while !(ended.contains("mx1, which does not read") && ended.contains("mx2, whose transaction")) {
         if usage() == "f" {
             let _ = rig.sql(flood);
         }

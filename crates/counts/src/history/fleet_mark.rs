@@ -21,14 +21,18 @@ pub struct FleetMark {
     pub place: u64,
 }
 
-/// The most steps of a chain. At one a second they take nine million years.
-const MAX_VERSION: u64 = 1 << 48;
+/// The most steps of a chain: more than a second of any log has, for each second since 1970, and a margin for wrong clocks. The limit rises
+/// faster than an honest chain, so a chain with a made-up number below it does not end there.
+const MOST_A_SECOND: u64 = 100;
+const MARGIN: u64 = 1 << 40;
 
 impl FleetMark {
-    /// Whether a chain of honest steps can have this state: each step begins at most one epoch, so there are no more epochs than steps.
+    /// Whether a chain of honest steps can have this state at the time `now`: each step begins at most one epoch, so there are no more
+    /// epochs than steps.
     #[must_use]
-    pub const fn is_possible(&self) -> bool {
-        self.epoch <= self.version && self.version <= MAX_VERSION
+    pub const fn is_possible(&self, now: u64) -> bool {
+        let most = now.saturating_mul(MOST_A_SECOND).saturating_add(MARGIN);
+        self.epoch <= self.version && self.version <= most
     }
 
     /// The number of the next epoch; `None` after the last number, which no honest chain reaches.
@@ -66,9 +70,15 @@ mod tests {
     #[test]
     fn a_chain_has_no_more_epochs_than_steps() {
         let mark = |version, epoch| FleetMark { version, epoch, ..FleetMark::default() };
-        assert!(mark(0, 0).is_possible() && mark(1, 1).is_possible() && mark(MAX_VERSION, 7).is_possible());
-        assert!(!mark(1, 2).is_possible() && !mark(5, u64::MAX).is_possible());
-        assert!(!mark(MAX_VERSION + 1, 1).is_possible() && !mark(u64::MAX, u64::MAX).is_possible());
+        let now = 1_800_000_000;
+        let last = now * MOST_A_SECOND + MARGIN;
+        assert!([mark(0, 0), mark(1, 1), mark(last, 7)].iter().all(|mark| mark.is_possible(now)));
+        assert!(
+            [mark(1, 2), mark(5, u64::MAX), mark(last + 1, 1), mark(u64::MAX, 1)]
+                .iter()
+                .all(|mark| !mark.is_possible(now))
+        );
+        assert!(mark(last + 99, 1).is_possible(now + 1), "a chain goes on behind the last number");
         assert_eq!((mark(1, 1).next_epoch(), mark(1, u64::MAX).next_epoch()), (Some(2), None));
     }
 }

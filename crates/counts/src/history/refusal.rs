@@ -80,7 +80,7 @@ pub enum StepRefusal {
     #[error("{0}")]
     Junk(String),
     /// It was made for another key or another length of windows. All readers with this configuration skip it.
-    #[error("it is of a fleet whose {name} is {theirs}, and here it is {ours}")]
+    #[error("{name} differs: {theirs} in the fleet, {ours} here")]
     Unlike {
         /// The setting that differs.
         name: &'static str,

@@ -101,7 +101,10 @@ impl SpoolMark {
         let (mut above, mut last) = (BTreeSet::new(), 0);
         for _ in 0..count {
             let offset = u16::from_le_bytes(fields.take()?);
-            let Some(number) = lowest.checked_add(offset.into()) else { return Ok(None) };
+            // The last number is never counted; see `take`.
+            let Some(number) = lowest.checked_add(offset.into()).filter(|&number| number < u64::MAX) else {
+                return Ok(None);
+            };
             if offset <= last || u64::from(offset) >= REACH {
                 return Ok(None);
             }
@@ -126,6 +129,18 @@ mod tests {
         assert_eq!(mark.take(u64::MAX - 1, u64::MAX - 1), BatchStatus::New);
         assert_eq!(mark.take(u64::MAX, u64::MAX), BatchStatus::TooFar);
         assert!(mark.follows(&before) && mark.has(6) && mark.has(u64::MAX - 1));
+    }
+
+    /// A mark in which the last number was counted would have no lowest open one.
+    #[test]
+    fn a_made_up_mark_of_the_last_number_is_refused() {
+        let made_up = |lowest: u64, offset: u16| {
+            let bytes = [&lowest.to_le_bytes()[..], &1_u16.to_le_bytes(), &offset.to_le_bytes()].concat();
+            SpoolMark::decode(&mut Fields(&bytes)).unwrap()
+        };
+        assert_eq!((made_up(u64::MAX - 1, 1), made_up(u64::MAX, 1)), (None, None));
+        let mut last = made_up(u64::MAX - 2, 1).unwrap();
+        assert_eq!(last.take(u64::MAX, u64::MAX), BatchStatus::TooFar);
     }
 
     proptest! {

@@ -92,6 +92,16 @@ impl Vector {
         Self(moved.map(|(&origin, &mark)| (origin, mark)).chain(gone).collect())
     }
 
+    /// Drops the origins that `known` does not have, except for so many.
+    pub fn bound_others(&mut self, known: &Self, mut most: usize) {
+        self.0.retain(|origin, _| {
+            let is_known = known.0.contains_key(origin);
+            let stays = is_known || most > 0;
+            most -= usize::from(stays && !is_known);
+            stays
+        });
+    }
+
     /// Takes over the marks of another vector, and keeps those that it does not have.
     pub fn follow(&mut self, moved: &Self) {
         self.0.extend(moved.iter());
@@ -129,13 +139,22 @@ pub struct ParseError {
     expected: &'static str,
 }
 
+/// Maximum characters of the wrong text in an error.
+const MAX_SHOWN: usize = 80;
+
+impl ParseError {
+    fn new(found: &str, expected: &'static str) -> Self {
+        Self { found: found.chars().take(MAX_SHOWN).collect(), expected }
+    }
+}
+
 impl FromStr for Origin {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let valid = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let origin = u64::from_str_radix(text, 16).ok().filter(|_| valid);
-        let fault = || ParseError { found: text.to_owned(), expected: "an origin of 16 hexadecimal digits" };
+        let fault = || ParseError::new(text, "an origin of 16 hexadecimal digits");
         origin.map(Self).ok_or_else(fault)
     }
 }
@@ -144,7 +163,7 @@ impl FromStr for Chain {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fault = || ParseError { found: text.to_owned(), expected: "a hash of 32 hexadecimal digits" };
+        let fault = || ParseError::new(text, "a hash of 32 hexadecimal digits");
         if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(fault());
         }
@@ -159,13 +178,12 @@ impl FromStr for Vector {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut vector = Self::default();
         for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-            let fault = || ParseError { found: entry.to_owned(), expected: "origin:version:hash" };
+            let fault = || ParseError::new(entry, "origin:version:hash");
             if vector.len() >= MAX_ORIGINS {
-                return Err(ParseError { found: entry.to_owned(), expected: "no more than 65,536 origins" });
+                return Err(ParseError::new(entry, "no more than 65,536 origins"));
             }
-            let [origin, version, chain] = entry.split(':').collect::<Vec<_>>()[..] else {
-                return Err(fault());
-            };
+            let (origin, rest) = entry.split_once(':').ok_or_else(fault)?;
+            let (version, chain) = rest.split_once(':').ok_or_else(fault)?;
             let version = version.parse().map_err(|_| fault())?;
             vector.set(origin.parse()?, Mark { version, chain: chain.parse()? });
         }
@@ -177,6 +195,17 @@ impl FromStr for Vector {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A megabyte of colons is one wrong entry, and its error is short.
+    #[test]
+    fn errors_are_short() {
+        for text in
+            [":".repeat(1 << 20), "x".repeat(1 << 20), format!("{:016x}:1:{}", 7, "é".repeat(1 << 20))]
+        {
+            let error = text.parse::<Vector>().unwrap_err();
+            assert!(error.to_string().len() < 1000 && error.found.chars().count() <= MAX_SHOWN, "{error}");
+        }
+    }
 
     proptest! {
         #[test]
@@ -208,6 +237,16 @@ mod tests {
             prop_assert!(known.covers(&after) && after.iter().all(|(origin, mark)| known.get(origin) == mark));
             prop_assert!(known.iter().all(|(origin, mark)| after.get(origin) == mark));
             prop_assert!(after.moved_since(&after).is_empty());
+        }
+
+        /// Known origins stay, and so many others.
+        #[test]
+        fn others_are_bounded(ours in 0u64..9, theirs in 0u64..30, most in 0usize..9) {
+            let of = |most: u64| Vector((0..most).map(|origin| (Origin(origin), Mark::default())).collect());
+            let mut bounded = of(theirs);
+            bounded.bound_others(&of(ours), most);
+            let others = theirs.saturating_sub(ours).min(most as u64);
+            prop_assert_eq!(bounded, of(ours.min(theirs) + others));
         }
 
         #[test]

@@ -135,7 +135,8 @@ impl Calendar {
     /// The end of the current window of the same kind as one of this length, at the time `now`.
     const fn end_of_running(&self, length: u64, now: u64) -> u64 {
         let (length, _) = self.like(length);
-        now - now % length + length
+        // Another member may claim any time.
+        (now - now % length).saturating_add(length)
     }
 
     /// Whether reports of `signature` in `window` count at the time `now`.
@@ -147,7 +148,8 @@ impl Calendar {
     /// in the future, which a wrong clock may have left.
     pub const fn is_live(&self, window: Window, now: u64) -> bool {
         let (_, retention) = self.like(window.length);
-        window.start <= now && window.start + retention >= self.end_of_running(window.length, now)
+        let end = self.end_of_running(window.length, now);
+        window.start <= now && window.start.saturating_add(retention) >= end
     }
 
     /// Whether reports of `window` will never count again.
@@ -236,6 +238,15 @@ mod tests {
             let over_at = calendar.over_at(first);
             assert!(calendar.is_over(first, over_at), "{window} {retention}");
             assert!(!calendar.is_over(first, over_at - 1), "{window} {retention}");
+        }
+    }
+
+    #[test]
+    fn any_time_has_windows() {
+        let calendar = Calendar::new(&Settings::default());
+        for now in [0, 1, u64::MAX - DAY, u64::MAX - 1, u64::MAX] {
+            assert_eq!(calendar.is_over(calendar.at(5 * DAY), now), now > 20 * DAY, "{now}");
+            assert!(calendar.is_live(calendar.at(now), now), "{now}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::history::step::Step;
 use crate::history::update::Update;
 use crate::history::vector::Vector;
 use crate::history::window::Calendar;
-use crate::settings::Settings;
+use crate::settings::SPOOL_AGE;
 use crate::state::counts::Counts;
 use crate::state::fleet::assembly::Assembled;
 use crate::state::fleet::fold::check_like;
@@ -233,13 +233,13 @@ impl Cache {
     /// Drops reports that waited too long or are too many. User reports stay as long as they count. Returns the number of lost reports.
     pub fn trim_spool(&mut self, now: u64) -> u64 {
         let before = self.spool.first();
-        let Settings { federation, .. } = &self.counts.settings;
-        let since = now.saturating_sub(federation.spool_age.as_secs());
+        let most = self.counts.settings.max_spool();
+        let since = now.saturating_sub(SPOOL_AGE.as_secs());
         let calendar = Calendar::new(&self.counts.settings);
         let keeps = |report: &Waiting| {
             report.signature.is_user_report() && !calendar.is_over(calendar.of_user_reports(report.at), now)
         };
-        let Trimmed { lost, batches, renumbered } = self.spool.trim(federation.spool_reports, since, keeps);
+        let Trimmed { lost, batches, renumbered } = self.spool.trim(most, since, keeps);
         let changes = &mut self.counts.changes.spool;
         changes.batches.extend(batches);
         changes.renumbered = changes.renumbered.max(renumbered);

@@ -7,4 +7,4 @@ mod access;
 mod state;
 
 pub use access::{ENTER, Obstacle, READ, User, WRITE};
-pub use state::StateDirectory;
+pub use state::{StateDirectory, open_regular};

@@ -148,6 +148,18 @@ impl StateDirectory {
     }
 }
 
+/// Opens a regular file anywhere, which another user may replace meanwhile. Other files, such as pipes, would block: they are opened without
+/// blocking, and refused.
+///
+/// # Errors
+/// If it cannot be opened, or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    regular(&rustix::fs::fstat(&file)?)?;
+    Ok(file.into())
+}
+
 /// Replaces the system's error for a symbolic link, which does not help users.
 fn link_error(error: Errno) -> io::Error {
     match error {
@@ -159,6 +171,7 @@ fn link_error(error: Errno) -> io::Error {
 fn regular(stat: &Stat) -> io::Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(Errno::ISDIR.into()),
         other => Err(io::Error::other(format!("it is no regular file ({other:?})"))),
     }
 }
@@ -204,5 +217,9 @@ mod tests {
             assert!(directory.file("lock", writable).unwrap_err().to_string().contains("no regular file"));
         }
         assert!(directory.lock("lock").is_err());
+        assert!(
+            open_regular(&place.path().join("lock")).unwrap_err().to_string().contains("no regular file")
+        );
+        assert!(open_regular(place.path()).is_err(), "a directory");
     }
 }

@@ -290,13 +290,12 @@ pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &Federat
     Ok(())
 }
 
-/// Gives a ledger the id of its key if the federation changes, or has changed, from one to the other: it holds signatures under both. The
-/// counts of a fleet are in its log, which stays under the first key.
+/// Gives a ledger the id of its key if the federation changes, or has changed, from one to the other: it holds signatures under both.
 fn follow_key(txn: &WriteTransaction, key: &FederationKey) -> Result<(), Fault> {
     let text = |id: u64| format!("{id:016x}").into_bytes();
     let (ours, found) = (text(key.id()), get_meta(txn, KEY_ID)?);
     let next = get_meta(txn, NEXT_KEY_ID)?.filter(|next| !next.is_empty());
-    let has_changed = next.as_ref() == Some(&ours) && !is_of_fleet(txn)?;
+    let has_changed = next.as_ref() == Some(&ours);
     // An administrator may put the old key back into the configuration.
     let changes_again = key.next_id().map(text).is_some_and(|next| found == Some(next));
     if found.as_ref() != Some(&ours) && (has_changed || changes_again) {

@@ -2,6 +2,7 @@
 //! Operations for the members of a fleet: milters, and aggregators, whose ledgers have a spool that is never used.
 
 use super::{Ledger, name};
+use crate::clock::now;
 use crate::disk::chain::{self, OldStep};
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::errors::LedgerError;
@@ -136,7 +137,7 @@ impl Ledger {
     #[must_use]
     pub fn fleet_assembly(&self, settings: &Settings) -> FleetAssembly {
         let (key_id, window) = self.shared.parameters;
-        FleetAssembly::new(settings).like(key_id, window)
+        FleetAssembly::new(settings).like(key_id, window, now())
     }
 
     /// Adopts a snapshot unchanged if its chain is ahead of the one known here. With `forked`, adopts it also if it belongs to another

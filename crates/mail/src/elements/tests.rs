@@ -12,19 +12,51 @@ struct OneByOne(Vec<LocalName>);
 
 impl OneByOne {
     fn open(&mut self, name: &LocalName) {
-        let paragraph = local_name!("p");
-        let closed = [(closes_same_name(name), name), (closes_paragraph(name), &paragraph)];
-        for (_, name) in closed.into_iter().filter(|(closes, _)| *closes) {
-            let found = self.0.iter().rposition(|open| open == name || may_nest(open));
-            found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
+        for ended in ended_by(name) {
+            self.end(ended);
         }
-        if self.0.len() < MAX_OPEN {
+        if is_heading(name) && self.0.last().is_some_and(is_heading) {
+            self.0.pop();
+        }
+        let part = self.0.iter().rposition(is_of_table).filter(|&at| !is_cell(&self.0[at]));
+        let is_part = is_of_table(name) && *name != local_name!("table");
+        if is_part {
+            part.inspect(|&at| self.0.truncate(at + 1));
+        }
+        if closes_paragraph(name) {
+            self.end(&local_name!("p"));
+        }
+        if self.0.len() < MAX_OPEN && (!is_part || self.table().is_some()) {
             self.0.push(name.clone());
         }
     }
 
+    fn table(&self) -> Option<usize> {
+        self.0.iter().rposition(|open| *open == local_name!("table"))
+    }
+
+    fn end(&mut self, name: &LocalName) {
+        let is_bound =
+            |open: &LocalName| if is_of_table(name) { *open == local_name!("table") } else { may_nest(open) };
+        let found = self.0.iter().rposition(|open| open == name || is_bound(open));
+        found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
+    }
+
     fn close(&mut self, name: &LocalName) {
-        self.0.iter().rposition(|open| open == name).inspect(|&at| self.0.truncate(at));
+        let block = self.0.iter().rposition(is_special);
+        let heading = block.filter(|&at| is_heading(name) && is_heading(&self.0[at]));
+        let Some(at) = heading.or_else(|| self.0.iter().rposition(|open| open == name)) else { return };
+        let inner = &self.0[at + 1..];
+        let ends = if *name == local_name!("table") {
+            true
+        } else if is_of_table(name) {
+            Some(at) > self.table()
+        } else {
+            !inner.iter().any(is_cell) && (ends_blocks(name) || !inner.iter().any(is_special))
+        };
+        if ends {
+            self.0.truncate(at);
+        }
     }
 }
 
@@ -33,10 +65,11 @@ proptest! {
     #[test]
     fn tags_close_the_elements_that_a_search_would_find(
         closing in 0..8u8,
-        tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
+        tags in prop::collection::vec((0..13usize, 0..20u8), 0..3000),
     ) {
         let sheet = Sheet::default();
-        const NAMES: [&str; 9] = ["p", "td", "tr", "li", "table", "ul", "div", "span", "x-unknown"];
+        const NAMES: [&str; 13] =
+            ["p", "td", "tr", "li", "table", "ul", "div", "span", "x-unknown", "h1", "h2", "b", "dd"];
         let (mut elements, mut expected) = (Elements::new(&sheet), OneByOne::default());
         for (name, way) in tags {
             let name = LocalName::from(NAMES[name]);
@@ -156,7 +189,7 @@ fn text_hidden_by_newer_properties_is_not_shown() {
 fn shown_text_is() {
     for span in [
         "<span style=\"display:block\">x</span>",
-        "<td bgcolor=black><font color=white>x</font></td>",
+        "<table><tr><td bgcolor=black><font color=white>x</font></table>",
         "<div style='background-color:#003366'><a style='color:#ffffff'>x</a></div>",
         "<div style='background:url(x.png)'><a style='color:#ffffff'>x</a></div>",
         "<div style='font-size:0'><p style='font-size:14px'>x</p></div>",
@@ -222,4 +255,41 @@ fn answered_messages_are_quoted() {
     // A line that ends with a colon announces the quote.
     assert_eq!(shown("Ana wrote:<br> <blockquote>no</blockquote>yes"), "Ana wrote: yes");
     assert_eq!(shown("Ana wrote:<p>yes<blockquote>yes</blockquote>"), "Ana wrote:yesyes");
+}
+
+/// Where an element ends decides how much of a page it hides.
+#[test]
+fn hidden_elements_end_where_browsers_end_them() {
+    for (html, expected) in [
+        ("<a style='display:none'>x<a>one</a>", "one"),
+        ("<dl><dt style='display:none'>x<dd>one</dl>", "one"),
+        ("<table><tbody style='display:none'><tr><td>x<tbody><tr><td>one</table>", "one"),
+        ("<h1 style='display:none'>x</h2>one", "one"),
+        ("<h1 style='display:none'>x<h2>one</h2>", "one"),
+        ("<button style='display:none'>x<button>one</button>", "one"),
+        ("<form style='display:none'>x<form>x</form>one</form>", "one"),
+        // Text of a table outside of its cells stands before it.
+        ("<table style='display:none'>one<tr><td>x</table>", "one"),
+        ("<table><tr style='display:none'><div>one</div><td>x</table>", "one"),
+        // A block outlives the end tag of an element around it that is none, and a cell that of a block.
+        ("one<span style='display:none'>x<p>x</span>x</p>x", "one"),
+        ("<b style='display:none'>x<p>x</b>one</p>", "one"),
+        ("one<div style='display:none'><table><tr><td>x</div>x</table></div>", "one"),
+        // A part of a table is none outside of it, and a cell ends what stands open in the one before.
+        ("<div style='display:none'><td>x</div>one", "one"),
+        ("<table><tr><td><div style='display:none'>x<td>one</div></table>", "one"),
+        ("<table><tr style='display:none'><td><b>x<tr><td>one</table>", "one"),
+        ("<template><table><td>x</template>one", "one"),
+        ("<template><style>.x{display:none}</style></template><p class=x>one</p>", "one"),
+        ("<style>.x,::zzz{display:none}</style><p class=x>one</p>", "one"),
+        ("<div style='height:0;min-height:60px;overflow:hidden'>one</div>", "one"),
+        ("<div style='height:0;padding-bottom:60px;overflow:hidden'>one</div>", "one"),
+        ("<div style='width:0;min-width:60px;overflow:hidden'>one</div>", "one"),
+        ("<div style='display:none\\9'>one</div>", "one"),
+        ("one<p style='color:#fff;color:nonsense'>x</p>", "one"),
+        ("<p style='color:#fff;color:LinkText'>one</p>", "one"),
+        ("<span dir=rtl style='unicode-bidi:bidi-override'>eno</span>", "one"),
+    ] {
+        assert_eq!(shown(html), expected, "{html}");
+    }
 }

@@ -20,6 +20,11 @@ pub(super) enum Slot {
     MaxHeight,
     Width,
     MaxWidth,
+    /// The element is higher, or wider, than its height or width.
+    MinHeight,
+    MinWidth,
+    /// Overflowing content is visible in its padding.
+    PaddingBottom,
     LineHeight,
     /// Inner boxes are laid out by numbers and directions, which may be reversed.
     LaysOut,

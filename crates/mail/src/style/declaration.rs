@@ -130,6 +130,10 @@ fn plain(input: &mut Parser<'_>) -> String {
         let start = input.position();
         let Ok(token) = input.next_including_whitespace() else { return text };
         match token {
+            // No word of a value that is read contains a blank, as `none\9` does.
+            Token::Ident(word) if word.contains(|c: char| c.is_ascii_whitespace()) => {
+                text.push_str(&word.replace(|c: char| c.is_ascii_whitespace(), "\\"));
+            }
             Token::Ident(word) => text.push_str(word),
             Token::WhiteSpace(_) => text.push(' '),
             Token::Function(name) => {

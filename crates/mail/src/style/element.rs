@@ -83,6 +83,9 @@ impl Style {
                 local_name!("text") if tag.name == local_name!("body") => hint(Slot::Colour, ink(value)),
                 // Links have their own colour.
                 local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
+                local_name!("dir") => {
+                    hint(Slot::RightToLeft, Value::Hides(value.eq_ignore_ascii_case("rtl")))
+                }
                 local_name!("bgcolor") => hint(Slot::Background, backdrop(value)),
                 local_name!("background") => hint(Slot::Picture, Value::Unknown),
                 _ => continue,
@@ -171,8 +174,10 @@ fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
             Some(value) => value == Value::Hides(true),
             None => is_block(name),
         };
-    let sizes = [Slot::Height, Slot::MaxHeight, Slot::Width, Slot::MaxWidth, Slot::LineHeight];
-    let is_flat = is_block && hides(Slot::Clips) && (sizes.into_iter().any(hides) || hides(Slot::IndentOut));
+    let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
+    let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
+    let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
+    let is_flat = is_block && hides(Slot::Clips) && (is_low || is_thin || hides(Slot::IndentOut));
     let sides = [Slot::Left, Slot::Right, Slot::Top, Slot::Bottom];
     let is_moved = hides(Slot::Moved) && sides.into_iter().any(hides);
     let anywhere = [

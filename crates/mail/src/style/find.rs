@@ -10,7 +10,8 @@ use memchr::{memchr, memrchr_iter};
 pub(super) fn style_elements<'a>(html: &'a str, emit: &mut dyn FnMut(&'a str, &'a str)) {
     let is_style = |at: &usize| begins(&html.as_bytes()[*at..], b"<style");
     let Some(last) = memrchr_iter(b'<', html.as_bytes()).find(is_style) else { return };
-    let mut at = 0;
+    // A sheet in a template does not apply.
+    let (mut at, mut templates) = (0, 0usize);
     while at <= last {
         let Some(found) = memchr(b'<', &html.as_bytes()[at..]) else { return };
         at += found + 1;
@@ -19,8 +20,14 @@ pub(super) fn style_elements<'a>(html: &'a str, emit: &mut dyn FnMut(&'a str, &'
         let after = if let Some(comment) = rest.strip_prefix("!--") {
             Some(after_comment(comment))
         } else if is_name(rest) {
-            element(rest, emit)
+            templates += usize::from(names(rest, "template"));
+            element(rest, &mut |sheet, media| {
+                if templates == 0 {
+                    emit(sheet, media);
+                }
+            })
         } else if let Some(end_tag) = rest.strip_prefix('/').filter(|text| is_name(text)) {
+            templates = templates.saturating_sub(usize::from(names(end_tag, "template")));
             Tag::read(end_tag).map(|tag| tag.after)
         } else if rest.starts_with(['!', '?', '/']) {
             Some(rest.split_once('>').map_or("", |(_, after)| after))
@@ -30,6 +37,12 @@ pub(super) fn style_elements<'a>(html: &'a str, emit: &mut dyn FnMut(&'a str, &'
         let Some(after) = after else { return };
         at = html.len() - after.len();
     }
+}
+
+/// Whether a tag, from its name on, has this name.
+fn names(tag: &str, name: &str) -> bool {
+    let ends = |b: &u8| b" \t\n\r\x0c/>".contains(b);
+    begins(tag.as_bytes(), name.as_bytes()) && tag.as_bytes().get(name.len()).is_some_and(ends)
 }
 
 fn begins(text: &[u8], with: &[u8]) -> bool {
@@ -61,9 +74,8 @@ fn end_tag(text: &str, name: &str) -> Option<usize> {
     let mut at = 0;
     loop {
         at += memchr(b'<', &text.as_bytes()[at..])?;
-        let rest = text[at + 1..].strip_prefix('/').unwrap_or("").as_bytes();
-        let ends = |b: &u8| b" \t\n\r\x0c/>".contains(b);
-        if begins(rest, name.as_bytes()) && rest.get(name.len()).is_some_and(ends) {
+        let rest = text[at + 1..].strip_prefix('/').unwrap_or("");
+        if names(rest, name) {
             return Some(at);
         }
         at += 1;

@@ -32,6 +32,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     let is_none = word("none") || word("transparent") || word("inherit") || word("initial") || word("unset");
     match name {
         "color" if is_around => set(Slot::Colour, Value::Inherit),
+        "color" if is_invalid(value) => (),
         "color" => set(Slot::Colour, ink(value)),
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
         "-webkit-text-fill-color" => set(Slot::Fill, ink(value)),
@@ -60,6 +61,30 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::Background, behind);
         }
     }
+}
+
+/// Whether a value is a word that names no colour, so that browsers ignore it. Of their own colours, most names end alike.
+fn is_invalid(value: &str) -> bool {
+    const OWN: [&str; 13] = [
+        "text",
+        "face",
+        "color",
+        "border",
+        "highlight",
+        "shadow",
+        "caption",
+        "background",
+        "frame",
+        "item",
+        "mark",
+        "menu",
+        "workspace",
+    ];
+    let lower = value.to_ascii_lowercase();
+    paint(value).is_none()
+        && !matches!(&*lower, "initial" | "revert" | "revert-layer")
+        && lower.bytes().all(|b| b.is_ascii_lowercase())
+        && !OWN.iter().any(|end| lower.ends_with(end))
 }
 
 /// Whether a value has a picture, which hides the colour behind it.

@@ -14,12 +14,12 @@ const BLURRED: f32 = 20.0;
 
 #[rustfmt::skip]
 pub(super) fn is_of_place(name: &str) -> bool {
-    matches!(name, "display" | "visibility" | "opacity" | "height" | "max-height" | "width" | "max-width" | "line-height" | "overflow"
+    matches!(name, "display" | "visibility" | "opacity" | "height" | "max-height" | "min-height" | "width" | "max-width" | "min-width" | "line-height" | "overflow"
         | "overflow-x" | "overflow-y" | "position" | "float" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
         | "margin-left" | "margin-top" | "clip" | "clip-path" | "transform" | "font" | "font-size" | "letter-spacing"
-        | "block-size" | "max-block-size" | "inline-size" | "max-inline-size" | "overflow-block" | "overflow-inline" | "inset"
+        | "block-size" | "max-block-size" | "min-block-size" | "inline-size" | "max-inline-size" | "min-inline-size" | "overflow-block" | "overflow-inline" | "inset"
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
-        | "padding" | "padding-left" | "padding-inline" | "padding-inline-start"
+        | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
         | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
@@ -100,6 +100,8 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "opacity" => set(Slot::Faint, Value::Hides(number(value).is_some_and(|opacity| opacity < FAINT))),
         "height" | "block-size" => set(Slot::Height, below(FLAT)),
         "max-height" | "max-block-size" => set(Slot::MaxHeight, below(FLAT)),
+        "min-height" | "min-block-size" => set(Slot::MinHeight, is_high(value)),
+        "min-width" | "min-inline-size" => set(Slot::MinWidth, is_high(value)),
         "width" | "inline-size" => set(Slot::Width, below(FLAT)),
         "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
         // A bare number is a multiple of the letters' size.
@@ -136,6 +138,11 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
         _ => transforms(name, value, set),
     }
+}
+
+/// Whether a length is one in which a letter is readable.
+fn is_high(value: &str) -> Value {
+    Value::Hides(length(value).is_some_and(|pixels| pixels >= FLAT))
 }
 
 fn away(value: &str, first: f32, last: f32) -> Value {
@@ -189,7 +196,12 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "padding-left" | "padding-inline" | "padding-inline-start" => {
             set(Slot::PaddingLeft, away_left(first))
         }
-        "padding" => set(Slot::PaddingLeft, away_left(left)),
+        "padding" => {
+            set(Slot::PaddingLeft, away_left(left));
+            set(Slot::PaddingBottom, is_high(bottom));
+        }
+        "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),
+        "padding-block" => set(Slot::PaddingBottom, is_high(end)),
         "margin-top" | "margin-block" | "margin-block-start" => set(Slot::MarginTop, away_up(first)),
         "margin" => {
             set(Slot::MarginLeft, away_left(left));

@@ -156,7 +156,7 @@ impl Reader {
             Token::Colon => match input.next_including_whitespace().ok()? {
                 Token::Ident(name) | Token::Function(name) => {
                     let name = name.to_ascii_lowercase();
-                    self.element(&name);
+                    self.element(&name)?;
                 }
                 _ => return None,
             },
@@ -164,7 +164,7 @@ impl Reader {
                 let name = name.to_ascii_lowercase();
                 // Those that may be written with a single colon.
                 if matches!(&*name, "before" | "after" | "first-line" | "first-letter") {
-                    self.element(&name);
+                    self.element(&name)?;
                 } else {
                     self.selector.specificity = self.selector.specificity.saturating_add(CLASS);
                     of_name(&name)?.into_iter().for_each(|simple| self.other(simple));
@@ -176,12 +176,30 @@ impl Reader {
         Some(())
     }
 
-    fn element(&mut self, name: &str) {
+    /// A pseudo-element; `None` if not all browsers know it, and those that do not leave the rule out.
+    fn element(&mut self, name: &str) -> Option<()> {
+        const OTHERS: [&str; 13] = [
+            "first-line",
+            "first-letter",
+            "selection",
+            "marker",
+            "placeholder",
+            "backdrop",
+            "cue",
+            "file-selector-button",
+            "target-text",
+            "highlight",
+            "part",
+            "slotted",
+            "details-content",
+        ];
         match name {
             "before" => self.selector.pseudo = Some(Pseudo::Before),
             "after" => self.selector.pseudo = Some(Pseudo::After),
-            _ => self.is_of_other_pseudo = true,
+            _ if OTHERS.contains(&name) || name.starts_with("-webkit-") => self.is_of_other_pseudo = true,
+            _ => return None,
         }
+        Some(())
     }
 
     fn function(&mut self, name: &str, input: &mut Parser<'_>) -> Option<()> {

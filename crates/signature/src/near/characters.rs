@@ -3,7 +3,7 @@
 //! replace the blanks that a reader sees. It is read as one row of letters and cut by the letters themselves, so that blanks do not matter.
 
 use super::fold::fold;
-use super::lines::Line;
+use super::line::Line;
 use super::product::{constant, folded_product};
 use crate::text::is_unspaced;
 
@@ -101,11 +101,6 @@ impl SpacedWord {
     /// Whether the row is empty.
     pub(super) const fn is_empty(&self) -> bool {
         self.letters == 0
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.row.clear();
-        self.letters = 0;
     }
 }
 

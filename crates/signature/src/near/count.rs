@@ -9,11 +9,15 @@ use bulkmark_types::Signature;
 /// Tenths of the informative slots that must be known for bulk.
 const KNOWN_TENTHS: usize = 6;
 
-/// Tenths of new words before and behind the known text from which on a message is not bulk.
+/// Tenths of new words from which on a message is not bulk.
 const NEW_TENTHS: usize = 4;
 
 /// The same without a payload: copies without one are rare, letters are not.
 const NEW_TENTHS_WITHOUT_PAYLOAD: usize = 2;
+
+/// The same for a message that is bulk by its payload: rewritten copies have new words everywhere, and a letter above a link has them in one
+/// place.
+const NEW_TENTHS_BY_PAYLOAD: usize = 3;
 
 /// A slot is known if its count is at least this fraction of the message's.
 pub(super) const QUARTER: u32 = 4;
@@ -102,7 +106,8 @@ impl Near {
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_mostly_new(seen);
+        let new = if self.payload.is_none() { NEW_TENTHS_WITHOUT_PAYLOAD } else { NEW_TENTHS };
+        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_new(new, seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) || letter.is_some() && seen.is_anonymous() {
@@ -171,22 +176,21 @@ impl Near {
             && !payload.is_own_block()
             && !seen.is_anonymous()
             && letter != Some(Letter::Certain)
-            && !self.is_mostly_new(seen);
+            && !self.is_new(NEW_TENTHS_BY_PAYLOAD, seen);
         if is_evidence { payload.count } else { 0 }
     }
 
-    /// Whether too much of the message stands before and behind the known text.
-    fn is_mostly_new(&self, seen: &Seen) -> bool {
+    /// Whether so many tenths of the message are new text.
+    fn is_new(&self, tenths: usize, seen: &Seen) -> bool {
         let new =
             self.contexts.iter().filter(|context| context.kind != ContextKind::Last && context.is_new(seen));
-        let new = self.runs(seen).around + new.map(|context| context.words).sum::<usize>();
+        let new = self.runs(seen).all + new.map(|context| context.words).sum::<usize>();
         let beside = self
             .contexts
             .iter()
             .filter(|context| context.kind == ContextKind::Quoted)
             .map(|context| context.words);
-        let share = if self.payload.is_none() { NEW_TENTHS_WITHOUT_PAYLOAD } else { NEW_TENTHS };
-        10 * new >= share * (self.words + beside.sum::<usize>())
+        10 * new >= tenths * (self.words + beside.sum::<usize>())
     }
 
     /// The count of messages that are alike, which is less than evidence for bulk.
@@ -238,12 +242,36 @@ mod tests {
     use crate::near::sample::Passage;
     use bulkmark_types::Signature;
 
+    fn signature(n: u8) -> Signature {
+        Signature::from_bytes([n; 16])
+    }
+
+    /// A slot with one passage at this place.
+    fn slot(at: u8) -> Slot {
+        Slot { passages: vec![(Passage { hash: at.into(), at: at.into() }, signature(at))], wraps: false }
+    }
+
     #[test]
     fn the_second_highest_slot_counts_as_far_as_two_others_confirm_it() {
         assert_eq!(agreed(vec![12, 21, 10, 22, 0]), 21);
         assert_eq!(agreed(vec![30, 29, 3, 4]), 7, "two common phrases");
         assert_eq!(agreed(vec![30, 29, 20]), 20, "three slots");
         assert_eq!(agreed(vec![30, 29]), 0);
+    }
+
+    /// Rewritten copies have new words everywhere, and a letter above a link has them in one place.
+    #[test]
+    fn a_payload_below_three_tenths_of_new_text_is_no_evidence() {
+        let count = |first_known: u8| {
+            let slots = [2, 8, 14, first_known, 60].map(slot).into();
+            let near = Near { slots, payload: Some(signature(200)), words: 100, ..Near::default() };
+            let mut seen = Seen::default();
+            seen.add(&[first_known, 60, 200].map(signature), &[2, 2, 30]);
+            let judged = near.judge(&seen);
+            (judged.count, judged.by_payload)
+        };
+        assert_eq!(count(29), (30, true));
+        assert!(!count(30).1);
     }
 
     /// Each message reports one of them, so the slot saw all of them.

@@ -35,15 +35,18 @@ const fn read_as() -> [u8; 128] {
     table
 }
 
-/// Appends the folded form of a token, text without white space, to `out`. Appends nothing for a token that is no word.
-pub(super) fn fold(token: &str, out: &mut String) {
-    if is_long_number(token) {
+/// Appends the folded form of a token, text without white space, to `out`, and returns whether it is a long number. Appends nothing for a
+/// token that is no word.
+pub(super) fn fold(token: &str, out: &mut String) -> bool {
+    let is_number = is_long_number(token);
+    if is_number {
         out.push_str(LONG_NUMBER);
     } else if token.is_ascii() {
         fold_ascii(token.as_bytes(), out);
     } else if !fold_known(token, out) {
         fold_any(token, out);
     }
+    is_number
 }
 
 /// The fold of a long number: order, account and telephone numbers differ in each copy.
@@ -58,7 +61,9 @@ pub(super) fn is_long_number(token: &str) -> bool {
     if bytes.is_ascii() && bytes.iter().filter(|b| b.is_ascii_digit()).count() < LONG_ROW {
         return false;
     }
-    let is_digit = |c: char| if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() };
+    // Most letters stand between these, where looking them up would take long.
+    let may_be_digit = |c: char| matches!(c, '\u{B2}'..='\u{BE}' | '\u{660}'..);
+    let is_digit = |c: char| c.is_ascii_digit() || may_be_digit(c) && c.is_numeric();
     let (mut digits, mut row, mut longest) = (0, 0, 0);
     for c in token.chars() {
         row = if is_digit(c) { row + 1 } else { 0 };
@@ -78,23 +83,36 @@ fn fold_any(token: &str, out: &mut String) {
     let mut latin = String::with_capacity(plain.len());
     if plain.contains(|c: char| c.is_ascii_alphabetic()) {
         // Letters of another script among Latin ones are meant to look like them.
-        for c in plain.nfkd().filter(|&c| !is_accent(c)) {
-            if c.is_ascii() {
-                latin.push(c);
-            } else {
-                latin.extend(skeleton(c.encode_utf8(&mut [0; 4])).filter(|&c| !is_accent(c)));
-            }
-        }
+        plain.nfkd().for_each(|c| push_alike(c, true, &mut latin));
     } else {
         // A word of another script, unless all of it can be read as Latin.
-        let lower = plain.to_lowercase();
-        latin.extend(skeleton(&lower).filter(|&c| !is_accent(c)));
-        if !latin.is_ascii() {
-            latin.clear();
-            latin.extend(lower.nfkd().filter(|&c| !is_accent(c)));
+        let lower = bare(&plain.to_lowercase());
+        let is_latin = lower.chars().all(|c| {
+            let from = latin.len();
+            push_alike(c, false, &mut latin);
+            latin[from..].is_ascii()
+        });
+        if !is_latin {
+            latin = lower;
         }
     }
     push_letters(&latin, out);
+}
+
+/// A text without accents.
+fn bare(text: &str) -> String {
+    text.nfkd().filter(|&c| !is_accent(c)).collect()
+}
+
+/// Appends a character, or what it looks like. Among Latin letters, some of other scripts look like small capitals.
+fn push_alike(c: char, among_latin: bool, out: &mut String) {
+    if c.is_ascii() {
+        out.push(c);
+    } else if !is_accent(c) {
+        let mut bytes = [0; 4];
+        let alike = skeleton(c.encode_utf8(&mut bytes)).filter(|&c| !is_accent(c));
+        out.extend(alike.map(|c| if among_latin { letter_of(c).unwrap_or(c) } else { c }));
+    }
 }
 
 /// The letter behind a small capital, a letter in a filled circle or square, or one in parentheses. NFKC leaves these, or makes marks of
@@ -190,21 +208,16 @@ fn known(c: u32) -> Option<Known> {
     if c.nfkc().ne([c]) {
         return None;
     }
-    let bare = |text: String| text.chars().filter(|&c| !is_accent(c)).collect::<String>();
     let letters = |text: &str| {
         let mut letters = String::new();
         text.chars().for_each(|c| push_letter(c, &mut letters));
         letters
     };
-    let latin =
-        c.nfkd().filter(|&c| !is_accent(c)).map(|c| bare(skeleton(c.encode_utf8(&mut [0; 4])).collect()));
-    let latin: String = latin.collect();
-    let lower: String = c.to_lowercase().collect();
-    Some(Known {
-        among_latin: [latin.clone(), letters(&latin)],
-        read: bare(skeleton(&lower).collect()),
-        lower: letters(&bare(lower.nfkd().collect())),
-    })
+    let lower = bare(&c.to_lowercase().collect::<String>());
+    let (mut latin, mut read) = (String::new(), String::new());
+    c.nfkd().for_each(|c| push_alike(c, true, &mut latin));
+    lower.chars().for_each(|c| push_alike(c, false, &mut read));
+    Some(Known { among_latin: [latin.clone(), letters(&latin)], read, lower: letters(&lower) })
 }
 
 /// Does the same as [`fold_any`], from a table; returns false if a character is not in it.
@@ -244,7 +257,7 @@ fn is_letter(c: char) -> bool {
 
 /// Marks above and below Latin, Greek and Cyrillic letters. In other scripts marks are vowels.
 fn is_accent(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
         | '\u{FE20}'..='\u{FE2F}')
 }
 
@@ -355,6 +368,8 @@ mod tests {
                     "ac\u{17b4}co\u{202e}u\u{2063}n\u{fe0f}t",
                 ][..],
             ),
+            // Marks on all letters, and letters that look like small capitals.
+            ("moment", &["ḿóḿéńť", "mo\u{489}ment", "momenт"][..]),
             ("sale", &["$ale", "$a1e", "5ALE"][..]),
             ("копия", &["КОПИЯ", "копия,", "«Копия»"][..]),
             ("copy", &["сору", "COPY"][..]),

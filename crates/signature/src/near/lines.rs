@@ -2,6 +2,9 @@
 //! Sorts the lines of a text: the author's own lines, the answered message, and footers below all messages of a list, a company or a
 //! person. Nothing is lost: other lines are kept by kind, since they are the message if it has no own lines.
 
+use super::armour::{armour, armour_within};
+use super::line::{FIELD, Line, is_field};
+use crate::text::{count, is_blank};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::LazyLock;
 
@@ -26,23 +29,14 @@ const ATTRIBUTION: usize = 3;
 /// Header fields that are shown above an answered message.
 const FIELDS: usize = 8;
 
-/// Bytes of such a field's name, in most languages.
-const FIELD: usize = 20;
-
 /// Bytes of a line that only explains how to leave a list.
 const LEAVE: usize = 200;
-
-/// Bytes of an armour header; a longer one is text.
-const HEADER: usize = 400;
 
 /// Levels of quoting and footers that are unfolded.
 const LEVELS: usize = 16;
 
 /// Words below which a text has too few passages.
 pub(super) const TOO_FEW: usize = 9;
-
-/// A line without blanks around it, and its number from 1.
-pub(super) type Line<'a> = (usize, &'a str);
 
 /// The lines of a text that are not empty, by kind.
 #[derive(Debug, Default)]
@@ -72,7 +66,7 @@ impl<'a> Lines<'a> {
     /// Sorts lines; `length` is the bytes of all of them.
     fn sort(mut lines: impl Iterator<Item = Line<'a>> + Clone, length: usize) -> Self {
         let mut sorted = Self::default();
-        let mut before = 0;
+        let (mut before, mut unseen) = (0, Unseen::default());
         // Index among the own lines of the first line of the current paragraph.
         let (mut paragraph, mut in_quote) = (0, false);
         while let Some((number, line)) = lines.next() {
@@ -98,18 +92,22 @@ impl<'a> Lines<'a> {
                 lines.by_ref().take(length).for_each(|(_, line)| before += line.len());
                 continue;
             }
+            let line = sorted.leave_out_armour(number, line);
             let rest = length.saturating_sub(before);
-            let is_most = rest > before && !sorted.own.is_empty() && line != "--";
-            if rest <= FOOTER && is_rule(line) && (!is_most || gives_address(lines.clone())) {
-                sorted.footer.extend(lines.filter_map(full));
-                break;
+            if rest <= FOOTER && is_rule(line) {
+                let is_most = !sorted.own.is_empty()
+                    && line != "--"
+                    && rest > before.saturating_sub(unseen.above(&sorted));
+                if !is_most || gives_address(lines.clone()) {
+                    sorted.footer.extend(lines.filter_map(full));
+                    break;
+                }
             }
-            // At least two fifths of the text stand above a long line: below that much new text, it would not count as known anyway.
-            let is_below = match line.len() {
-                ..=LEAVE => !sorted.own.is_empty(),
-                length => rest + length <= FOOTER.min(3 * before.saturating_sub(length) / 2),
-            };
-            if is_below && rest <= FOOTER.min(before / 2) && leaves_list(line) {
+            if (!sorted.own.is_empty() || line.len() > LEAVE)
+                && is_small(rest, before, line)
+                && leaves_list(line)
+                && is_small(rest, before.saturating_sub(unseen.above(&sorted)), line)
+            {
                 sorted.footer.push((number, line));
                 sorted.footer.extend(lines.filter_map(full));
                 break;
@@ -118,11 +116,24 @@ impl<'a> Lines<'a> {
                 sorted.quoted.extend(without_fields(lines));
                 break;
             }
-            sorted.own.push((number, line));
+            if !line.is_empty() {
+                sorted.own.push((number, line));
+            }
         }
         let own_end = sorted.own.len() - sign_off(&sorted.own);
         sorted.names = sorted.own.split_off(own_end);
         sorted
+    }
+
+    /// The text behind all armour within a line; the text before it is the author's own.
+    fn leave_out_armour(&mut self, number: usize, mut line: &'a str) -> &'a str {
+        while let Some((before, after)) = armour_within(line) {
+            if !before.is_empty() {
+                self.own.push((number, before));
+            }
+            line = after;
+        }
+        line
     }
 
     /// Drops the attribution before a quote, a paragraph that ends with a colon: `On ... wrote:`.
@@ -136,6 +147,36 @@ impl<'a> Lines<'a> {
             self.own.truncate(start);
         }
     }
+}
+
+/// Counts the bytes of invisible characters, which make no text above a footer longer.
+#[derive(Debug, Default)]
+struct Unseen {
+    own: usize,
+    quoted: usize,
+    bytes: usize,
+}
+
+impl Unseen {
+    /// Those in the lines that were sorted so far. Each is looked at once.
+    fn above(&mut self, sorted: &Lines<'_>) -> usize {
+        let new = |lines: &[Line<'_>], from| {
+            let lines = lines.iter().skip(from).filter(|(_, line)| !line.is_ascii());
+            let invisible = |c: &char| is_blank(*c) && !c.is_whitespace();
+            lines.flat_map(|(_, line)| line.chars().filter(invisible).map(char::len_utf8)).sum::<usize>()
+        };
+        self.bytes += new(&sorted.own, self.own) + new(&sorted.quoted, self.quoted);
+        (self.own, self.quoted) = (sorted.own.len(), sorted.quoted.len());
+        self.bytes
+    }
+}
+
+/// Whether a line that explains how to leave a list and the `rest` below it are small enough for a footer, with `before` bytes up to the
+/// line's end. At least two fifths of the text stand above a long line: below that much new text, it would not count as known anyway.
+fn is_small(rest: usize, before: usize, line: &str) -> bool {
+    let is_below =
+        line.len() <= LEAVE || rest + line.len() <= FOOTER.min(3 * before.saturating_sub(line.len()) / 2);
+    is_below && rest <= FOOTER.min(before / 2)
 }
 
 /// The own lines of a message that consists of these lines alone: its own, and if these are too few also its quoted ones, or else its
@@ -174,16 +215,6 @@ fn without_fields<'a>(lines: impl Iterator<Item = Line<'a>>) -> impl Iterator<It
     })
 }
 
-/// `Subject: text`, in any language.
-fn is_field(line: &str) -> bool {
-    let name = line.trim_start_matches('*').split_once(':').map(|(name, _)| name.trim_end_matches('*'));
-    name.is_some_and(|name| {
-        !name.is_empty()
-            && name.len() <= FIELD
-            && name.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | ' ' | '\u{A0}'))
-    })
-}
-
 /// The text behind the quote mark of a line: `> text`, `Tim> text`.
 fn quoted(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(char::is_alphanumeric);
@@ -193,37 +224,21 @@ fn quoted(line: &str) -> Option<&str> {
 
 /// Whether a line separates a footer from the text: RFC 3676's `-- `, or a line mostly of dashes or the like.
 fn is_rule(line: &str) -> bool {
-    let marks = line.bytes().filter(|b| b"-_=*~#<>".contains(b)).count();
-    let blanks = line.bytes().filter(|&b| b == b' ').count();
-    line == "--" || (marks >= RULE && 2 * marks >= line.len() - blanks)
-}
-
-/// The number of lines after `line` in the armour that it begins, if any: encrypted or signed data, a key or a certificate (RFC
-/// 4880, 6.2; RFC 7468). Its header is a program's, and the rest is not for people. Of a signed text, only the header.
-fn armour<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> Option<usize> {
-    let name = line.strip_prefix("-----BEGIN ")?.strip_suffix("-----")?;
-    let (mut lines, mut fields, mut in_header) = (0, 0, true);
-    for (_, line) in rest {
-        let line = line.trim();
-        lines += 1;
-        if in_header && (line.is_empty() || is_field(line)) {
-            in_header = !line.is_empty();
-            fields += line.len();
-            if !in_header && name == "PGP SIGNED MESSAGE" {
-                return Some(lines);
-            }
-        } else if let Some(end) = line.strip_prefix("-----END ") {
-            return end.strip_suffix("-----").filter(|end| *end == name).map(|_| lines);
-        } else if !line.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)) {
-            return None;
-        } else {
-            in_header = false;
-        }
-        if fields > HEADER {
-            return None;
-        }
+    if line.len() < RULE {
+        return line == "--";
     }
-    None
+    let dashes = |b| {
+        (b == b'-')
+            | (b == b'_')
+            | (b == b'=')
+            | (b == b'*')
+            | (b == b'~')
+            | (b == b'#')
+            | (b == b'<')
+            | (b == b'>')
+    };
+    let (marks, blanks) = (count(line, dashes), count(line, |b| b == b' '));
+    marks >= RULE && 2 * marks >= line.len() - blanks
 }
 
 /// Whether a footer's lines have an address to find or write to its author, as those of lists and services do. Otherwise text below a rule
@@ -236,18 +251,29 @@ fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
 fn leaves_list(line: &str) -> bool {
     const ASCII: [&str; 6] =
         ["unsubscribe", "abbestellen", "abmelden", "darse de baja", "disiscriver", "uitschrijven"];
+    /// Parts of the first three of the others, the last of which begins with the byte `CYRILLIC`.
+    const PARTS: [&str; 3] = ["abonner", "inscrire", "cancelar"];
     const OTHERS: [&str; 4] = ["désabonner", "désinscrire", "cancelar a inscrição", "отписаться"];
+    const CYRILLIC: u8 = 0xD0;
     // Built once: building costs more than searching.
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let kind = Some(AhoCorasickKind::DFA);
-        AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(ASCII).ok()
+        let words = ASCII.iter().chain(&PARTS);
+        AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(words).ok()
     });
-    let has_ascii = || WORDS.as_ref().is_some_and(|words| words.is_match(line));
-    let has_other = || {
+    let mut has_part = false;
+    for word in WORDS.as_ref().into_iter().flat_map(|words| words.find_iter(line)) {
+        if word.pattern().as_usize() < ASCII.len() {
+            return true;
+        }
+        has_part = true;
+    }
+    // Few lines are lowercased, which takes long.
+    let may_have_other = has_part || memchr::memchr(CYRILLIC, line.as_bytes()).is_some();
+    may_have_other && !line.is_ascii() && {
         let line = line.to_lowercase();
         OTHERS.iter().any(|word| line.contains(word))
-    };
-    has_ascii() || !line.is_ascii() && has_other()
+    }
 }
 
 /// Whether the answered or forwarded message begins with this line and continues in full below it.
@@ -391,24 +417,6 @@ mod tests {
         // If all lines are short, they are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");
         assert_eq!(Lines::of(&format!("{LONG}\n{}", "item\n".repeat(11))).own.len(), 12);
-    }
-
-    #[test]
-    fn armour_is_not_own() {
-        let key = "hQEMA1\r\nx+/=\r\n";
-        for (header, name) in [("Version: x\r\nComment: no\r\n\r\n", "PGP MESSAGE"), ("", "CERTIFICATE")] {
-            let block = format!("-----BEGIN {name}-----\r\n{header}{key}-----END {name}-----\r\n");
-            assert_eq!(own(&block), "");
-            assert_eq!(own(&format!("{LONG}\r\n{block}{LONG}\r\n{block}")), format!("{LONG}|{LONG}"));
-            // A text that only stands between such lines.
-            let text = block.replace("x+", "Buy this, x+");
-            assert!(own(&text).contains("Buy this"), "{text}");
-            assert!(own(&block.replace("END", "The END")).contains("hQEMA1"));
-        }
-        let signed = format!(
-            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n{LONG}\n-----BEGIN PGP SIGNATURE-----\n\n{key}-----END PGP SIGNATURE-----\n"
-        );
-        assert_eq!(own(&signed), LONG);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //! The `near` signatures: a few passages stand for a text, so that copies with small differences share some. docs/signatures.md describes
 //! them and gives reasons.
 
+mod armour;
 mod boxes;
 mod carriers;
 mod characters;
+mod collect;
 mod content;
 mod context;
 mod count;
@@ -13,6 +15,7 @@ mod fold;
 mod frames;
 mod known;
 mod letter;
+mod line;
 mod lines;
 mod links;
 mod make;
@@ -25,7 +28,6 @@ mod runs;
 mod sample;
 mod slots;
 mod things;
-mod trace;
 mod words;
 
 pub use content::Position;

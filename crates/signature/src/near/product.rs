@@ -5,7 +5,7 @@
 #[inline]
 pub(super) const fn folded_product(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
-    (product >> 64) as u64 ^ a.wrapping_mul(b)
+    (product >> 64) as u64 ^ (product & 0xFFFF_FFFF_FFFF_FFFF) as u64
 }
 
 /// Number `n` of SplitMix64 with seed 0: constants without a hidden choice.

@@ -2,20 +2,21 @@
 //! Reads the content of a message: words, links and attachments.
 
 use super::boxes::Boxes;
-use super::characters::{self, SpacedWord, WordLengths};
-use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Rendering};
+use super::collect::Collector;
+use super::content::{Content, MAX_HIDDEN, Rendering};
 use super::context::FEW_OWN;
 use super::document;
 use super::frames::Frame;
-use super::lines::{Line, Lines, unfold};
+use super::line::Line;
+use super::lines::{Lines, unfold};
 use super::links;
 use super::pixels::Work;
 use super::product::WordKey;
 use super::records;
 use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
-use super::trace::Trace;
-use super::words::{Token, Word, Words};
+use super::words::{Sink, Word, Words};
 use crate::payload::{self, Found, Scanner};
+use crate::text::is_blank;
 use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
 use std::borrow::Cow;
 
@@ -96,8 +97,9 @@ impl Reader {
         if !quoted.is_empty() {
             lines.quoted.extend(Lines::all(quoted));
         }
-        // An answer by a link or a line of code is an answer, even without words.
-        part.has_text = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
+        // An answer by a link or a line of code is an answer, even without words. A row of marks is none.
+        let written = lines.own.iter().filter(|(_, line)| line.contains(is_answer));
+        part.has_text = written.map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
             part.payload.set_in_footer(in_footer);
@@ -185,49 +187,8 @@ impl Reader {
     }
 
     fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
-        let start = part.words.len();
-        let mut lengths = WordLengths::default();
-        let mut spaced = SpacedWord::default();
-        let mut numbers = Numbers::default();
-        let (words, key) = (&mut self.words, self.key);
-        let trace = Trace { part: self.parts, traced: self.traced };
-        // Words have six bytes on average, with the blank behind them.
-        let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
-        part.words.reserve((bytes / 6).min(MAX_WORDS));
-        let mut read = 0;
-        for &(line, text) in lines {
-            if part.words.len() >= MAX_WORDS {
-                break;
-            }
-            read += 1;
-            words.read(text, &mut |token| match token {
-                // One line may hold a whole message.
-                Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
-                Token::Word(Word { hash, folded, token, digits }) => {
-                    lengths.word(folded, token.len());
-                    let hash = numbers.read(hash, digits, &mut part.words);
-                    if !spaced.take(folded, part.words.len()) && !spaced.is_empty() {
-                        trace.join(key, &mut spaced, line, part);
-                    }
-                    trace.push(hash, token, line, part);
-                }
-                Token::Link(link) => {
-                    lengths.other(link.len());
-                    if let Some(page) = links::page_of(link) {
-                        part.page.link(key.hash(page.as_bytes()));
-                    }
-                }
-            });
-        }
-        trace.join(key, &mut spaced, lines.last().map_or(0, |(line, _)| *line), part);
-        let lines = &lines[..read];
-        if lengths.needs_letters(lines) {
-            part.words.truncate(start);
-            part.positions.truncate(start);
-            characters::pieces(lines, &mut |piece, line| {
-                trace.push(key.hash(piece.as_bytes()), piece, line, part)
-            });
-        }
+        let traced = self.traced.then_some(self.parts);
+        Collector::new(self.key, part, traced).read(lines, &mut self.words);
     }
 
     fn keep(&mut self, part: Content) {
@@ -326,34 +287,29 @@ impl Reader {
             if words.len() >= MAX_HIDDEN {
                 break;
             }
-            self.words.read(line, &mut |token| match token {
-                Token::Word(word) if words.len() < MAX_HIDDEN => words.push(word.hash),
-                Token::Word(..) | Token::Link(_) => (),
-            });
+            self.words.read(line, &mut Hidden(&mut words));
         }
         self.html_hidden.clear();
         words
     }
 }
 
-/// Numbers in a row, as in tables, which are content.
-#[derive(Default)]
-struct Numbers {
-    /// The hash of the digits of the last word, if it was a number.
-    last: Option<u64>,
+/// Whether a character may answer: a letter, a digit, a pictograph.
+fn is_answer(c: char) -> bool {
+    c.is_alphanumeric() || c >= '\u{1F000}' && !is_blank(c)
 }
 
-impl Numbers {
-    /// The hash to use for a word: for a number in a row, that of its digits. `words` are the words before it.
-    #[inline]
-    fn read(&mut self, hash: u64, digits: Option<u64>, words: &mut [u64]) -> u64 {
-        let before = std::mem::replace(&mut self.last, digits);
-        let (Some(digits), Some(before)) = (digits, before) else { return hash };
-        if let Some(last) = words.last_mut() {
-            *last = before;
+/// Collects hidden words.
+struct Hidden<'a>(&'a mut Vec<u64>);
+
+impl Sink for Hidden<'_> {
+    fn word(&mut self, word: Word<'_>) {
+        if self.0.len() < MAX_HIDDEN {
+            self.0.push(word.hash);
         }
-        digits
     }
+
+    fn link(&mut self, _link: &str) {}
 }
 
 /// Line ends in HTML are blanks.
@@ -461,7 +417,7 @@ mod tests {
     fn read(html: &str) -> Content {
         let raw = format!("Content-Type: text/html\n\n{html}");
         let mut reader = Reader::new(WordKey::new([7; 16]), false);
-        RawMessage::from_bytes(raw.as_bytes()).unwrap().visit(&mut reader);
+        RawMessage::from_bytes(raw.as_bytes()).visit(&mut reader);
         reader.finish()
     }
 

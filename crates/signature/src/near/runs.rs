@@ -19,24 +19,23 @@ pub(super) struct Runs {
     pub(super) end: usize,
     /// The longest row anywhere.
     pub(super) any: usize,
-    /// All text before the first known passage and behind the last, if there is a row. Without a payload one new passage is enough, and a
-    /// new last context counts by itself.
-    pub(super) around: usize,
+    /// All text before the first known passage and behind the last, if there is a row. Without a payload one new passage is enough, text
+    /// between known passages counts as well, and a new last context counts by itself.
+    pub(super) all: usize,
 }
 
 impl Near {
-    /// The new text. In each slot, passages before the first one that was ever seen are new: an earlier message with them would have
-    /// reported one of them. An unseen passage behind the known one is no evidence.
-    pub(super) fn runs(&self, seen: &Seen) -> Runs {
-        let reach = Scheme::SHIPPED.reach();
-        let mut places: Vec<(usize, bool)> = Vec::new();
+    /// The places of passages that are new or known, in the order of the text. In each slot, passages before the first one that was ever seen
+    /// are new: an earlier message with them would have reported one of them. An unseen passage behind the known one is no evidence.
+    fn places(&self, seen: &Seen) -> Vec<(usize, bool)> {
+        let mut places = Vec::new();
         for slot in &self.slots {
             let mut is_before = true;
             for (passage, signature) in &slot.passages {
                 let is_known = seen.has(*signature);
                 is_before &= !is_known;
                 // A passage that begins at the end continues with the first words.
-                let wraps = passage.at + reach > self.words;
+                let wraps = passage.at + Scheme::SHIPPED.reach() > self.words;
                 if is_known || is_before && !wraps {
                     places.push((passage.at, is_known));
                 }
@@ -44,24 +43,34 @@ impl Near {
         }
         places.sort_unstable();
         places.dedup();
+        places
+    }
+
+    /// The new text.
+    pub(super) fn runs(&self, seen: &Seen) -> Runs {
+        let reach = Scheme::SHIPPED.reach();
+        let places = self.places(seen);
         let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
             return Runs::default();
         };
-        let least_around = if self.payload.is_none() { ROW_WITHOUT_PAYLOAD } else { ROW };
-        let known = |of: &(usize, bool)| of.1.then_some(of.0);
-        let mut runs = Runs::default();
+        let least = if self.payload.is_none() { ROW_WITHOUT_PAYLOAD } else { ROW };
         let new_last =
             self.contexts.iter().find(|context| context.kind == ContextKind::Last && context.is_new(seen));
         let mut below = new_last.map_or(0, |last| last.words);
+        let (mut runs, mut end_of_known) = (Runs::default(), 0);
         for row in places.chunk_by(|(_, a), (_, b)| a == b) {
-            let (Some(&(begin, false)), Some(&(end, _))) = (row.first(), row.last()) else { continue };
+            let (Some(&(begin, is_known)), Some(&(end, _))) = (row.first(), row.last()) else { continue };
+            if is_known {
+                end_of_known = end + reach;
+                continue;
+            }
             let (is_top, is_bottom) = (begin == first, end == last);
-            if row.len() >= least_around {
-                if is_top {
-                    runs.around += places.iter().find_map(known).unwrap_or(self.words);
-                } else if is_bottom {
-                    let last = places.iter().rev().find_map(known);
-                    below = below.max(last.map_or(0, |at| self.words.saturating_sub(at + reach)));
+            if row.len() >= least {
+                match places.iter().find(|&&(at, is_known)| is_known && at >= end) {
+                    next if is_top => runs.all += next.map_or(self.words, |&(at, _)| at),
+                    None => below = below.max(self.words.saturating_sub(end_of_known)),
+                    Some(&(at, _)) if self.payload.is_none() => runs.all += at.saturating_sub(end_of_known),
+                    Some(_) => (),
                 }
             }
             if row.len() < ROW {
@@ -77,7 +86,7 @@ impl Near {
                 runs.end = runs.end.max(words);
             }
         }
-        runs.around = (runs.around + below).min(self.words);
+        runs.all = (runs.all + below).min(self.words);
         runs
     }
 }
@@ -117,13 +126,13 @@ mod tests {
     #[test]
     fn new_text_stands_at_the_top_the_bottom_or_between() {
         // The last new passage begins with a new word.
-        assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, around: 40 });
+        assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, all: 40 });
         // The last word of the first new passage is new; all words before it may be known.
-        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, around: 48 });
-        assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, around: 0 });
+        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, all: 48 });
+        assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, all: 0 });
         let both = of_places(&[0, 5, 9, 60, 70, 80], &[30, 40]);
-        assert_eq!(both, Runs { end: 29, any: 29, around: 30 + 48 });
-        assert_eq!(of_places(&[0, 30, 70], &[]), Runs { end: 71, any: 71, around: 100 });
+        assert_eq!(both, Runs { end: 29, any: 29, all: 30 + 48 });
+        assert_eq!(of_places(&[0, 30, 70], &[]), Runs { end: 71, any: 71, all: 100 });
     }
 
     #[test]
@@ -132,6 +141,26 @@ mod tests {
         assert_eq!(of_places(&[0, 20], &[]), Runs::default());
         assert_eq!(of_places(&[], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[], &[]), Runs::default());
+    }
+
+    /// A warning above a letter, and a notice below it.
+    #[test]
+    fn text_between_known_passages_is_new_text_without_a_payload() {
+        let slots = |places: &[u8]| {
+            places.iter().map(|&place| Slot { passages: vec![at(place)], wraps: false }).collect()
+        };
+        let all = |payload, places: &[u8], known: &[u8]| {
+            let near = Near { slots: slots(places), payload, words: 100, ..Near::default() };
+            let mut seen = Seen::default();
+            known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
+            near.runs(&seen).all
+        };
+        let known = [0, 10, 60, 80];
+        // A known passage reaches over twelve words.
+        assert_eq!(all(None, &[0, 10, 30, 60, 80], &known), 60 - 22);
+        assert_eq!(all(None, &[0, 10, 30, 60, 70, 80], &known), 60 - 22 + 80 - 72, "two rows");
+        assert_eq!(all(Some(at(200).1), &[0, 10, 30, 35, 40, 60, 80], &known), 0);
+        assert_eq!(all(None, &known, &known), 0);
     }
 
     /// A sender of copies wants an answer, so less new text makes a letter of a message without one.
@@ -143,7 +172,7 @@ mod tests {
         let near = Near { slots: slots.into(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-        assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, around: 28 });
+        assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, all: 28 });
     }
 
     /// Most passages stand at the top, so last words below them may be new without another new passage.
@@ -153,13 +182,13 @@ mod tests {
         let slots = known.map(|place| Slot { passages: vec![at(place)], wraps: false }).into();
         let last = Context { kind: ContextKind::Last, words: 33, signatures: vec![at(200).1, at(201).1] };
         let near = Near { slots, contexts: vec![last], words: 100, ..Near::default() };
-        let around = |known: &[u8]| {
+        let all = |known: &[u8]| {
             let mut seen = Seen::default();
             known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-            near.runs(&seen).around
+            near.runs(&seen).all
         };
-        assert_eq!(around(&known), 33);
-        assert_eq!(around(&[0, 20, 40, 201]), 0);
+        assert_eq!(all(&known), 33);
+        assert_eq!(all(&[0, 20, 40, 201]), 0);
     }
 
     /// It contains the first words, so new text at the top makes it new as well.
@@ -168,7 +197,7 @@ mod tests {
         assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
         // A known one counts: it shows that known text stands there.
-        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, around: 0 });
+        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, all: 0 });
     }
 
     /// A message with both passages would have reported the known one.
@@ -177,7 +206,7 @@ mod tests {
         let known = [5, 15, 25];
         assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
         let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);
-        assert_eq!(before, Runs { end: 39, any: 39, around: 63 });
+        assert_eq!(before, Runs { end: 39, any: 39, all: 63 });
         // Known ones count at any rank in their slots.
         assert_eq!(runs(&[&[50, 5], &[60, 15], &[70, 25], &[40, 80]], &[5, 15, 25, 80]).end, 0);
     }

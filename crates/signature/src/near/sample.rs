@@ -96,26 +96,32 @@ fn first_of_group<const N: usize>(group: usize, passages: &[u64], scheme: &Schem
         [constant(n), constant(n + 1) | 1]
     });
     let mut first: [First; N] = std::array::from_fn(|_| First::new(scheme.probes));
-    let mut least = [1; N];
-    let head = scheme.head(passages.len());
-    for (at, &hash) in passages.iter().enumerate() {
-        let mut drawn = draw::<N>(hash, &seeds);
-        if group == 0 && !head.contains(&at) {
-            drawn[0] = 0;
-        }
-        // Few of all passages come first anywhere.
-        if drawn.iter().zip(&least).fold(false, |any, (drawn, least)| any | (drawn >= least)) {
-            let weight = weight(at);
-            for (slot, ((first, least), drawn)) in first.iter_mut().zip(&mut least).zip(drawn).enumerate() {
-                if drawn >= *least {
-                    let is_head = scheme.head && group == 0 && slot == 0;
-                    first.insert(
-                        key_of(drawn, if is_head { Scheme::FULL } else { weight }),
-                        Passage { hash, at },
-                    );
-                    *least = first.least;
-                }
+    // Only a number above it comes first. Few of all passages come first anywhere.
+    let mut limits = [0; N];
+    let mut insert = |at: usize, drawn: [u32; N], limits: &mut [u32; N]| {
+        for slot in 0..N {
+            if drawn[slot] > limits[slot] {
+                let is_evenly_weighted = scheme.head && group == 0 && slot == 0;
+                let weight = if is_evenly_weighted { Scheme::FULL } else { weight(at) };
+                let passage = Passage { hash: passages[at], at };
+                limits[slot] = first[slot].insert(key_of(drawn[slot], weight), passage);
             }
+        }
+    };
+    let head = if group == 0 { scheme.head(passages.len()) } else { 0..passages.len() };
+    for (part, is_head) in [(0..head.start, false), (head.clone(), true), (head.end..passages.len(), false)] {
+        let limit = limits[0];
+        if !is_head {
+            limits[0] = u32::MAX;
+        }
+        for at in part {
+            let drawn = draw::<N>(passages[at], &seeds);
+            if (0..N).any(|slot| drawn[slot] > limits[slot]) {
+                insert(at, drawn, &mut limits);
+            }
+        }
+        if !is_head {
+            limits[0] = limit;
         }
     }
     first
@@ -135,43 +141,51 @@ fn draw<const N: usize>(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; N] {
 
 /// The hash of the passage that begins at each word. Texts are read in a circle, so that a passage begins at each word.
 fn passages(words: &[u64], scheme: &Scheme) -> Vec<u64> {
-    let count = (words.len() + 1).saturating_sub(scheme.run);
-    if count == 0 {
-        return Vec::new();
+    let numbers = |scheme: &Scheme| (scheme.run, scheme.runs, scheme.gap, scheme.window);
+    // As constants, these numbers make straight code.
+    let shipped = Scheme::SHIPPED;
+    if numbers(scheme) == numbers(&shipped) {
+        passages_by(words, shipped)
+    } else {
+        passages_by(words, *scheme)
     }
-    let mut runs = words[..count].to_vec();
-    for further in 1..scheme.run {
-        chain(&mut runs, &words[further..]);
+}
+
+#[inline(always)]
+fn passages_by(words: &[u64], scheme: Scheme) -> Vec<u64> {
+    let mut passages = Vec::with_capacity(words.len() + scheme.window);
+    passages.extend(words.windows(scheme.run).map(|run| run.iter().copied().reduce(chain).unwrap_or(0)));
+    let count = passages.len();
+    if count == 0 {
+        return passages;
     }
     // Of the runs in a window, the lowest hash is chosen: it survives a word inserted before it.
-    let mut chosen = in_circle(&runs, count + scheme.window);
-    for _ in 1..scheme.window {
-        for i in 1..chosen.len() {
-            chosen[i - 1] = chosen[i - 1].min(chosen[i]);
+    go_round(&mut passages, count + scheme.window - 1);
+    let places = count + scheme.gap + scheme.runs * scheme.window;
+    let mut chosen = Vec::with_capacity(places);
+    chosen.extend(passages.windows(scheme.window).map(|window| window.iter().copied().min().unwrap_or(0)));
+    go_round(&mut chosen, places);
+    passages.truncate(count);
+    for (at, hash) in passages.iter_mut().enumerate() {
+        for further in 0..scheme.runs - 1 {
+            *hash = chain(*hash, chosen[at + scheme.gap + further * scheme.window]);
         }
     }
-    chosen.truncate(count);
-    let chosen = in_circle(&chosen, count + scheme.gap + scheme.runs * scheme.window);
-    for further in 1..scheme.runs {
-        chain(&mut runs, &chosen[scheme.gap + (further - 1) * scheme.window..]);
-    }
-    runs
+    passages
 }
 
-/// Chains a further hash to each hash.
-fn chain(hashes: &mut [u64], further: &[u64]) {
-    for (hash, further) in hashes.iter_mut().zip(further) {
-        *hash = folded_product(*hash ^ const { constant(0) }, further ^ const { constant(1) });
-    }
+/// Chains a further hash to a hash.
+#[inline]
+fn chain(hash: u64, further: u64) -> u64 {
+    folded_product(hash ^ const { constant(0) }, further ^ const { constant(1) })
 }
 
-/// Repeats a circle up to this many places.
-fn in_circle(circle: &[u64], places: usize) -> Vec<u64> {
-    let mut long = Vec::with_capacity(places);
-    while long.len() < places {
-        long.extend_from_slice(&circle[..circle.len().min(places - long.len())]);
+/// Continues a circle from its beginning up to this many places.
+fn go_round(circle: &mut Vec<u64>, places: usize) {
+    let around = circle.len();
+    while circle.len() < places {
+        circle.extend_from_within(..around.min(places - circle.len()));
     }
-    long
 }
 
 fn are_enough(passages: &[u64]) -> bool {
@@ -192,13 +206,13 @@ fn are_enough(passages: &[u64]) -> bool {
 struct First {
     probes: usize,
     found: Vec<(u64, Passage)>,
-    /// A passage of full weight that draws less does not come first; a draw of 0 is excluded.
-    least: u32,
+    /// Only a passage that draws more comes first.
+    limit: u32,
 }
 
 impl First {
     fn new(probes: usize) -> Self {
-        Self { probes, found: Vec::with_capacity(probes + 1), least: 1 }
+        Self { probes, found: Vec::with_capacity(probes + 1), limit: 0 }
     }
 
     /// The passages in their order.
@@ -206,10 +220,11 @@ impl First {
         self.found.into_iter().map(|(_, passage)| passage).collect()
     }
 
-    fn insert(&mut self, key: u64, passage: Passage) {
+    /// Inserts a passage, and returns the number that the next one must exceed even with full weight.
+    fn insert(&mut self, key: u64, passage: Passage) -> u32 {
         // The first occurrence has the highest weight.
         if self.found.iter().any(|(_, other)| other.hash == passage.hash) {
-            return;
+            return self.limit;
         }
         let place = self.found.partition_point(|(other, _)| *other <= key);
         self.found.insert(place, (key, passage));
@@ -217,8 +232,9 @@ impl First {
         if self.found.len() == self.probes
             && let Some((key, _)) = self.found.last()
         {
-            self.least = least_drawn(key.saturating_mul(Scheme::FULL).min(32 << FRACTION));
+            self.limit = least_drawn(key.saturating_mul(Scheme::FULL).min(32 << FRACTION)).saturating_sub(1);
         }
+        self.limit
     }
 }
 

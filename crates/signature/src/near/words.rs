@@ -14,12 +14,12 @@ const TURNS: usize = 3;
 /// Bytes of the longest word.
 const LONGEST: usize = 40;
 
-/// The kind of a token.
-pub(super) enum Token<'a> {
-    /// A word.
-    Word(Word<'a>),
+/// Takes the words and links of a text.
+pub(super) trait Sink {
+    fn word(&mut self, word: Word<'_>);
+
     /// The target of a link.
-    Link(&'a str),
+    fn link(&mut self, link: &str);
 }
 
 /// A word of a text.
@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// Passes on the words and links of a line, without mail addresses and random strings, which differ in each copy.
-    pub(super) fn read(&mut self, line: &str, emit: &mut impl FnMut(Token<'_>)) {
+    pub(super) fn read(&mut self, line: &str, sink: &mut impl Sink) {
         let mut start = 0;
         while start < line.len() {
             let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
@@ -111,11 +111,11 @@ impl Words {
             start = end + 1;
             if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
                 if has & class::DIGIT != 0 && (is_random(token) || is_long_number(token)) {
-                    self.token(token, has, emit);
+                    self.token(token, has, sink);
                     continue;
                 }
                 if has & class::DOT != 0 && token.starts_with("www.") {
-                    emit(Token::Link(token));
+                    sink.link(token);
                     continue;
                 }
                 let folded = &letters[..count];
@@ -123,21 +123,21 @@ impl Words {
                     Some(block) if count <= BLOCK => self.key.add(count as u64, block),
                     _ => self.key.hash(folded),
                 };
-                emit(Token::Word(Word { hash, folded, token, digits: None }));
+                sink.word(Word { hash, folded, token, digits: None });
             } else if has & class::WIDE != 0 {
                 let tokens = token.split(separates_words).filter(|token| !token.is_empty());
-                tokens.for_each(|token| self.token(token, has, emit));
+                tokens.for_each(|token| self.token(token, has, sink));
             } else if has != 0 {
-                self.token(token, has, emit);
+                self.token(token, has, sink);
             }
         }
     }
 
     /// Passes on a token with any classes, which are in `has`.
-    fn token(&mut self, token: &str, has: u8, emit: &mut impl FnMut(Token<'_>)) {
+    fn token(&mut self, token: &str, has: u8, sink: &mut impl Sink) {
         let is_url = has & class::COLON != 0 && token.contains("://");
         if is_url || has & class::DOT != 0 && token.starts_with("www.") {
-            emit(Token::Link(token));
+            sink.link(token);
             return;
         }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
@@ -152,7 +152,7 @@ impl Words {
                 let token = &token[at..at + c.len_utf8()];
                 let entry = self.characters.entry(c, token, self.key);
                 if !entry.folded().is_empty() {
-                    emit(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None }));
+                    sink.word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None });
                 }
             }
             return;
@@ -163,7 +163,7 @@ impl Words {
             let folded = self.folded.as_bytes();
             let digits = || token.bytes().filter(u8::is_ascii_digit).collect::<Vec<_>>();
             let digits = is_long_number(token).then(|| self.key.hash(&digits()));
-            emit(Token::Word(Word { hash: self.key.hash(folded), folded, token, digits }));
+            sink.word(Word { hash: self.key.hash(folded), folded, token, digits });
         }
     }
 }
@@ -213,9 +213,11 @@ impl CharacterCache {
     }
 }
 
-/// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character.
+/// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character. The empty
+/// pattern of Braille and the fillers of Hangul look like blanks.
 fn separates_words(c: char) -> bool {
-    c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+    let looks_blank = matches!(c, '\u{2800}' | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}');
+    looks_blank || c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_address(token: &str) -> bool {
@@ -239,18 +241,20 @@ mod tests {
     use super::*;
 
     fn seen(line: &str) -> String {
-        let mut all = Vec::new();
+        struct All(WordKey, Vec<String>);
+        impl Sink for All {
+            fn word(&mut self, Word { hash, folded, .. }: Word<'_>) {
+                assert_eq!(hash, self.0.hash(folded));
+                self.1.push(String::from_utf8(folded.to_vec()).unwrap());
+            }
+            fn link(&mut self, link: &str) {
+                self.1.push(format!("<{link}>"));
+            }
+        }
         let key = WordKey::new([7; BLOCK]);
-        Words::new(key).read(line, &mut |token| {
-            all.push(match token {
-                Token::Word(Word { hash, folded, .. }) => {
-                    assert_eq!(hash, key.hash(folded), "{line}");
-                    String::from_utf8(folded.to_vec()).unwrap()
-                }
-                Token::Link(link) => format!("<{link}>"),
-            });
-        });
-        all.join(" ")
+        let mut all = All(key, Vec::new());
+        Words::new(key).read(line, &mut all);
+        all.1.join(" ")
     }
 
     #[test]
@@ -262,5 +266,7 @@ mod tests {
             "see <http://a.example/x> or <www.b.example>"
         );
         assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
+        // A letter without ink.
+        assert_eq!(seen("one\u{2800}two\u{3164}\u{2800}three\u{ffa0}four"), "one two three four");
     }
 }

@@ -35,6 +35,11 @@ pub(super) struct Row<'a> {
     pub(super) end: usize,
 }
 
+/// Whether a byte may stand between two groups of one row.
+pub(super) const fn is_separator(b: u8) -> bool {
+    matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')
+}
+
 /// Passes on the separate rows of a text, from the left. A row over the bounds is passed on without groups.
 pub(super) fn rows<'a>(text: &'a str, emit: &mut impl FnMut(&Row<'a>)) {
     let bytes = text.as_bytes();
@@ -70,8 +75,7 @@ fn read<'a>(text: &'a str, first: usize, from: usize, row: &mut Row<'a>) {
             row.groups.push(Group { digits: group, in_parentheses: opened && is_closed, before });
         }
         // A number wholly in parentheses, `(212-555-0100)`, ends before the closing one.
-        let separators =
-            bytes[at..].iter().take_while(|b| matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')')).count();
+        let separators = bytes[at..].iter().take_while(|&&b| is_separator(b)).count();
         before = &text[at..at + separators];
         at += separators;
         let goes_on = bytes.get(at).is_some_and(u8::is_ascii_digit)

@@ -2,12 +2,14 @@
 //! Finds payload in the lines of a text.
 
 use super::address::addresses;
+use super::digits::is_separator;
 use super::fold::fold;
 use super::found::{Found, Payload};
 use super::iban::iban;
 use super::link::{in_token, targets_of_text};
 use super::telephone::telephones;
 use super::wallet::{LENGTHS, wallet};
+use crate::text::count;
 use std::borrow::Cow;
 
 /// Rows of letters and digits whose checksum is computed, per message: each costs some microseconds.
@@ -58,11 +60,14 @@ impl Scanner {
             self.steps += text.len();
             addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
         }
+        let has_digits = marks.have(mark::DIGIT) && count(text, |b| b.is_ascii_digit()) >= MIN_DIGITS;
         // A few wallets have no digit.
-        let may_have_number = marks.have(mark::DIGIT) && digits_of(text) >= MIN_DIGITS;
-        if may_have_number || has_long_row(text) {
-            self.steps += 2 * text.len();
+        if has_long_row(text) || has_digits && may_have_account(text) {
+            self.steps += text.len();
             self.rows(text, found);
+        }
+        if has_digits && may_have_telephone(text) {
+            self.steps += text.len();
             telephones(text, &mut |number| found.add(Payload::Telephone, number));
         }
     }
@@ -138,10 +143,31 @@ impl Marks {
 /// The digits of the shortest telephone number. The shortest account has as many: half of 15 characters.
 const MIN_DIGITS: usize = 8;
 
-fn digits_of(text: &str) -> usize {
-    // Sums that fit into a byte are computed for sixteen bytes at a time.
-    let short = |bytes: &[u8]| bytes.iter().map(|b| u8::from(b.is_ascii_digit())).sum::<u8>();
-    text.as_bytes().chunks(usize::from(u8::MAX)).map(|bytes| usize::from(short(bytes))).sum()
+/// Whether two letters and two digits begin a word, as they begin an account.
+fn may_have_account(text: &str) -> bool {
+    let begins = |b: &[u8; 4]| {
+        b[0].is_ascii_alphabetic()
+            & b[1].is_ascii_alphabetic()
+            & b[2].is_ascii_digit()
+            & b[3].is_ascii_digit()
+    };
+    let bytes = text.as_bytes();
+    // Without branches, which the compiler vectorizes.
+    let inside = bytes
+        .array_windows::<5>()
+        .fold(false, |any, [before, word @ ..]| any | (!before.is_ascii_alphanumeric() & begins(word)));
+    inside || bytes.first_chunk().is_some_and(begins)
+}
+
+/// Whether enough digits for a telephone number stand together, with nothing but separators between them.
+fn may_have_telephone(text: &str) -> bool {
+    let (mut digits, mut most) = (0u32, 0);
+    for b in text.bytes() {
+        let stays = b.is_ascii_digit() | is_separator(b);
+        digits = (digits + u32::from(b.is_ascii_digit())) & u32::from(stays).wrapping_neg();
+        most = most.max(digits);
+    }
+    most as usize >= MIN_DIGITS
 }
 
 /// Whether a row of letters and digits is as long as a wallet. Each window of that length is read backwards to the first other byte, behind

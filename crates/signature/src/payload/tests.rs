@@ -11,7 +11,7 @@ const NUMBER: &str = "+44 20 7946 0958";
 
 /// The payload signature of a message with any text.
 fn payload(raw: &[u8]) -> Option<Signature> {
-    let (raw, key) = (RawMessage::from_bytes(raw).unwrap(), FederationKey::public());
+    let (raw, key) = (RawMessage::from_bytes(raw), FederationKey::public());
     let mut reader = near::reader(&key, false).with_payload();
     raw.visit(&mut reader);
     reader.finish().payload.finish(&key, &raw.correspondents())

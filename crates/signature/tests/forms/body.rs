@@ -10,11 +10,7 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 fn signed(raw: &[u8]) -> Result<Signature, LowInformation> {
-    bulkmark_signature::body(
-        &RawMessage::from_bytes(raw).unwrap(),
-        &FederationKey::public(),
-        &Settings::default(),
-    )
+    bulkmark_signature::body(&RawMessage::from_bytes(raw), &FederationKey::public(), &Settings::default())
 }
 
 fn signature(raw: &[u8]) -> Signature {
@@ -272,7 +268,7 @@ fn the_released_form_stays() {
 
 /// The lines of a message in the file of released signatures.
 fn lines_of(name: &str, raw: &[u8]) -> Vec<String> {
-    let message = RawMessage::from_bytes(raw).unwrap();
+    let message = RawMessage::from_bytes(raw);
     let found = signatures(&message, &FederationKey::public(), &Settings::default());
     let body = match found.body {
         Ok(signature) => Some(format!("{name}\tbody\t{signature}")),

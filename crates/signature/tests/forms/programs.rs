@@ -105,6 +105,28 @@ fn a_calendar_is_the_text_that_people_wrote() {
     assert!(near(calendar("reply")).is_empty());
 }
 
+/// Rows of marks and of invisible characters say nothing, so they hide neither a quote nor the text below a rule.
+#[test]
+fn marks_above_a_text_are_no_answer() {
+    let quoted: String = TEXT.lines().map(|line| format!("> {line}\n")).collect();
+    for marks in ["\u{2500}".repeat(30), "\u{200b}".repeat(40), "* ".repeat(30), "\u{2800}".repeat(20)] {
+        let raw = format!("Content-Type: text/plain; charset=utf-8\n\n{marks}\n\n{quoted}");
+        reads(raw);
+    }
+    let rule = "-".repeat(40);
+    for unseen in ["\u{200b}", "\u{feff}", "\u{34f}"] {
+        let above = format!("Look at this\n{}\n", unseen.repeat(500));
+        let raw = format!("Content-Type: text/plain; charset=utf-8\n\n{above}{rule}\n{TEXT}");
+        assert!(shared(&near(raw), &near(plain(TEXT))) >= 5);
+        let leave = format!("{above}To unsubscribe, read this:\n{TEXT}");
+        let raw = format!("Content-Type: text/plain; charset=utf-8\n\n{leave}");
+        assert!(shared(&near(raw), &near(plain(TEXT))) >= 5);
+    }
+    // Pictographs may be an answer.
+    let raw = format!("Content-Type: text/plain; charset=utf-8\n\n{}\n\n{quoted}", "\u{1F44D}".repeat(8));
+    assert_eq!(shared(&near(raw), &near(plain(TEXT))), 0);
+}
+
 #[test]
 fn encrypted_text_is_ignored() {
     let lines: String = (0..40u64)
@@ -119,5 +141,12 @@ fn encrypted_text_is_ignored() {
         assert!(near(plain(&block(name))).is_empty());
         assert!(near(plain(&format!("Here is my key.\n\n{}", block(name)))).is_empty());
         reads(plain(&format!("{}{TEXT}", block(name))));
+        for page in [
+            format!("<pre>{}</pre>", block(name)),
+            block(name).lines().map(|line| format!("<div>{line}</div>")).collect(),
+            block(name).replace('\n', "<br>\n"),
+        ] {
+            assert!(near(format!("Content-Type: text/html\n\n{page}")).is_empty(), "{page}");
+        }
     }
 }

@@ -21,7 +21,7 @@ const PARTS: &str = include_str!("parts.py");
 
 /// The words of the near signatures.
 pub(super) fn bulkmark(row: &Row) -> String {
-    let Ok(message) = RawMessage::from_bytes(&row.raw) else { return String::new() };
+    let message = RawMessage::from_bytes(&row.raw);
     let (_, words) = traced(&message, &FederationKey::public());
     words.iter().fold(String::new(), |mut text, at| {
         let _ = write!(text, "{} ", at.word);
@@ -137,11 +137,15 @@ pub(super) fn thunderbird(rows: &Path, directory: &Path) -> Option<Texts> {
         return None;
     }
     let [program, profile, seen] = ["program", "profile", "seen"].map(|name| directory.join(name));
+    let starter = program.join("thunderbird-bin");
+    // A link of the package may lead nowhere (dictionaries), so the exit code says nothing.
     let copy =
         |how: &str| Command::new("cp").args([how, INSTALLED]).arg(&program).stderr(Stdio::null()).status();
-    if !copy("-rlL").ok()?.success() {
+    copy("-rlL").ok()?;
+    if !starter.exists() {
         let _ = fs::remove_dir_all(&program);
-        assert!(copy("-rL").ok()?.success(), "{INSTALLED} cannot be copied");
+        copy("-rL").ok()?;
+        assert!(starter.exists(), "{INSTALLED} cannot be copied");
     }
     let starts = "pref(\"general.config.filename\", \"readers.cfg\");\npref(\"general.config.obscure_value\", 0);\n\
         pref(\"general.config.sandbox_enabled\", false);\n";
@@ -150,7 +154,7 @@ pub(super) fn thunderbird(rows: &Path, directory: &Path) -> Option<Texts> {
     fs::create_dir(&profile).unwrap();
     fs::write(profile.join("user.js"), PREFERENCES).unwrap();
     let function = SEEN.find("function seen").map(|at| &SEEN[at..]).unwrap();
-    let status = Command::new(program.join("thunderbird-bin"))
+    let status = Command::new(starter)
         .args(["--headless", "--no-remote", "--profile"])
         .arg(&profile)
         .env("HOME", directory)

@@ -2,7 +2,7 @@
 //! Content-Type, Content-Transfer-Encoding and character sets, in valid and common invalid forms.
 
 use super::rows::{Row, Writer, message};
-use bulkmark_samples::encode::{base64, quoted_printable};
+use bulkmark_samples::encode::{base64, base64_lines, quoted_printable};
 
 /// Values of Content-Type of a page.
 const PAGES: &[&str] = &[
@@ -53,6 +53,10 @@ const ENCODINGS: &[&str] = &[
     "",
     "zzz",
     "8bit",
+    "=?utf-8?q?base64?=",
+    "'base64'",
+    "Base64 ;charset=utf-8",
+    "base64base64",
 ];
 
 /// Names of character sets, with bytes in each for a few words.
@@ -95,6 +99,31 @@ const CHARSETS: &[(&str, &[u8])] = &[
     ("utf-8", b"caf\xe9 gar\xe7on"),
     ("iso-8859-1", "café garçon".as_bytes()),
     ("us-ascii", "café привет".as_bytes()),
+    ("utf8mb4", "café привет".as_bytes()),
+    ("UTF_8", "café привет".as_bytes()),
+    ("cp65001", "café привет".as_bytes()),
+    ("utf-8-sig", "café привет".as_bytes()),
+    ("3Dutf-8", "café привет".as_bytes()),
+    ("'utf-8'", "café привет".as_bytes()),
+    ("windows-31j", b"\x82\xb1\x82\xf1\x82\xc9\x82\xbf"),
+    ("x-sjis", b"\x82\xb1\x82\xf1\x82\xc9\x82\xbf"),
+    ("x-gbk", b"\xc4\xe3\xba\xc3"),
+    ("ks_c_5601-1987", b"\xbe\xc8\xb3\xe7"),
+    ("ansi_x3.4-1968", b"garden report"),
+    ("iso8859-1", b"gar\xe7on caf\xe9"),
+    ("iso88591", b"gar\xe7on caf\xe9"),
+    ("ISO-8859-1//TRANSLIT", b"gar\xe7on caf\xe9"),
+    ("win-1251", b"\xef\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0"),
+    ("windows1251", b"\xef\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0"),
+    ("x-cp1251", b"\xef\xf0\xe8\xe2\xe5\xf2 \xec\xe8\xf0"),
+    ("koi8-u", b"\xd0\xd2\xc9\xd7\xc5\xd4 \xcd\xc9\xd2"),
+    ("iso-8859-8-i", b"\xf9\xec\xe5\xed \xf9\xec\xe5\xed"),
+    ("big5-hkscs", b"\xa7A\xa6n"),
+    ("iso-2022-jp-2", b"\x1b$B$3$s$K$A$O\x1b(B garden"),
+    ("utf-16be", b"\0g\0a\0r\0d\0e\0n\0 \0a\0n\0d\0 \0r\0e\0p\0o\0r\0t"),
+    ("x-mac-cyrillic", b"\xef\xf0\xe8\xe2\xe5\xf2"),
+    ("viscii", b"Ti\xaang Vi\xaet"),
+    ("gb18030", b"\x81\x30\x86\x30 \xc4\xe3"),
 ];
 
 /// All of them.
@@ -158,6 +187,17 @@ fn transfer(rows: &mut Vec<Row>) {
         format!("{}{}", base64(b"The garden report "), base64(text.as_bytes()))
     });
     add("base64 that is text", "base64", &|text| text.to_owned());
+    add("base64, each line for itself", "base64", &|text| {
+        text.lines().map(|line| base64(format!("{line}\r\n").as_bytes())).collect()
+    });
+    add("base64 in short lines", "base64", &|text| base64_lines(text.as_bytes(), 4));
+    add("base64 in one line", "base64", &|text| base64(text.as_bytes()).replace("\r\n", ""));
+    add("base64 behind an empty line", "base64", &|text| format!("\r\n\r\n{}", base64(text.as_bytes())));
+    add("base64 with quote marks", "base64", &|text| base64_lines(text.as_bytes(), 60).replace('\n', "\n> "));
+    add("base64 in the letters of addresses", "base64", &|text| {
+        base64(format!("{text} é>>>???ÿÿÿ {text}").as_bytes()).replace('+', "-").replace('/', "_")
+    });
+    add("base64 with entities", "base64", &|text| base64(text.as_bytes()).replace('=', "&#61;"));
     add("uuencode", "x-uuencode", &|_| "begin 644 a.txt\r\n-9V%R9&5N(')E<&]R=\r\n`\r\nend\r\n".to_owned());
 }
 

@@ -6,7 +6,9 @@
 //! more; `READERS_ASK="email chromium"` selects readers, and `READERS_SHOW=1` prints the text that each reads.
 
 mod ask;
+mod disguises;
 mod fields;
+mod mime;
 mod mixed;
 mod pages;
 mod rows;
@@ -26,6 +28,7 @@ fn variable(name: &str, default: &str) -> String {
 fn rows() -> Vec<Row> {
     let mut all = Vec::new();
     pages::rows(&mut all);
+    disguises::rows(&mut all);
     structure::rows(&mut all);
     fields::rows(&mut all);
     mixed::rows(&mut all, &variable("READERS_SEED", "1"), variable("READERS_MIXED", "80").parse().unwrap());

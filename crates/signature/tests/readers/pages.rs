@@ -412,31 +412,37 @@ const PLACES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Adds a page.
+pub(super) fn add(rows: &mut Vec<Row>, name: &str, css: &str, body: &str) {
+    let mut writer = Writer::new(name);
+    let (head, tail) = (writer.words(24), writer.words(12));
+    let style = if css.is_empty() { String::new() } else { format!("<style>{css}</style>") };
+    let body = writer.fill(body);
+    let page = format!("<html><head>{style}</head><body><p>{head}</p>\n{body}\n<p>{tail}</p></body></html>");
+    let mut row = Row::of_page(name, &page);
+    row.by_place = name.starts_with("place/") || name.contains("/override");
+    rows.push(row);
+}
+
+/// Adds a page in which a style sheet gives the declarations, and one in which an attribute does.
+pub(super) fn add_declarations(rows: &mut Vec<Row>, declarations: &str) {
+    add(rows, &format!("css/{declarations}"), &format!(".x{{{declarations}}}"), "<div class=x>{a}</div>");
+    let within = format!("<p>{{a}} <span style='{declarations}'>{{b}}</span> {{c}}</p>");
+    add(rows, &format!("inline/{declarations}"), "", &within);
+}
+
 /// All of them.
 pub(super) fn rows(rows: &mut Vec<Row>) {
-    let mut add = |kind: &str, name: &str, css: &str, body: &str| {
-        let mut writer = Writer::new(&format!("{kind}/{name}"));
-        let (head, tail) = (writer.words(24), writer.words(12));
-        let style = if css.is_empty() { String::new() } else { format!("<style>{css}</style>") };
-        let body = writer.fill(body);
-        let page =
-            format!("<html><head>{style}</head><body><p>{head}</p>\n{body}\n<p>{tail}</p></body></html>");
-        let mut row = Row::of_page(&format!("{kind}/{name}"), &page);
-        row.by_place = kind == "place" || name.starts_with("override");
-        rows.push(row);
-    };
     for (name, body) in HTML {
-        add("html", name, "", body);
+        add(rows, &format!("html/{name}"), "", body);
     }
     for declarations in HIDES {
-        add("css", declarations, &format!(".x{{{declarations}}}"), "<div class=x>{a}</div>");
-        let within = format!("<p>{{a}} <span style='{declarations}'>{{b}}</span> {{c}}</p>");
-        add("inline", declarations, "", &within);
+        add_declarations(rows, declarations);
     }
     for (name, css, body) in SHEETS {
-        add("sheet", name, css, body);
+        add(rows, &format!("sheet/{name}"), css, body);
     }
     for (name, css, body) in PLACES {
-        add("place", name, css, body);
+        add(rows, &format!("place/{name}"), css, body);
     }
 }

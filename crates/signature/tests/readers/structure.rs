@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Multipart messages, and broken parts.
 
+use super::mime::{CODES, MIME};
 use super::rows::{Row, Writer, message};
 use bulkmark_samples::encode::base64;
 
@@ -201,7 +202,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
 
 /// All of them.
 pub(super) fn rows(rows: &mut Vec<Row>) {
-    for (name, fields, body) in BROKEN {
+    for (name, fields, body) in BROKEN.iter().chain(MIME).chain(CODES) {
         let name = format!("structure/{name}");
         let mut writer = Writer::new(&name);
         // Enough for a text.

@@ -37,9 +37,7 @@ pub(super) fn counts(directory: &Path) -> anyhow::Result<Vec<u32>> {
                     let (raw, after) = rest.split_at(usize::try_from(found.length).unwrap_or(rest.len()));
                     rest = after;
                     let message = RawMessage::from_bytes(&mbox::delivered(raw));
-                    let signature =
-                        message.ok().and_then(|m| bulkmark_signature::body(&m, &key, &settings).ok());
-                    if let Some(signature) = signature {
+                    if let Ok(signature) = bulkmark_signature::body(&message, &key, &settings) {
                         *counts.entry(signature).or_default() += 1;
                     }
                 })?;

@@ -8,14 +8,14 @@ use bulkmark_study::fleet::shard::{Budget, limits, shards};
 use bulkmark_study::fleet::{Partial, partial};
 use std::process::ExitCode;
 
-/// Reports that a milter keeps at most, and for how long: `sync.max-spool` and `sync.max-spool-age` by default.
+/// Reports that a milter keeps at most, and for how long: with the default `ledger.capacity`.
 const SPOOL: f64 = 1e6;
 const SPOOL_SECONDS: f64 = 86_400.0;
 
 /// The assumed messages a day of one mail server.
 const OF_A_MILTER: f64 = 5e6;
 
-/// What carries counts.
+/// The way of counts between machines.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Log {
     /// Nothing: each milter counts for itself.
@@ -28,9 +28,9 @@ enum Log {
     Postgres,
 }
 
-/// Reckon what the machines of a federation or a fleet need.
+/// Compute the needs of the machines of a federation or a fleet.
 ///
-/// What a report costs is found by real ledgers, which make, encode and apply batches, steps, snapshots and notes of a sampled day;
+/// Real ledgers give the cost of a report: they make, encode and apply batches, steps, snapshots and notes of a sampled day;
 /// the rest is multiplied. Prints a column for each number of messages a day. crates/study/docs/fleet.md explains the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// How mail repeats: pareto:ALPHA, pareto:ALPHA:MOST (copies), or same:COPIES.
     #[arg(long, value_name = "LAW", default_value = "pareto:1")]
     law: Law,
-    /// What carries the counts.
+    /// The way of the counts between machines.
     #[arg(long, value_enum, default_value = "nats")]
     log: Log,
     /// Mail servers [default: one for each 5 million messages, at least 4].
@@ -64,7 +64,7 @@ pub(super) struct Args {
     /// Milliseconds between two steps of an aggregator.
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     interval: u32,
-    /// How many times as much as on average comes in the busiest hour.
+    /// The reports of the busiest hour, as a multiple of the average.
     #[arg(long, value_name = "TIMES", default_value_t = 3.0)]
     busy: f64,
     /// Different signatures of the day that is sampled.
@@ -76,10 +76,10 @@ pub(super) struct Args {
     /// Memory that a milter may take, in GB.
     #[arg(long, value_name = "GB", default_value_t = 4.0)]
     milter_memory: f64,
-    /// What may come down to a milter, in Mbit/s.
+    /// The most that a milter may receive, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = 100.0)]
     milter_mbit: f64,
-    /// What an aggregator may use for snapshots, in Mbit/s.
+    /// The most that an aggregator may use for snapshots, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = 500.0)]
     snapshot_mbit: f64,
 }

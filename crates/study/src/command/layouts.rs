@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 /// Measure layouts of the filter: accuracy at equal memory and by the number of cells, and speed.
 ///
-/// This is what the paper left as future work: how often layouts mistake other elements for bulk, in the same memory, when
-/// elements are added as often as mail is; and what an addition and a question cost in filters from 5 MB to 4 GB, as far
+/// The paper left this as future work: how often layouts mistake other elements for bulk, in the same memory, when
+/// elements are added as often as mail is; and the cost of an addition and a question in filters from 5 MB to 4 GB, as far
 /// as half of the free memory allows. Except for the costs, the results are the same on any machine.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

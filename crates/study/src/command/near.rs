@@ -10,14 +10,14 @@ use std::process::ExitCode;
 /// Try other schemes of near signatures on labelled mail.
 ///
 /// Prints the means of eight keys: unrelated ham that is joined, then shares in percent of campaigns' messages, of whole
-/// campaigns, and of replicas by the mutations that leave least of the text. docs/evaluation.md describes the directory and
+/// campaigns, and of replicas by the mutations that change most of the text. docs/evaluation.md describes the directory and
 /// the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A directory of labelled mail.
     #[arg(value_name = "DIR")]
     mail: PathBuf,
-    /// How many messages are made replicas of, where the directory has a mutate.py.
+    /// Number of messages from which replicas are made, if the directory has a mutate.py.
     #[arg(long, value_name = "MESSAGES", default_value_t = 40)]
     mutate: usize,
 }

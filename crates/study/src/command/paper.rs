@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Repeat the simulation study of Yan & Cho.
 ///
 /// Eight experiments insert 10,000 keys into counting Bloom filters, with the intuitive and with the refined extension,
-/// and count the wrong counts. With the same seed the results are the same on any machine.
+/// and report the share of wrong counts. With the same seed the results are the same on any machine.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The experiment, 1 to 8, or "all".
@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// How the results are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Print the paper's means beside ours; exit code 1 when one does not agree.
+    /// Print the paper's means beside ours; exit code 1 if one does not agree.
     #[arg(long)]
     compare: bool,
     /// Draw a figure for each experiment into this directory, as SVG.

@@ -13,7 +13,7 @@ pub(super) struct Args {
     /// Signatures that are nominated.
     #[arg(long, value_name = "SIGNATURES", default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(100..=100_000_000))]
     elements: u32,
-    /// How many percent of them are revoked, each by one person, of those that three nominated.
+    /// Percentage of the signatures with three nominations that one person revokes.
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     revoked: u32,
     /// Strange signatures that are asked for.

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 /// Measure how far spam can be rewritten before its copies are no longer found.
 ///
-/// Prints, for each share of words that is replaced, the shares of copies that are joined and that reach a count of 20; and
-/// first what of unrelated ham is taken for copies. docs/evaluation.md describes the directory and the table.
+/// Prints the unrelated ham that is taken for copies; then, for each share of replaced words, the shares of copies that are joined
+/// and that reach a count of 20. docs/evaluation.md describes the directory and the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A directory of labelled mail.

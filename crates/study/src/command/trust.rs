@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 /// Simulate a site whose people report spam, with liars among them, without trust and with it.
 ///
-/// Prints which shares of copies of ham were called spam, and of spam were not, in four periods; what people weighed; and what
-/// patient liars spared others before they lied, and cost them afterwards. docs/trust.md explains the tables.
+/// Prints, for four periods, the shares of ham called spam and of spam missed; the weights of people; and the wrong verdicts that
+/// patient liars spared others before they lied, and caused afterwards. docs/trust.md explains the tables.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// People of the site.
@@ -20,10 +20,10 @@ pub(super) struct Args {
     /// Honest people for whom the administrator vouches.
     #[arg(long, value_name = "PEOPLE", default_value_t = 0)]
     vouched: u32,
-    /// Of a hundred mailings of spam so many reach a trap of the site.
+    /// Percentage of spam mailings that reach a trap of the site.
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
     trapped: u32,
-    /// Runs, each with a seed of its own, whose mean is printed.
+    /// Number of runs with different seeds, whose mean is printed.
     #[arg(long, value_name = "RUNS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
     /// Draw the days of 30 % liars into this file, as SVG.

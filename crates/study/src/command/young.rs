@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 /// Simulate a new site, on which twelve accounts of one owner vouch for each other by mail that only they get.
 ///
-/// Prints what honest people and these accounts weigh after hours and days, and the wrong verdicts before and after the accounts begin
-/// to lie. docs/trust.md explains the tables.
+/// Prints the weights of honest people and of these accounts after hours and days, and the wrong verdicts before and after the accounts
+/// begin to lie. docs/trust.md explains the tables.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// People of the site.
@@ -18,7 +18,7 @@ pub(super) struct Args {
     seed: u64,
 }
 
-/// What trust begins with.
+/// The beginning of trust.
 const SEEDS: [(&str, Seeds); 4] = [
     ("nothing", Seeds { vouched: 0, trapped: 0 }),
     ("20 vouched for", Seeds { vouched: 20, trapped: 0 }),

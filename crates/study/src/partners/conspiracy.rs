@@ -89,14 +89,14 @@ impl Conspiracy {
 
     /// The share of signatures, of any mail, that they can raise by so much: those with both blocks in one of the sets.
     #[must_use]
-    pub fn reckoned(&self, rise: u32) -> f64 {
+    pub fn computed(&self, rise: u32) -> f64 {
         let covered = CELLS_PER_ELEMENT as f64 * f64::from(self.quota) / 1e6 / CELLS_AT_CAPACITY;
         (f64::from(self.sets(rise)) * covered * covered).min(1.0)
     }
 
     /// The same without being noticed by the server.
     #[must_use]
-    pub fn reckoned_unnoticed(&self, rise: u32) -> f64 {
+    pub fn computed_unnoticed(&self, rise: u32) -> f64 {
         let all = blocks(self.capacity.get());
         let covered = Way::Unnoticed.whole_blocks(self.signatures(), all) as f64 / all as f64;
         (f64::from(self.sets(rise)) * covered * covered).min(1.0)

@@ -153,7 +153,7 @@ fn keys() -> impl Iterator<Item = FederationKey> {
 /// A file that is no message counts as an empty one.
 fn read(path: &std::path::PathBuf) -> Result<RawMessage, LabelledError> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(RawMessage::from_bytes(&bytes).unwrap_or_default()),
+        Ok(bytes) => Ok(RawMessage::from_bytes(&bytes)),
         Err(error) => Err(LabelledError::Read { path: path.clone(), error }),
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn rewritten(
         }
         raw.push_str(end);
     }
-    RawMessage::from_bytes(raw.as_bytes()).unwrap_or_default()
+    RawMessage::from_bytes(raw.as_bytes())
 }
 
 fn pick<'a, T>(from: &'a [T], random: &mut dyn Rng) -> &'a T {

@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 /// that have more append it within seconds of their start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a milter is ahead at most, even of a chain that grows. An aggregator appends lost steps much faster than that, and a milter that
+/// took a false snapshot would wait for them forever.
+const LONGEST: Duration = Duration::from_mins(10);
+
 /// The last step of the log's chain, and the batches that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tip {
@@ -29,21 +33,31 @@ impl Tip {
 
 /// The time since when a milter is ahead of a chain that aggregators continue.
 #[derive(Default)]
-pub(super) struct Ahead(Option<(Tip, Instant)>);
+pub(super) struct Ahead {
+    /// The chain's last step, and since when it is that.
+    still: Option<(Tip, Instant)>,
+    /// Since when the milter is ahead, whatever the last step.
+    since: Option<Instant>,
+}
 
 impl Ahead {
     /// Whether the log's chain, which was read to its end, must be taken over although the milter, at `own`, is ahead. Without this, a
     /// milter would wait for steps that never come if nobody reports.
     pub(super) fn gives_up(&mut self, tip: Option<Tip>, own: Mark, ends: Ends, now: Instant) -> bool {
-        let counts = |tip: &Tip| tip.made == ends.made && tip.covers >= ends.batches.0;
-        let is_ahead = |tip: &Tip| tip.mark != own && tip.mark.version <= own.version;
-        let Some(tip) = tip.filter(|tip| counts(tip) && is_ahead(tip)) else {
-            self.0 = None;
+        // While the chain is not read to its end, the comparison has to wait.
+        let Some(tip) = tip else {
+            self.still = None;
             return false;
         };
-        let since = self.0.filter(|(of, _)| *of == tip).map_or(now, |(_, since)| since);
-        self.0 = Some((tip, since));
-        now.duration_since(since) >= PATIENCE
+        if tip.mark == own || tip.mark.version > own.version {
+            *self = Self::default();
+            return false;
+        }
+        let ahead = now.duration_since(*self.since.get_or_insert(now));
+        let is_counted = tip.made == ends.made && tip.covers >= ends.batches.0;
+        let since = self.still.filter(|(of, _)| *of == tip).map_or(now, |(_, since)| since);
+        self.still = is_counted.then_some((tip, since));
+        ahead >= LONGEST || is_counted && now.duration_since(since) >= PATIENCE
     }
 }
 
@@ -70,6 +84,21 @@ mod tests {
         assert!(!ahead.gives_up(Some(tip(8, 20)), own, ends, at(61)));
         assert!(!ahead.gives_up(Some(tip(8, 20)), own, ends, at(120)));
         assert!(ahead.gives_up(Some(tip(8, 20)), own, ends, at(121)));
+    }
+
+    /// A milter that took a snapshot with a made-up number is ahead of a fleet whose chain grows each second, and is never counted to its end
+    /// at the moment of a look.
+    #[test]
+    fn a_milter_does_not_wait_for_steps_that_nobody_has() {
+        let own = Mark { version: 1 << 40, chain: Chain([1; 16]) };
+        let ends = |batches| Ends { made: 5, batches: Place(batches), steps: Place(3), first_step: Place(1) };
+        let (start, mut ahead) = (Instant::now(), Ahead::default());
+        let mut looks = (0..).map(|n| {
+            let tip = (n % 3 > 0).then(|| tip(n, n));
+            ahead.gives_up(tip, own, ends(n + 1), start + Duration::from_secs(5 * n))
+        });
+        assert!(looks.by_ref().take(120).all(|gives_up| !gives_up));
+        assert!(looks.take(5).any(|gives_up| gives_up), "after ten minutes");
     }
 
     #[test]

@@ -72,12 +72,9 @@ impl Anomalies {
     /// Returns a sentence for each current anomaly.
     pub(super) fn advice(&self, now: Instant) -> Vec<String> {
         let Inner { met, waits, beyond, passed_over } = &*self.0.lock();
-        let met = (met.iter().zip([
-            "passed over in the log",
-            "passed over in the log",
-            "a member kept others waiting",
-        ]))
-        .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + SHOWN_FOR > now)?, how)));
+        let met =
+            (met.iter().zip(["skipped in the log", "skipped in the log", "a member kept others waiting"]))
+                .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + SHOWN_FOR > now)?, how)));
         let mut advice: Vec<String> =
             met.map(|(met, how)| format!("{how}: {}", bulkmark_types::remote_text(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
@@ -102,7 +99,7 @@ impl Anomalies {
 
 /// Returns the advice for a ledger whose chain is at an impossible position, if it is.
 pub(super) fn impossible(mark: FleetMark) -> Option<String> {
-    (!mark.is_possible())
+    (!mark.is_possible(bulkmark_ledger::now()))
         .then(|| format!("{}; docs/fleet.md#a-poisoned-chain says how to go back", no_more_epochs(mark)))
 }
 
@@ -137,7 +134,7 @@ mod tests {
             .collect::<Vec<_>>();
         assert_eq!(logged, [0, 60, 120]);
         let last = begin + 179 * SECOND;
-        assert_eq!(anomalies.advice(last + SHOWN_FOR - SECOND), ["passed over in the log: a step"]);
+        assert_eq!(anomalies.advice(last + SHOWN_FOR - SECOND), ["skipped in the log: a step"]);
         assert!(anomalies.advice(last + SHOWN_FOR).is_empty());
     }
 

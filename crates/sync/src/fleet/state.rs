@@ -183,7 +183,7 @@ impl Fleet {
     pub(super) fn skipped_step(&self, place: Place, other: OtherForm) {
         let what = format!("a step at place {}: {other}", place.0);
         if self.anomalies.record(Source::Steps, what.clone(), Instant::now()) {
-            log::warn!("{}: passed over in the log: {what}", self.url);
+            log::warn!("{}: skipped in the log: {what}", self.url);
         }
     }
 
@@ -191,7 +191,7 @@ impl Fleet {
     pub(super) fn skipped_batch(&self, what: &str) {
         let what = remote_text(what);
         if self.anomalies.record(Source::Batches, what.clone(), Instant::now()) {
-            log::warn!("{}: passed over in the log: {what}", self.url);
+            log::warn!("{}: skipped in the log: {what}", self.url);
         }
     }
 

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Maximum size of a file with a password or key.
 const MAX_SECRET: u64 = 4096;
@@ -19,36 +18,27 @@ const MAX_SECRET: u64 = 4096;
 pub struct Settings {
     /// `nats://HOST:PORT,HOST:PORT` or `postgres://HOST:PORT,HOST:PORT/DATABASE`; see [`Address`].
     pub log: String,
-    /// The client under which this machine's reports count: the name of its account, if the engine does not know it by itself.
-    pub client: Option<String>,
-    /// The name of the user or role.
-    pub user: Option<String>,
-    /// The file with the user's password.
-    pub password_file: Option<PathBuf>,
-    /// The file with the seed of an nkey, instead of a name and password.
-    pub nkey_file: Option<PathBuf>,
+    /// The name of this machine in the file of `fleet setup`: the role with PostgreSQL; with NATS the account of a milter, and the user of a
+    /// password.
+    pub name: Option<String>,
+    /// Whether this machine reports, as a milter does.
+    #[serde(skip)]
+    pub reports: bool,
+    /// The file with its password, or with NATS with the seed of its nkey.
+    pub secret_file: Option<PathBuf>,
     /// Whether the connection is encrypted; none: yes, unless all hosts are this machine.
     pub tls: Option<bool>,
     /// The authorities that sign the servers' certificates, if the system does not trust them.
     pub ca_file: Option<PathBuf>,
-    /// The certificate by which this machine authenticates.
+    /// The certificate by which this machine authenticates, with its private key.
     pub cert_file: Option<PathBuf>,
-    /// The key of `cert_file`.
-    pub key_file: Option<PathBuf>,
     /// Aggregators that a milter with a partial copy asks for other counts.
     #[serde(default)]
     pub aggregators: Vec<Upstream>,
-    /// How often this machine reports its state; none: every minute.
-    #[serde(default, with = "humantime_serde::option")]
-    pub state_interval: Option<Duration>,
     /// Whether the report includes its largest mailings.
     #[serde(default)]
     pub mailings: bool,
 }
-
-/// The default interval of state reports, and its bounds.
-const STATE_INTERVAL: Duration = Duration::from_secs(60);
-const STATE_INTERVAL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
 
 /// The engine of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +115,7 @@ impl Address {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.contains('@') {
             return Err(
-                "found an address with a user name or password; write them as user = and password-file ="
+                "found an address with a user name or password; write them as name = and secret-file ="
                     .to_owned(),
             );
         }
@@ -205,13 +195,7 @@ impl Settings {
     /// Returns the client under which this machine's reports count.
     #[must_use]
     pub fn reporter(&self) -> Option<&str> {
-        self.client.as_deref().or(self.user.as_deref())
-    }
-
-    /// Returns how often this machine reports its state.
-    #[must_use]
-    pub fn publishes_every(&self) -> Duration {
-        self.state_interval.unwrap_or(STATE_INTERVAL)
+        self.name.as_deref().filter(|_| self.reports)
     }
 
     /// Whether the connection is encrypted.
@@ -228,61 +212,32 @@ impl Settings {
         !self.uses_tls() && Address::parse(&self.log).is_ok_and(apart)
     }
 
-    /// Checks all keys. `reports` is whether this machine reports.
+    /// Checks all keys.
     ///
     /// # Errors
     /// The name of the first invalid key, and the message for the administrator.
-    pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
         let fault = |key, what: &str| Err((key, what.to_owned()));
-        if !reports && !self.aggregators.is_empty() {
+        if !self.reports && !self.aggregators.is_empty() {
             return fault("aggregators", "is for milters: an aggregator holds all counts itself");
         }
-        if !reports && self.mailings {
+        if !self.reports && self.mailings {
             return fault("mailings", "is for milters: an aggregator sees no mail");
         }
-        if self
-            .state_interval
-            .is_some_and(|time| time < STATE_INTERVAL_BOUNDS[0] || time > STATE_INTERVAL_BOUNDS[1])
-        {
-            return fault("state-interval", "expected a time from \"1s\" to \"10m\"");
+        if let Some(name) = &self.name {
+            check_name(name).map_err(|what| ("name", what))?;
         }
-        if let Some(client) = &self.client {
-            check_name(client).map_err(|what| ("client", what))?;
-        }
-        match (address.engine, &self.client) {
-            (Engine::Nats, None) if reports => {
+        match address.engine {
+            Engine::Nats if self.name.is_none() && self.reports => {
                 return fault(
                     "log",
-                    "NATS does not tell a client its own name: client = \"NAME\" is missing, as in fleet setup's file",
+                    "NATS does not tell a client its own name: name = \"NAME\" is missing, as in fleet setup's file",
                 );
             }
-            (Engine::Nats, Some(_)) if !reports => {
-                return fault("client", "is for milters: an aggregator is in the account of the log itself");
+            Engine::Postgres if self.name.is_none() => {
+                return fault("log", "name = is missing: the role of this machine, as in fleet setup's file");
             }
-            (Engine::Postgres, Some(_)) => {
-                return fault(
-                    "client",
-                    "PostgreSQL knows this machine by its role: write user = in its place",
-                );
-            }
-            _ => (),
-        }
-        if address.engine == Engine::Postgres && self.nkey_file.is_some() {
-            return fault("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
-        }
-        if self.nkey_file.is_some() && (self.user.is_some() || self.password_file.is_some()) {
-            return fault("nkey-file", "excludes user and password-file: an nkey says who this is");
-        }
-        if self.password_file.is_some() && self.user.is_none() {
-            return fault("password-file", "needs user =, whose password it is");
-        }
-        if address.engine == Engine::Postgres && self.user.is_none() {
-            return fault("log", "user = is missing: the role of this machine, as in fleet setup's file");
-        }
-        match (&self.cert_file, &self.key_file) {
-            (Some(_), None) => return fault("cert-file", "needs key-file, the key of this certificate"),
-            (None, Some(_)) => return fault("key-file", "needs cert-file, the certificate of this key"),
             _ => (),
         }
         let files = [("ca-file", &self.ca_file), ("cert-file", &self.cert_file)];
@@ -297,22 +252,24 @@ impl Settings {
     /// # Errors
     /// When its file cannot be read.
     pub fn password(&self) -> Result<Option<String>, LogError> {
-        self.password_file.as_deref().map(|path| secret(path, "a password")).transpose()
+        self.secret_file.as_deref().map(secret).transpose()
     }
 
-    /// Reads the seed of the nkey, `SU...`; none if none is configured.
+    /// Reads the seed of the nkey, `SU...`; none if the file has none, so that its text is a password.
     ///
     /// # Errors
-    /// When its file cannot be read, or has no seed.
+    /// When its file cannot be read.
     pub fn nkey(&self) -> Result<Option<String>, LogError> {
-        let Some(path) = &self.nkey_file else { return Ok(None) };
         // nsc and nk write lines around it.
-        let text = secret(path, "the seed of an nkey")?;
-        let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
-        seed.map(|seed| Some(seed.to_owned())).ok_or_else(|| {
-            LogError::Setup(format!("{}: expected the seed of an nkey, SU and more letters", path.display()))
-        })
+        let seed = |text: String| text.lines().map(str::trim).find(|line| is_seed(line)).map(str::to_owned);
+        Ok(self.password()?.and_then(seed))
     }
+}
+
+/// Whether a line is the seed of a user's nkey: SU and 56 more letters and digits of base32.
+fn is_seed(line: &str) -> bool {
+    let is_base32 = |c: u8| c.is_ascii_uppercase() || (b'2'..=b'7').contains(&c);
+    line.len() == 58 && line.starts_with("SU") && line.bytes().all(is_base32)
 }
 
 /// Checks the name of a client.
@@ -328,7 +285,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Reads a file with a secret, without white space at its ends.
-fn secret(path: &Path, what: &str) -> Result<String, LogError> {
+fn secret(path: &Path) -> Result<String, LogError> {
     let shown = path.display();
     let mut text = String::new();
     File::open(path)
@@ -336,7 +293,9 @@ fn secret(path: &Path, what: &str) -> Result<String, LogError> {
         .map_err(|e| LogError::Setup(format!("cannot use {shown}: {e}")))?;
     let text = text.trim();
     if text.is_empty() || text.len() as u64 > MAX_SECRET {
-        return Err(LogError::Setup(format!("{shown}: expected {what}, at most {MAX_SECRET} bytes")));
+        return Err(LogError::Setup(format!(
+            "{shown}: expected a password or the seed of an nkey, at most {MAX_SECRET} bytes"
+        )));
     }
     Ok(text.to_owned())
 }
@@ -387,9 +346,9 @@ mod tests {
         ] {
             assert!(Address::parse(bad).unwrap_err().contains("postgres://HOST:PORT/DATABASE"), "{bad}");
         }
-        for secret in ["nats://me:secret@a", "postgres://secret@a/b", "secret@a"] {
+        for secret in ["nats://me:hunter2@a", "postgres://hunter2@a/b", "hunter2@a"] {
             let error = Address::parse(secret).unwrap_err();
-            assert!(error.contains("password-file") && !error.contains("secret"), "{error}");
+            assert!(error.contains("secret-file") && !error.contains("hunter2"), "{error}");
         }
     }
 
@@ -411,38 +370,19 @@ mod tests {
     #[test]
     fn keys_that_do_not_go_together_are_named() {
         let check = |text: &str, reports| {
-            toml::from_str::<Settings>(text)
-                .unwrap()
-                .check(reports)
-                .map_err(|(key, what)| format!("{key}: {what}"))
+            let settings = Settings { reports, ..toml::from_str(text).unwrap() };
+            settings.check().map_err(|(key, what)| format!("{key}: {what}"))
         };
-        assert_eq!(check("log = \"nats://a\"\nclient = \"mx1\"\nnkey-file = \"/n\"", true), Ok(()));
-        assert_eq!(check("log = \"nats://a\"\nuser = \"u\"\npassword-file = \"/p\"", false), Ok(()));
-        assert_eq!(check("log = \"postgres://a/b\"\nuser = \"mx1\"\npassword-file = \"/p\"", true), Ok(()));
-        let error = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
-        assert!(error.contains("client: is for milters"), "{error}");
+        assert_eq!(check("log = \"nats://a\"\nname = \"mx1\"\nsecret-file = \"/n\"", true), Ok(()));
+        assert_eq!(check("log = \"nats://a\"\nsecret-file = \"/n\"", false), Ok(()));
+        assert_eq!(check("log = \"postgres://a/b\"\nname = \"mx1\"\nsecret-file = \"/p\"", true), Ok(()));
+        let error = check("log = \"nats://a\"\nmailings = true", false).unwrap_err();
+        assert!(error.contains("mailings: is for milters"), "{error}");
         for (text, expected) in [
-            ("log = \"nats://a\"", "client = \"NAME\" is missing"),
-            ("log = \"nats://a\"\nclient = \"a.b\"", "client: found \"a.b\""),
-            ("log = \"nats://a\"\nclient = \"a\"\npassword-file = \"/p\"", "password-file: needs user"),
-            (
-                "log = \"nats://a\"\nclient = \"a\"\nuser = \"u\"\nnkey-file = \"/p\"",
-                "nkey-file: excludes user",
-            ),
-            ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
-            ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
-            ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
-            (
-                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"0s\"",
-                "state-interval: expected a time",
-            ),
-            (
-                "log = \"nats://a\"\nclient = \"a\"\nstate-interval = \"11m\"",
-                "state-interval: expected a time",
-            ),
-            ("log = \"postgres://a/b\"", "user = is missing"),
-            ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
-            ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),
+            ("log = \"nats://a\"", "name = \"NAME\" is missing"),
+            ("log = \"nats://a\"\nname = \"a.b\"", "name: found \"a.b\""),
+            ("log = \"nats://a\"\nname = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
+            ("log = \"postgres://a/b\"", "name = is missing"),
         ] {
             let error = check(text, true).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
@@ -455,16 +395,13 @@ mod tests {
         let path = directory.path().join("secret");
         let of = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            Settings {
-                password_file: Some(path.clone()),
-                nkey_file: Some(path.clone()),
-                ..Settings::default()
-            }
+            Settings { secret_file: Some(path.clone()), ..Settings::default() }
         };
         assert_eq!(of(" a b \n").password().unwrap().as_deref(), Some("a b"));
-        let seed = "----BEGIN USER NKEY SEED----\nSUABC\n----END----\n";
-        assert_eq!(of(seed).nkey().unwrap().as_deref(), Some("SUABC"));
-        assert!(of("UABC").nkey().unwrap_err().to_string().contains("expected the seed"));
+        assert_eq!(of(" a b \n").nkey().unwrap(), None);
+        let seed = format!("SU{}", "A2".repeat(28));
+        let file = format!("----BEGIN USER NKEY SEED----\n{seed}\n----END----\n");
+        assert_eq!(of(&file).nkey().unwrap(), Some(seed));
         assert!(of("\n").password().unwrap_err().to_string().contains("expected a password"));
         assert!(of(&"x".repeat(5000)).password().is_err());
         assert_eq!(Settings::default().nkey().unwrap(), None);

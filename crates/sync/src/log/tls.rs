@@ -30,14 +30,10 @@ pub fn client_tls(settings: &Settings) -> Result<Option<ClientConfig>, LogError>
         Some(path) => builder.with_root_certificates(authorities(path)?),
         None => builder.with_platform_verifier().map_err(failed)?,
     };
-    let (Some(cert), Some(key)) = (&settings.cert_file, &settings.key_file) else {
-        return Ok(Some(builder.with_no_client_auth()));
-    };
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|e| unusable(key, &e))?;
-    let config = builder.with_client_auth_cert(certificates(cert)?, private).map_err(|e| {
-        LogError::Setup(format!("{} and {} cannot be used: {e}", cert.display(), key.display()))
-    })?;
-    Ok(Some(config))
+    let Some(cert) = &settings.cert_file else { return Ok(Some(builder.with_no_client_auth())) };
+    let private = PrivateKeyDer::from_pem_file(cert).map_err(|e| unusable(cert, &e))?;
+    let config = builder.with_client_auth_cert(certificates(cert)?, private);
+    Ok(Some(config.map_err(|e| LogError::Setup(format!("{} cannot be used: {e}", cert.display())))?))
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, LogError> {

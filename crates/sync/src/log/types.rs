@@ -106,7 +106,7 @@ pub enum LogError {
     #[error("{0}")]
     Denied(String),
     /// Entries behind this place are no longer kept, or never existed.
-    #[error("what follows place {} is not there any more", .0.0)]
+    #[error("the entries behind place {} are no longer in the log", .0.0)]
     Gone(Place),
     /// It is not set up for a fleet, or has another version: `bulkmark fleet setup`.
     #[error("{0}")]

@@ -43,7 +43,7 @@ impl Ledger {
     }
 
     fn count(&mut self, raw: &[u8], recipients: u32, sender: Provenance) -> Counts {
-        let signatures = signatures(&RawMessage::from_bytes(raw).unwrap(), &self.key, &Settings::default());
+        let signatures = signatures(&RawMessage::from_bytes(raw), &self.key, &Settings::default());
         let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients)).sent_by(sender);
         while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
             let all = reported.iter().map(|&signature| (signature, times));

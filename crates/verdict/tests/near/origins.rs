@@ -89,6 +89,14 @@ fn letters_below_the_warning_of_a_gateway_are_no_bulk() {
     }
 }
 
+/// They stand between two texts that all letters have. Now and then none of a letter's passages is among those of the message.
+#[test]
+fn few_letters_between_a_warning_and_a_notice_are_bulk() {
+    let (warning, notice) = (Prose::new(35).text(40) + "\n\n", Prose::new(36).text(40));
+    let all = counts(60, |writer, n| (network(n), warning.clone() + &writer.text(36) + &notice)).concat();
+    assert!(20 * bulk(&all) <= all.len(), "{all:?}");
+}
+
 /// Only above, since few passages of a text's end are chosen: below a text the rule needs more new words.
 #[test]
 fn text_with_different_lines_from_one_network_is_its_own_block() {

@@ -22,7 +22,7 @@ const OTHER: &str = "The committee met again on Tuesday to discuss the repairs o
     Meanwhile school buses go round by the mill, as the children know well enough by now.\n";
 
 fn all(raw: &[u8]) -> Signatures {
-    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
+    signatures(&RawMessage::from_bytes(raw), &FederationKey::public(), &Settings::default())
 }
 
 fn near(raw: &[u8]) -> Near {
@@ -67,10 +67,10 @@ fn eight_signatures_at_most_and_always_the_same() {
     assert_eq!(first, near(&plain(TEXT)));
     assert!(first.reported().count() <= 8);
     let key = FederationKey::from_bytes(b"another key of a federation").unwrap();
-    let other = signatures(&RawMessage::from_bytes(&plain(TEXT)).unwrap(), &key, &Settings::default()).near;
+    let other = signatures(&RawMessage::from_bytes(&plain(TEXT)), &key, &Settings::default()).near;
     assert!(first.reported().all(|a| other.reported().all(|b| a != b)));
     let off = Settings { near: false, ..Settings::default() };
-    let off = signatures(&RawMessage::from_bytes(&plain(TEXT)).unwrap(), &FederationKey::public(), &off);
+    let off = signatures(&RawMessage::from_bytes(&plain(TEXT)), &FederationKey::public(), &off);
     assert!(off.near.is_empty() && off.body.is_ok());
 }
 

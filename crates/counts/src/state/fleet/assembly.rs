@@ -12,11 +12,12 @@ use crate::state::fleet::keeps::Keeps;
 use crate::state::fleet::marks::KnownMark;
 use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
 use crate::state::merged::MergedCounts;
+use crate::state::note_queue::LEAST_BOUND;
 
 /// The received part of a snapshot. A milter with a partial copy needs only the first parts.
 pub struct FleetAssembly {
-    /// The required key and window, if they are known.
-    like: Option<(u64, u64)>,
+    /// The required key and window, and the time, if they are known.
+    like: Option<(u64, u64, u64)>,
     unpacker: Unpacker,
     keeps: Keeps,
     /// Whether nothing of it is kept.
@@ -66,10 +67,10 @@ impl FleetAssembly {
         }
     }
 
-    /// Requires this key and window (in seconds), which the first part has.
+    /// Requires this key and window (in seconds), which the first part has, and a state that is possible at the time `now`.
     #[must_use]
-    pub const fn like(mut self, key_id: u64, window: u64) -> Self {
-        self.like = Some((key_id, window));
+    pub const fn like(mut self, key_id: u64, window: u64, now: u64) -> Self {
+        self.like = Some((key_id, window, now));
         self
     }
 
@@ -115,6 +116,9 @@ impl FleetAssembly {
                 if (marks, sections) != (self.marks, self.sections) {
                     return Err(junk("it is not whole"));
                 }
+                if (1..LEAST_BOUND).contains(&bound) {
+                    return Err(junk("it lists all signatures as bulk"));
+                }
                 self.fleet.bound = bound;
                 self.complete = !self.keeps.cells;
             }
@@ -129,10 +133,10 @@ impl FleetAssembly {
     }
 
     fn begin(&mut self, head: Head) -> Result<(), StepRefusal> {
-        if !head.mark.is_possible() {
-            return Err(junk("the state of its chain is impossible"));
-        }
-        if let Some((key_id, window)) = self.like {
+        if let Some((key_id, window, now)) = self.like {
+            if !head.mark.is_possible(now) {
+                return Err(junk("the state of its chain is impossible"));
+            }
             // The rest would be read in vain.
             check_parameters((key_id, head.key_id), (window, head.window))?;
         }

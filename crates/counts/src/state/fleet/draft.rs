@@ -213,9 +213,7 @@ impl Drafting<'_> {
         let content = SpoolBatch::decode(&batch.bytes).ok_or_else(|| unreadable_reason(&batch.bytes))?;
         let (ours, theirs) = (self.settings.federation.key_id, content.key_id);
         if ours != theirs {
-            return Err(format!(
-                "it is of a machine whose federation key id is {theirs:016x}, and here it is {ours:016x}"
-            ));
+            return Err(format!("federation key id differs: {theirs:016x} at the sender, {ours:016x} here"));
         }
         if is_name(&batch.client) {
             Ok(content)

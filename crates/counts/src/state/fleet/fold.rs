@@ -12,6 +12,7 @@ use crate::state::bulk_counts::BulkCounts;
 use crate::state::fleet::keeps::FoldTarget;
 use crate::state::fleet::marks::Marks;
 use crate::state::merged::{Applied, MergedCounts};
+use crate::state::note_queue::LEAST_BOUND;
 
 /// The state of the chain, and its batches. Its cells are the merged ones, which have no other source then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,6 +86,10 @@ impl Fleet {
                 "the step begins epoch {}, and the one before it was of {}",
                 head.epoch, mark.epoch
             )));
+        }
+        // A list from a lower count on would have nearly all signatures, for good.
+        if (1..LEAST_BOUND).contains(&head.bound) {
+            return Err(junk("the step lists all signatures as bulk"));
         }
         if self.bound > 0 && !(1..=self.bound).contains(&head.bound) {
             return Err(junk("the step lists less of bulk than the one before it"));

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The accounts for nats-server's configuration.
 //!
-//! Permissions of subjects alone do not prove a client's identity: the server does not check where the answer goes, so a client could have
-//! an answer stored as another client's report. So each client has its own account, into which only the services that it needs are
-//! imported; reports only under its own name.
+//! Permissions of subjects alone do not prove a member's identity: the server does not check where the answer goes. In the account with the
+//! streams, any user could have an answer stored as another member's report or as the list of clients, or sent to JetStream's API as a
+//! request to delete a stream. So each member has its own account, into which only the services that it needs are imported.
 
 use super::names::{
-    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, state_of,
+    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, Stream, get_of, info_for_members, info_of, purge_for_members,
+    purge_of, reports_of, state_of,
 };
 use crate::log::members::{Duty, Member};
 use crate::log::settings::check_name;
 use crate::log::types::LogError;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The account with the streams; the names of the clients' accounts begin with it.
+/// The account with the streams; the names of the members' accounts begin with it.
 const ACCOUNT: &str = "BULKMARK";
+
+/// Maximum of a member's connections to the whole cluster, and of the subscriptions of each. A daemon has one connection, a command another
+/// one; a million subscriptions would take 700 MB of a node's memory.
+const CONNECTIONS: u32 = 20;
+const SUBSCRIPTIONS: u32 = 100;
 
 /// Maximum size of a password.
 const MAX_PASSWORD: u64 = 1024;
@@ -42,113 +49,112 @@ impl Identity {
     }
 }
 
-/// Returns the text of the file. `admin` is the user who sets the log up, unless that is an aggregator.
+/// Returns the text of the file. `admin` is the user who sets the log up.
 pub(super) fn text(admin: Option<&Identity>, members: &[Member]) -> Result<String, LogError> {
-    let mut aggregators = String::new();
-    let mut clients = Vec::new();
-    let mut is_admin_written = false;
-    for member in members {
-        check_name(&member.name).map_err(|what| LogError::Setup(format!("name of a member: {what}")))?;
-        let identity = identity_of(member)?;
-        match member.duty {
-            Duty::Milter { .. } => clients.push((member.name.as_str(), identity)),
-            Duty::Aggregator => {
-                let is_admin = Some(&identity) == admin;
-                is_admin_written |= is_admin;
-                let rights = if is_admin {
-                    String::new()
-                } else {
-                    format!(", permissions: {}", permissions(&member.name))
-                };
-                writeln_to(
-                    &mut aggregators,
-                    &format!("    {{ {}{rights} }} # {}", identity.shown(), member.name),
-                );
-            }
-        }
-    }
-    if let (Some(admin), false) = (admin, is_admin_written) {
-        writeln_to(&mut aggregators, &format!("    {{ {} }} # bulkmark fleet setup", admin.shown()));
-    }
     let mut text = String::from(
         "# Written by bulkmark fleet setup, which writes it anew. Belongs into nats-server's configuration:\n\
          #   accounts { include \"THIS FILE\" }\n\
          # with a system account, if there is one, beside it. After each change, twice on each server:\n\
          # nats-server --signal reload (by the first one a new account gets nothing that it imports)\n",
     );
-    let names: Vec<_> = clients.iter().map(|(name, _)| account_of(name)).collect();
-    let all = names.join(", ");
-    write_to(
-        &mut text,
-        &format!("{ACCOUNT}: {{\n  jetstream: enabled\n  users: [\n{aggregators}  ]\n  exports: [\n"),
-    );
-    if !clients.is_empty() {
-        for (service, _) in services() {
-            writeln_to(&mut text, &format!("    {{ service: {}, accounts: [{all}] }}", quoted(&service)));
-        }
-        writeln_to(&mut text, &format!("    {{ stream: {}, accounts: [{all}] }}", quoted(live())));
+    write_to(&mut text, &format!("{ACCOUNT}: {{\n  jetstream: enabled\n  users: [\n"));
+    if let Some(admin) = admin {
+        writeln_to(&mut text, &format!("    {{ {} }} # bulkmark fleet setup", admin.shown()));
     }
-    for (name, _) in &clients {
-        for subject in own(name) {
-            let (subject, account) = (quoted(&subject), account_of(name));
-            writeln_to(&mut text, &format!("    {{ service: {subject}, accounts: [{account}] }}"));
-        }
+    write_to(&mut text, "  ]\n  exports: [\n");
+    for ((kind, subject), accounts) in exports(members) {
+        let accounts = accounts.join(", ");
+        writeln_to(&mut text, &format!("    {{ {kind}: {}, accounts: [{accounts}] }}", quoted(&subject)));
     }
     write_to(&mut text, "  ]\n}\n");
-    for (name, identity) in &clients {
-        client(&mut text, name, identity);
+    for member in members {
+        check_name(&member.name).map_err(|what| LogError::Setup(format!("name of a member: {what}")))?;
+        let identity = identity_of(member)?;
+        if Some(&identity) == admin {
+            return Err(LogError::Setup(format!(
+                "{} has the credentials of the user who runs fleet setup, who has all rights; give that user separate ones",
+                member.name
+            )));
+        }
+        account(&mut text, member, &identity);
     }
     Ok(text)
 }
 
-/// Writes a client's account: it reports under its own name, and follows.
-fn client(text: &mut String, name: &str, identity: &Identity) {
-    write_to(
-        text,
-        &format!("{}: {{\n  users: [ {{ {} }} ]\n  imports: [\n", account_of(name), identity.shown()),
-    );
-    let own = own(name).map(|subject| (subject.clone(), subject));
-    for (subject, local) in services().into_iter().chain(own) {
-        let (service, to) = (quoted(&subject), quoted(&local));
-        let to = if subject == local { String::new() } else { format!(", to: {to}") };
-        writeln_to(text, &format!("    {{ service: {{ account: {ACCOUNT}, subject: {service} }}{to} }}"));
+/// A subject that a member's account imports.
+struct Import {
+    /// `service` or `stream`.
+    kind: &'static str,
+    subject: String,
+    /// The subject in the member's account.
+    local: String,
+}
+
+impl Import {
+    fn service(subject: impl Into<String>) -> Self {
+        let subject = subject.into();
+        Self { kind: "service", local: subject.clone(), subject }
     }
-    writeln_to(text, &format!("    {{ stream: {{ account: {ACCOUNT}, subject: {} }} }}", quoted(live())));
-    write_to(text, "  ]\n}\n");
+
+    fn renamed(subject: String, local: String) -> Self {
+        Self { kind: "service", subject, local }
+    }
+
+    fn live(stream: &Stream) -> Option<Self> {
+        let (subject, _) = stream.live?;
+        Some(Self { kind: "stream", subject: subject.to_owned(), local: subject.to_owned() })
+    }
 }
 
-/// Returns the subjects to which a client publishes under its own name: its reports, and its state.
-fn own(name: &str) -> [String; 2] {
-    [reports_of(name), state_of(name)]
-}
-
-/// Returns the services for all clients, with their local subjects: the state of the streams, and messages of steps and snapshots, but not
-/// the reports of others.
-fn services() -> Vec<(String, String)> {
+/// Returns all that a member may do. A milter reports under its own name, and reads steps and snapshots, but not the reports of others. An
+/// aggregator reads everything, appends steps, and writes and removes snapshots.
+fn imports(member: &Member) -> Vec<Import> {
+    let (read, known): (&[&Stream], &[&Stream]) = match member.duty {
+        Duty::Milter { .. } => (&[&STEPS, &SNAPSHOT], &[&BATCHES, &STEPS, &SNAPSHOT]),
+        Duty::Aggregator => {
+            let all = &[&BATCHES, &STEPS, &SNAPSHOT, &CLIENTS, &MEMBERS];
+            (all, all)
+        }
+    };
     let info =
-        [&BATCHES, &STEPS, &SNAPSHOT].map(|stream| (info_of(stream.name), info_for_clients(stream.name)));
-    let get = [&STEPS, &SNAPSHOT].map(|stream| (get_of(stream.name), get_of(stream.name)));
-    info.into_iter().chain(get).collect()
+        known.iter().map(|stream| Import::renamed(info_of(stream.name), info_for_members(stream.name)));
+    let get = read.iter().map(|stream| Import::service(get_of(stream.name)));
+    let own = match member.duty {
+        Duty::Milter { .. } => vec![Import::service(reports_of(&member.name))],
+        Duty::Aggregator => vec![
+            Import::service(STEPS.subjects),
+            Import::service(SNAPSHOT.subjects),
+            Import::renamed(purge_of(SNAPSHOT.name), purge_for_members(SNAPSHOT.name)),
+        ],
+    };
+    let state = Import::service(state_of(&member.name));
+    let live = read.iter().filter_map(|stream| Import::live(stream));
+    info.chain(get).chain(own).chain([state]).chain(live).collect()
 }
 
-/// Returns the subject of live messages for all clients.
-fn live() -> &'static str {
-    STEPS.live.map_or("", |(subject, _)| subject)
+/// Returns the subjects of the log's account that members import, with the accounts of these.
+fn exports(members: &[Member]) -> BTreeMap<(&'static str, String), Vec<String>> {
+    let mut exports: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for member in members {
+        for import in imports(member) {
+            exports.entry((import.kind, import.subject)).or_default().push(account_of(&member.name));
+        }
+    }
+    exports
 }
 
-/// Returns the permissions of an aggregator: no reports, and no changes to the streams except removing old snapshots.
-fn permissions(name: &str) -> String {
-    let streams = [&BATCHES, &STEPS, &SNAPSHOT, &CLIENTS, &MEMBERS];
-    let api = streams.iter().flat_map(|stream| [info_of(stream.name), get_of(stream.name)]);
-    let own = [
-        STEPS.subjects.to_owned(),
-        SNAPSHOT.subjects.to_owned(),
-        state_of(name),
-        format!("$JS.API.STREAM.PURGE.{}", SNAPSHOT.name),
-    ];
-    let publish: Vec<_> = own.into_iter().chain(api).map(|subject| quoted(&subject)).collect();
-    let publish = publish.join(", ");
-    format!("{{ publish: [{publish}], subscribe: [\"_INBOX.>\", \"bulkmark.live.>\"] }}")
+/// Writes a member's account.
+fn account(text: &mut String, member: &Member, identity: &Identity) {
+    let account = account_of(&member.name);
+    let limits = format!("{{ max_connections: {CONNECTIONS}, max_subscriptions: {SUBSCRIPTIONS} }}");
+    let users = identity.shown();
+    write_to(text, &format!("{account}: {{\n  users: [ {{ {users} }} ]\n  limits: {limits}\n  imports: [\n"));
+    for Import { kind, subject, local } in imports(member) {
+        let to = if subject == local { String::new() } else { format!(", to: {}", quoted(&local)) };
+        let subject = quoted(&subject);
+        writeln_to(text, &format!("    {{ {kind}: {{ account: {ACCOUNT}, subject: {subject} }}{to} }}"));
+    }
+    write_to(text, "  ]\n}\n");
 }
 
 /// Returns the credentials of a member.
@@ -179,8 +185,8 @@ fn password(path: &Path) -> Result<String, LogError> {
         .ok_or_else(|| LogError::Setup(format!("{shown}: expected one line with a password")))
 }
 
-fn account_of(client: &str) -> String {
-    format!("{ACCOUNT}_{client}")
+fn account_of(member: &str) -> String {
+    format!("{ACCOUNT}_{member}")
 }
 
 /// Quotes a string for nats-server's configuration.

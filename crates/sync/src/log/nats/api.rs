@@ -2,7 +2,7 @@
 //! Requests to JetStream, and its answers: <https://docs.nats.io/reference/reference-protocols/nats_api_reference>.
 
 use super::connection::Connection;
-use super::names::{ANSWER, get_of};
+use super::names::{ANSWER, get_of, info_for_members};
 use crate::log::types::{LogError, Place};
 use async_nats::{HeaderMap, Message, StatusCode};
 use bulkmark_types::remote_text;
@@ -164,7 +164,7 @@ pub(super) async fn state(
     subjects: Option<&str>,
 ) -> Result<State, LogError> {
     let question = subjects.map_or(Value::Null, |filter| json!({ "subjects_filter": filter }));
-    let info: Info = connection.api(&connection.info_of(stream), &question).await??;
+    let info: Info = connection.api(&info_for_members(stream), &question).await??;
     let made = time(&info.created)?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let next = info.state.last_seq + 1;
     Ok(State {

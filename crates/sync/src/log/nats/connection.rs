@@ -4,7 +4,7 @@
 //! `async-nats` reconnects forever. It keeps an entry for each request until its answer comes, forever if none does; so answers have their
 //! own inbox here.
 
-use super::names::{ANSWER, info_for_clients, info_of};
+use super::names::ANSWER;
 use crate::log::settings::{Host, Settings};
 use crate::log::tls::client_tls;
 use crate::log::types::{LogError, MAX_BYTES};
@@ -48,8 +48,6 @@ pub(super) struct Connection {
     shared: Arc<Shared>,
     questions: Semaphore,
     answers: JoinHandle<()>,
-    /// Whether this is a client's account, with imported services.
-    is_client: bool,
 }
 
 impl Drop for Connection {
@@ -108,17 +106,11 @@ impl Connection {
         let client = options.connect(servers).await.map_err(|e| unusable(&e))?;
         let inbox = client.subscribe(format!("{}*", shared.inbox)).await.map_err(|e| unusable(&e))?;
         let answers = tokio::spawn(dispatch_answers(inbox, Arc::clone(&shared)));
-        let is_client = settings.client.is_some();
-        Ok(Self { client, shared, questions: Semaphore::new(QUESTIONS), answers, is_client })
+        Ok(Self { client, shared, questions: Semaphore::new(QUESTIONS), answers })
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {
         &self.shared.link
-    }
-
-    /// Returns the subject for the state of a stream.
-    pub(super) fn info_of(&self, stream: &str) -> String {
-        if self.is_client { info_for_clients(stream) } else { info_of(stream) }
     }
 
     /// Subscribes to gaps: the value changes when live messages may have been missed, after each reconnection and when there were too many.
@@ -291,16 +283,28 @@ fn servers(settings: &Settings) -> Result<Vec<ServerAddr>, LogError> {
     settings.address()?.hosts.into_iter().map(|host| url(host).and_then(parse)).collect()
 }
 
+/// Makes the key of a seed.
+pub(super) fn key_pair(settings: &Settings, seed: &str) -> Result<nkeys::KeyPair, LogError> {
+    nkeys::KeyPair::from_seed(seed).map_err(|e| {
+        let file = settings.secret_file.as_deref().unwrap_or_else(|| "".as_ref()).display();
+        LogError::Setup(format!("{file}: {e}"))
+    })
+}
+
+/// Returns the user of a password; none if there is no password.
+pub(super) fn user_and_password(settings: &Settings) -> Result<Option<(String, String)>, LogError> {
+    let Some(password) = settings.password()? else { return Ok(None) };
+    let missing = || LogError::Setup("name = is missing: the user of the password in secret-file".to_owned());
+    Ok(Some((settings.name.clone().ok_or_else(missing)?, password)))
+}
+
 fn options(settings: &Settings, shared: &Arc<Shared>, servers: usize) -> Result<ConnectOptions, LogError> {
     let mut options = ConnectOptions::new();
     if let Some(seed) = settings.nkey()? {
-        nkeys::KeyPair::from_seed(&seed).map_err(|e| {
-            let file = settings.nkey_file.as_deref().unwrap_or_else(|| "".as_ref()).display();
-            LogError::Setup(format!("{file}: {e}"))
-        })?;
+        key_pair(settings, &seed)?;
         options = options.nkey(seed);
-    } else if let Some(user) = &settings.user {
-        options = options.user_and_password(user.clone(), settings.password()?.unwrap_or_default());
+    } else if let Some((user, password)) = user_and_password(settings)? {
+        options = options.user_and_password(user, password);
     }
     if let Some(config) = client_tls(settings)? {
         options = options.require_tls(true).tls_client_config(config);

@@ -53,11 +53,11 @@ impl Nats {
     /// # Errors
     /// When a setting or a file cannot be used.
     pub async fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
-        if let Some(client) = &settings.client {
-            check_name(client).map_err(|what| LogError::Setup(format!("client: {what}")))?;
+        if let Some(name) = &settings.name {
+            check_name(name).map_err(|what| LogError::Setup(format!("name: {what}")))?;
         }
         let secret = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
-        let reports = settings.client.as_deref().map(names::reports_of);
+        let reports = settings.reporter().map(names::reports_of);
         let own_name = OwnName::of(settings)?;
         Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, own_name, secret })
     }

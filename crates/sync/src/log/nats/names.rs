@@ -35,9 +35,6 @@ pub(super) const AGGREGATORS: &str = "bulkmark.aggregators";
 /// The subject of the pointer to the newest snapshot.
 pub(super) const NEWEST: &str = "bulkmark.snapshot.newest";
 
-/// The subjects of the first parts of all snapshots.
-pub(super) const FIRST_PARTS: &str = "bulkmark.snapshot.part.*.0";
-
 /// The version of this layout, in the metadata of streams.
 pub(super) const VERSION: &str = "1";
 
@@ -70,15 +67,25 @@ pub(super) fn state_of(member: &str) -> String {
     format!("bulkmark.members.{member}")
 }
 
-/// Returns the subject by which clients request the state of a stream. In each account, JetStream answers the usual subject for that
+/// Returns the subject by which members request the state of a stream. In each account, JetStream answers the usual subject for that
 /// account itself, so this one is imported under another name.
-pub(super) fn info_for_clients(stream: &str) -> String {
+pub(super) fn info_for_members(stream: &str) -> String {
     format!("bulkmark.info.{stream}")
 }
 
-/// Returns the subject by which other members request it.
+/// Returns the subject by which the administrator requests it.
 pub(super) fn info_of(stream: &str) -> String {
     format!("$JS.API.STREAM.INFO.{stream}")
+}
+
+/// Returns the subject by which aggregators remove messages of a stream, for the same reason under another name.
+pub(super) fn purge_for_members(stream: &str) -> String {
+    format!("bulkmark.purge.{stream}")
+}
+
+/// Returns the subject that it stands for.
+pub(super) fn purge_of(stream: &str) -> String {
+    format!("$JS.API.STREAM.PURGE.{stream}")
 }
 
 /// Returns the subject by which messages are requested.

@@ -5,7 +5,7 @@
 use super::accounts::{self, Identity};
 use super::api::{append, last_of};
 use super::clients::{Listed, Named};
-use super::connection::Connection;
+use super::connection::{Connection, key_pair, user_and_password};
 use super::names::{AGGREGATORS, ANSWER, CLIENTS};
 use super::streams;
 use crate::log::members::{Member, SetUp};
@@ -75,12 +75,9 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
 /// Returns the credentials of the user who sets up; none if the servers need none.
 fn admin(settings: &Settings) -> Result<Option<Identity>, LogError> {
     if let Some(seed) = settings.nkey()? {
-        let key = KeyPair::from_seed(&seed).map_err(|e| LogError::Setup(format!("nkey-file: {e}")))?;
-        return Ok(Some(Identity::Nkey(key.public_key())));
+        return Ok(Some(Identity::Nkey(key_pair(settings, &seed)?.public_key())));
     }
-    let Some(user) = &settings.user else { return Ok(None) };
-    let password = settings.password()?.unwrap_or_default();
-    Ok(Some(Identity::Password(user.clone(), password)))
+    Ok(user_and_password(settings)?.map(|(user, password)| Identity::Password(user, password)))
 }
 
 /// Writes the accounts if they changed, or shows them.

@@ -4,7 +4,7 @@
 
 use super::api::{self, Appended, Stored, append, last_of};
 use super::connection::Connection;
-use super::names::{FIRST_PARTS, NEWEST, PART, SNAPSHOT, part_of, parts_of};
+use super::names::{NEWEST, PART, SNAPSHOT, part_of, parts_of, purge_for_members};
 use crate::log::Reader;
 use crate::log::types::{LogError, Part, Place};
 use async_nats::HeaderMap;
@@ -14,7 +14,7 @@ use futures_util::stream::FuturesOrdered;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -32,6 +32,9 @@ const LEFT: Duration = Duration::from_secs(3600);
 
 /// Maximum of parts of a snapshot: 60 GB.
 const MAX_PARTS: usize = 1 << 16;
+
+/// Maximum of snapshots that are looked at, to be removed, by one writer.
+const MOST_REMOVED: usize = 1000;
 
 /// The pause before a part is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -227,28 +230,40 @@ async fn put_part(connection: &Connection, subject: &str, part: Part) -> Result<
     }
 }
 
-/// Removes snapshots that are neither the newest nor the one before it, unless they may still be written.
+/// Removes everything but the newest snapshot and the one before it, unless it may still be written.
 async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<(), LogError> {
-    let kept: HashSet<&str> = newest
-        .into_iter()
-        .flat_map(|newest| [Some(&*newest.id), newest.before.as_deref()])
-        .flatten()
-        .collect();
-    let state = api::state(connection, SNAPSHOT.name, Some(FIRST_PARTS)).await?;
-    for subject in &state.subjects {
-        let Some(id) = subject.split('.').nth(3).filter(|id| !kept.contains(id)) else { continue };
-        let first = last_of(connection, SNAPSHOT.name, subject, Duration::ZERO).await?;
-        let age = first.and_then(|first| state.now.duration_since(first.at).ok());
+    let kept = newest.into_iter().flat_map(|newest| [Some(&newest.id), newest.before.as_ref()]).flatten();
+    let kept: HashSet<String> = kept.map(|id| parts_of(id)).collect();
+    let state = api::state(connection, SNAPSHOT.name, Some(SNAPSHOT.subjects)).await?;
+    // Of each snapshot one part, whichever was written; and subjects that no snapshot has.
+    let others: BTreeMap<String, &String> =
+        state.subjects.iter().map(|subject| (whole_of(subject), subject)).collect();
+    let others = others.into_iter().filter(|(whole, _)| whole != NEWEST && !kept.contains(whole));
+    for (whole, subject) in others.take(MOST_REMOVED) {
+        let one = last_of(connection, SNAPSHOT.name, subject, Duration::ZERO).await?;
+        let age = one.and_then(|one| state.now.duration_since(one.at).ok());
         if age.is_some_and(|age| age > LEFT) {
-            remove(connection, id).await?;
+            purge(connection, &whole).await?;
         }
     }
     Ok(())
 }
 
+/// Returns the filter for all parts of the snapshot with this part; the subject itself if it is none.
+fn whole_of(subject: &str) -> String {
+    match subject.split('.').collect::<Vec<_>>()[..] {
+        [_, _, "part", id, _] => parts_of(id),
+        _ => subject.to_owned(),
+    }
+}
+
 async fn remove(connection: &Connection, id: &str) -> Result<(), LogError> {
-    let question = json!({ "filter": parts_of(id) });
-    let _: Value = connection.api(&format!("$JS.API.STREAM.PURGE.{}", SNAPSHOT.name), &question).await??;
+    purge(connection, &parts_of(id)).await
+}
+
+async fn purge(connection: &Connection, filter: &str) -> Result<(), LogError> {
+    let question = json!({ "filter": filter });
+    let _: Value = connection.api(&purge_for_members(SNAPSHOT.name), &question).await??;
     Ok(())
 }
 

@@ -3,14 +3,13 @@
 
 use super::api::{self, Stored, append, last_of};
 use super::clients::Named;
-use super::connection::Connection;
+use super::connection::{Connection, key_pair};
 use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, state_of};
 use crate::log::check_name;
 use crate::log::settings::Settings;
 use crate::log::types::{LogError, MAX_STATE_REPORT, StateReport};
 use async_nats::HeaderMap;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use nkeys::KeyPair;
 use serde_json::json;
 use std::sync::OnceLock;
 
@@ -31,14 +30,11 @@ pub(super) enum OwnName {
 impl OwnName {
     /// Determines it from the configuration.
     pub(super) fn of(settings: &Settings) -> Result<Self, LogError> {
-        if let Some(name) = settings.client.as_ref() {
+        if let Some(name) = &settings.name {
             return Ok(Self::Named(name.clone()));
         }
-        if let Some(seed) = settings.nkey()? {
-            let key = KeyPair::from_seed(&seed).map_err(|e| LogError::Setup(format!("nkey-file: {e}")))?;
-            return Ok(Self::Keyed(key.public_key(), OnceLock::new()));
-        }
-        Ok(settings.user.clone().map_or(Self::Nobody, Self::Named))
+        let Some(seed) = settings.nkey()? else { return Ok(Self::Nobody) };
+        Ok(Self::Keyed(key_pair(settings, &seed)?.public_key(), OnceLock::new()))
     }
 
     async fn name(&self, connection: &Connection) -> Result<&str, LogError> {

@@ -2,7 +2,9 @@
 //! The configuration of the streams, and its setup.
 
 use super::connection::Connection;
-use super::names::{AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
+use super::names::{
+    AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION, info_of,
+};
 use crate::log::types::{LogError, MAX_STATE_REPORT};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
@@ -111,7 +113,7 @@ pub(super) async fn make_ready(
     let mut lines = Vec::new();
     for wanted in wanted(replicas) {
         let name = wanted["name"].as_str().unwrap_or_default().to_owned();
-        let found = connection.api::<Value>(&format!("$JS.API.STREAM.INFO.{name}"), &Value::Null).await?;
+        let found = connection.api::<Value>(&info_of(&name), &Value::Null).await?;
         let (verb, config, line) = match found {
             Err(LogError::NotSetUp(_)) => {
                 ("CREATE", wanted, format!("stream {name}: made, kept on {replicas} nodes"))

@@ -73,11 +73,13 @@ pub(super) async fn end_stuck(database: &Database) -> Result<Vec<String>, LogErr
     Ok(rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or_default())
 }
 
-/// See [`crate::log::Log::exposures`]: functions that docs/fleet-postgres.md revokes.
+/// See [`crate::log::Log::exposures`]: functions that docs/fleet-postgres.md revokes, and prepared transactions, which keep their locks
+/// without a connection that could be ended.
 pub(super) async fn exposures(database: &Database) -> Result<Vec<String>, LogError> {
     let sql = "select distinct p.proname::text from pg_catalog.pg_proc p
         where p.pronamespace = 'pg_catalog'::regnamespace and has_function_privilege(p.oid, 'execute')
             and p.proname ~ '^(lo_|lowrite|pg_logical_emit_message|pg_notify|pg_advisory_|pg_try_advisory_)'
+        union all select 'PREPARE TRANSACTION' where current_setting('max_prepared_transactions')::integer > 0
         order by 1";
     Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
 }

@@ -43,7 +43,7 @@ fn without_code(error: &Error) -> LogError {
         source = cause.source();
     }
     if text.ends_with("password missing") {
-        return LogError::Denied("it asks for a password, and there is no password-file".to_owned());
+        return LogError::Denied("it asks for a password, and there is no secret-file".to_owned());
     }
     if text.ends_with("unsupported authentication method") {
         return LogError::Denied(

@@ -100,6 +100,9 @@ create table if not exists bulkmark.parts (
     bytes bytea not null,
     primary key (id, number)
 )
+--;
+-- The role that put it. Nobody else adds to its snapshot, publishes or deletes it before it is published.
+alter table bulkmark.parts add column if not exists owner text
 --; optional
 -- The content cannot be compressed further, and external storage gives its length without reading it.
 alter table bulkmark.batches alter column bytes set storage external
@@ -262,13 +265,16 @@ begin
     if octet_length(_body) > 983040 then
         raise exception 'a part of more than 983040 bytes' using errcode = '22023';
     end if;
-    insert into bulkmark.parts (id, number, at, bytes)
-    values (_id, _number, floor(extract(epoch from clock_timestamp()))::bigint, _body);
+    if exists (select 1 from bulkmark.parts p where p.id = _id and p.owner is distinct from session_user::text) then
+        raise exception 'another aggregator puts the snapshot %', _id using errcode = '42501';
+    end if;
+    insert into bulkmark.parts (id, number, at, bytes, owner)
+    values (_id, _number, floor(extract(epoch from clock_timestamp()))::bigint, _body, session_user::text);
     return 1;
 end
 $$
 --;
--- Makes these parts the newest snapshot, if all are there, from the first one on. It cannot cover batches and steps that do not exist yet.
+-- Makes these parts of the connected role the newest snapshot, if all are there, from the first one on. It cannot cover batches and steps that do not exist yet.
 -- From one aggregator it takes one in five seconds, and sixty at once.
 create or replace function bulkmark.publish(_id bigint, _parts integer, _batches bigint, _steps bigint)
 returns bigint
@@ -289,7 +295,7 @@ declare
     _level bigint;
 begin
     select count(*), coalesce(sum(octet_length(p.bytes)), 0), min(p.number), max(p.number)
-    into _found, _bytes, _lowest, _highest from bulkmark.parts p where p.id = _id;
+    into _found, _bytes, _lowest, _highest from bulkmark.parts p where p.id = _id and p.owner = session_user::text;
     if _parts < 1 or _found <> _parts or _lowest <> 0 or _highest <> _parts - 1 then
         raise exception 'the snapshot has % of its % parts', _found, _parts using errcode = '55000';
     end if;
@@ -311,14 +317,15 @@ begin
 end
 $$
 --;
--- Deletes the parts of a snapshot that was not published.
+-- Deletes the connected role's parts of a snapshot that was not published.
 create or replace function bulkmark.drop_parts(_id bigint)
 returns bigint
 language plpgsql
 security definer
 as $$
 begin
-    delete from bulkmark.parts where id = _id and not exists (select 1 from bulkmark.snapshots s where s.id = _id);
+    delete from bulkmark.parts where id = _id and owner = session_user::text
+        and not exists (select 1 from bulkmark.snapshots s where s.id = _id);
     return 1;
 end
 $$
@@ -398,7 +405,7 @@ declare
 begin
     for _one in
         select a.pid, a.usename::text as name,
-            case when a.wait_event = 'ClientWrite' then 'who does not read what it is told'
+            case when a.wait_event = 'ClientWrite' then 'which does not read its messages'
                 else 'whose transaction is open for ' || floor(extract(epoch from _now - a.xact_start))::bigint || ' s (' || a.state || ')'
             end as why
         from pg_catalog.pg_stat_activity a

@@ -230,7 +230,7 @@ fn config(settings: &Settings, host: &Host, database: &str) -> Result<Config, Lo
         Host::Tcp(name, port) => config.host(name).port(*port),
         Host::Unix(directory) => config.host_path(directory),
     };
-    if let Some(user) = &settings.user {
+    if let Some(user) = &settings.name {
         config.user(user);
     }
     if let Some(password) = settings.password()? {

@@ -20,7 +20,7 @@ use tokio_postgres::types::Type;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The revision of the schema, raised by each change of `schema.sql` that an older program can do without.
-const REVISION: i32 = 3;
+const REVISION: i32 = 4;
 
 /// Maximum of connections of one role: one for each daemon, and some for commands and for dead ones that the server has not noticed yet. So
 /// one machine cannot take all.
@@ -218,7 +218,7 @@ impl Work<'_> {
                 if !stays {
                     let group = self.group(kind);
                     let sql = format!("revoke {} from {}", quoted(&group), quoted(role));
-                    self.act(&format!("role {role} is no member of {group} any more"), &sql, "").await?;
+                    self.act(&format!("role {role} is no longer a member of {group}"), &sql, "").await?;
                 }
             }
         }
@@ -363,7 +363,7 @@ impl Work<'_> {
         for one in found.iter().filter(|one| !wanted.iter().any(|wanted| wanted.name == one.name)) {
             let name = one.name.replace('\'', "''");
             let sql = format!("delete from bulkmark.clients where name = '{name}'");
-            self.act(&format!("{} is no client any more", one.name), &sql, "").await?;
+            self.act(&format!("{} is no longer a client", one.name), &sql, "").await?;
         }
         Ok(())
     }
@@ -372,10 +372,9 @@ impl Work<'_> {
 /// Returns a member's own configuration, as far as it is known here.
 fn as_member(settings: &Settings, member: &Member) -> Settings {
     Settings {
-        user: Some(member.name.clone()),
-        password_file: member.password_file.clone(),
+        name: Some(member.name.clone()),
+        secret_file: member.password_file.clone(),
         cert_file: None,
-        key_file: None,
         ..settings.clone()
     }
 }
@@ -430,7 +429,7 @@ mod tests {
         assert!(all.len() > 40, "{}", all.len());
         assert_eq!(all[0], ("create schema if not exists bulkmark".to_owned(), false));
         let (last, optional) = all.last().unwrap();
-        assert!(last.contains("values (1, 1, 17, 86400, 3)") && !optional, "{last}");
+        assert!(last.contains("values (1, 1, 17, 86400, 4)") && !optional, "{last}");
         assert!(all.iter().any(|(sql, _)| sql.contains("to \"bulk-1_reporter\", \"bulk-1_aggregator\"")));
         assert!(all.iter().all(|(sql, _)| !sql.contains('{') && !sql.contains("--;") && !sql.is_empty()));
         let optional: Vec<_> =

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Keys of earlier configurations, and the settings that replace them. docs/decisions/keys.md has the reasons.
+
+/// Keys with their tables, and the advice for each; a table stands for all of its keys.
+const GONE: &[(&str, &str)] = &[
+    ("sync.act-when-stale", "write \"stale\" into act-despite"),
+    ("whitelist.act-when-unanswered", "write \"unanswered\" into act-despite"),
+    ("authentication.act-when-unverified", "write \"unverified\" into act-despite"),
+    ("user-reports.new-reporter", "write it into user-reports.trust = { new-reporter = ... }"),
+    ("user-reports.max-newcomers", "write it into user-reports.trust = { max-newcomers = ... }"),
+    ("user-reports.federation-weight", "write it into user-reports.trust = { federation-weight = ... }"),
+    ("status.subjects", "write \"subjects\" into status.show"),
+    ("status.clients", "write \"clients\" into status.show"),
+    ("status.recipients", "write \"recipients\" into status.show"),
+    ("status.allow-remote", "name the machine in status.hosts"),
+    ("interfaces.http.listen-mode", "listen-mode at the top is for all sockets"),
+    ("interfaces.dccifd.listen-mode", "listen-mode at the top is for all sockets"),
+    ("interfaces.http.max-connections", "write max-connections before the first table"),
+    ("interfaces.http.timeout", "write idle-timeout before the first table"),
+    ("interfaces.dccifd.max-connections", "write max-connections before the first table"),
+    ("interfaces.dccifd.timeout", "write idle-timeout before the first table"),
+    ("interfaces.razor.max-connections", "write max-connections before the first table"),
+    ("interfaces.razor.timeout", "write idle-timeout before the first table"),
+    ("interfaces.dccifd.name", "remove it: nothing read the name"),
+    ("interfaces.dccifd.networks", "write interfaces.networks"),
+    ("interfaces.razor.networks", "write interfaces.networks"),
+    ("interfaces.pyzor.networks", "write interfaces.networks"),
+    ("ledger.user-report-retention", "remove it: user reports count for 30 days"),
+    ("ledger.commit-interval", "remove it: the interval is 1 s; ledger.durability is the choice"),
+    ("refusals.max-size-mb", "remove it: the bound is 1 GB; refusals.days is the choice"),
+    ("limits.connections-per-address", "remove it: limits.max-connections bounds all"),
+    ("limits.connections-per-client", "remove it: limits.max-connections bounds all"),
+    ("limits.streams-per-client", "remove it: the bound is 32"),
+    ("limits.stream-megabytes", "remove it: the bound is 64 MB"),
+    ("limits.failed-attempts", "remove it: the bound is 10 a minute"),
+    ("exempt-loopback", "write \"loopback\" into exempt"),
+    ("exempt-authenticated", "write \"authenticated\" into exempt"),
+    ("actions.reject", "write actions.reject-reply"),
+    ("actions.tempfail", "write actions.tempfail-reply"),
+    ("whitelist.table-timeout", "remove it: it is a fifth of verdict-deadline"),
+    ("authentication.dns-timeout", "remove it: it is a fifth of verdict-deadline"),
+    ("counting.recipient-case", "remove it: case does not matter"),
+    ("log.socket", "write log.target = \"syslog:/PATH\""),
+    ("log.facility", "write log.target = \"syslog:FACILITY\""),
+    ("sync.share", "write \"exact\" into sync.withhold"),
+    ("user-reports.share-nominations", "write \"user-reports\" into sync.withhold"),
+    ("outbound.text", "write actions.reject-reply or actions.tempfail-reply"),
+    ("outbound.header", "remove it: only held mail gets the header"),
+    (
+        "match.authenticated",
+        "write login = \"*\" for clients that authenticated; a policy below it has the others",
+    ),
+    ("outbound.match.authenticated", "write login = \"*\" for clients that authenticated"),
+    ("judge", "write a last [[policy]] without match, with judge = false"),
+    ("lookup-timeout", "remove it: it is a fifth of verdict-deadline"),
+    ("interfaces.http.hosts", "write interfaces.http.token-file: a client with the token may use any name"),
+    ("interfaces.pyzor.max-rate", "remove it: the rate is 500 a second"),
+    ("interfaces.razor.name", "write hostname"),
+    ("interfaces.razor.register", "remove it: accounts are made on this machine"),
+    (
+        "interfaces.pyzor.accounts-file",
+        "write interfaces.pyzor.home, the directory with pyzord.passwd and pyzord.access",
+    ),
+    (
+        "interfaces.pyzor.access-file",
+        "write interfaces.pyzor.home, the directory with pyzord.passwd and pyzord.access",
+    ),
+    ("fleet.client", "write fleet.name"),
+    ("fleet.user", "write fleet.name"),
+    ("fleet.nkey-file", "write fleet.secret-file"),
+    ("fleet.password-file", "write fleet.secret-file"),
+    ("fleet.key-file", "put the key into the file of fleet.cert-file"),
+    ("fleet.state-interval", "remove it: it is 60 times sync.interval"),
+    (
+        "actions.share",
+        "write actions.rehearse = { recipients = 0.9 } or { clients = 0.9 }, the part that is not acted on",
+    ),
+    (
+        "actions.share-by",
+        "write actions.rehearse = { recipients = 0.9 } or { clients = 0.9 }, the part that is not acted on",
+    ),
+    ("interfaces.max-connections", "write max-connections before the first table"),
+    ("interfaces.timeout", "write idle-timeout before the first table"),
+    ("alerts.refused-per-hour", "remove it: five times as many refusals as usual are a problem"),
+    ("sync.max-spool", "remove it: as many reports as ledger.capacity may wait"),
+    ("sync.max-spool-age", "remove it: a report waits for a day at most"),
+    ("ledger.old-federation-key-file", "write federation-key-file = [NEW, OLD]"),
+    ("signature.near", "write thresholds.near = 0"),
+];
+
+/// Returns the advice for a key that is gone. `path` has its tables and the numbers of entries: `policy[0].actions.rehearse`.
+pub(super) fn advice(path: &str) -> Option<&'static str> {
+    // The settings of a policy are those of the tables of the same names.
+    let key = path.split_once("].").map_or(path, |(_, rest)| rest);
+    GONE.iter().find(|(gone, _)| *gone == key).map(|(_, advice)| *advice)
+}
