@@ -29,6 +29,9 @@ const BACKUPS: usize = 1;
 /// Reported messages at a time: each is in memory as a whole.
 const REPORTS: usize = 4;
 
+/// Orders at a time, each perhaps with a message. They do not wait for reports, which users may send slowly.
+const ORDERS: usize = 4;
+
 /// Time limit for reading one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -50,6 +53,7 @@ pub struct Control {
 struct Turns {
     backups: Semaphore,
     reports: Semaphore,
+    orders: Semaphore,
 }
 
 impl Control {
@@ -61,7 +65,11 @@ impl Control {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
         }
-        let turns = Turns { backups: Semaphore::new(BACKUPS), reports: Semaphore::new(REPORTS) };
+        let turns = Turns {
+            backups: Semaphore::new(BACKUPS),
+            reports: Semaphore::new(REPORTS),
+            orders: Semaphore::new(ORDERS),
+        };
         Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?), turns: Arc::new(turns) })
     }
 
@@ -102,7 +110,7 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
                 report::answer(&mut reader, question, daemon.reports.as_ref()).await?
             }
             Ok(Question::Order(given)) => {
-                let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
+                let Ok(_turn) = turns.orders.acquire().await else { return Ok(()) };
                 orders::answer(&mut reader, given, daemon).await?
             }
             Ok(question) => answer(question, daemon).await,

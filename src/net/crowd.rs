@@ -49,8 +49,8 @@ pub struct Crowd {
 #[derive(Debug, Default)]
 struct Inside {
     next: u64,
-    /// All data that arrived before this time, in milliseconds, was read. Under load that may be long ago.
-    read_until: u64,
+    /// All data that arrived before this time, in milliseconds, was seen. Under load that may be long ago.
+    seen_until: u64,
     /// The number of connections that were closed to make room.
     sent_away: u64,
     /// All of them.
@@ -197,23 +197,23 @@ impl Crowd {
     /// Admits a connection once there is room; none if its address has reached its maximum.
     pub async fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
         loop {
-            let (now, read_until) = (self.now(), self.inside.lock().read_until);
-            let look = match self.admit(ip, read_until) {
+            let (now, seen_until) = (self.now(), self.inside.lock().seen_until);
+            let look = match self.admit(ip, seen_until) {
                 Ok(seat) => return Some(seat),
                 Err(Outside::Refused) => return None,
                 Err(Outside::Waits(look)) => look.unwrap_or(now + AGAIN),
             };
             tokio::select! {
                 () = self.room.notified() => (),
-                // The runtime reads sockets before it fires timers.
+                // The runtime sees which sockets are ready before it fires timers, and a ready one is not silent.
                 () = sleep(Duration::from_millis(look.saturating_sub(now).clamp(1, AGAIN))) => {
-                    self.inside.lock().read_until = now;
+                    self.inside.lock().seen_until = now;
                 }
             }
         }
     }
 
-    /// Admits a connection if there is room, when all data that arrived before `now` was read.
+    /// Admits a connection if there is room, when all data that arrived before `now` was seen.
     pub(crate) fn admit(self: &Arc<Self>, ip: Option<IpAddr>, now: u64) -> Result<Seat, Outside> {
         let from = ip.map(network_of);
         let mut inside = self.inside.lock();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How long the other side of a connection may be silent before another connection takes its place, by the bytes that it sends and takes.
 //!
-//! A connection waits while nothing arrives; it does not wait while the daemon works for it, or waits elsewhere. Its patience is [`NEW`] at
+//! A connection waits while nothing arrives; it does not wait while the daemon works for it, or waits elsewhere, or has yet to look at what
+//! arrived, which takes long on a busy machine. Its patience is [`NEW`] at
 //! first, and a thousandth of a second more for each byte in either direction, up to [`MOST`]. So a client that keeps sending or reading
 //! keeps its place, and one that sends a byte now and then does not.
 
@@ -10,7 +11,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -47,6 +48,23 @@ impl Deadline {
     }
 }
 
+/// Ends the wait as soon as the runtime sees that the socket is ready: the task may be polled much later.
+struct Ready {
+    until: Deadline,
+    task: Waker,
+}
+
+impl Wake for Ready {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.until.set(0, NEVER);
+        self.task.wake_by_ref();
+    }
+}
+
 /// A connection whose silence is measured.
 pub(super) struct Monitored {
     stream: Stream,
@@ -57,28 +75,36 @@ pub(super) struct Monitored {
     patience: Duration,
     /// Since when bytes are awaited.
     waits: Option<Instant>,
+    /// Of the task that reads and writes.
+    ready: Option<Arc<Ready>>,
 }
 
 impl Monitored {
     pub(super) const fn new(stream: Stream, until: Deadline, begin: Instant) -> Self {
-        Self { stream, until, begin, patience: NEW, waits: None }
+        Self { stream, until, begin, patience: NEW, waits: None, ready: None }
     }
 
-    /// Starts waiting: nothing can be read or written.
-    fn wait(&mut self) {
-        if self.waits.is_none() {
-            let now = Instant::now();
-            self.waits = Some(now);
-            let until = (now + self.patience).duration_since(self.begin).as_millis();
-            self.until.set(0, u64::try_from(until).unwrap_or(NEVER));
-        }
+    /// Starts or continues to wait, before the socket is asked: if it becomes ready meanwhile, the wait ends. Returns what must be woken.
+    fn wait(&mut self, cx: &Context<'_>) -> Waker {
+        let since = *self.waits.get_or_insert_with(Instant::now);
+        let until = (since + self.patience).duration_since(self.begin).as_millis();
+        self.until.set(0, u64::try_from(until).unwrap_or(NEVER));
+        let ready = self.ready.take().filter(|ready| ready.task.will_wake(cx.waker()));
+        let ready =
+            ready.unwrap_or_else(|| Arc::new(Ready { until: self.until.clone(), task: cx.waker().clone() }));
+        Waker::from(Arc::clone(self.ready.insert(ready)))
     }
 
-    /// Records the result of a write.
-    fn wrote(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match &written {
-            Poll::Pending => self.wait(),
-            Poll::Ready(written) => self.transferred(*written.as_ref().unwrap_or(&0)),
+    /// Writes, and records the result.
+    fn write(
+        &mut self,
+        cx: &Context<'_>,
+        write: impl FnOnce(Pin<&mut Stream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let waker = self.wait(cx);
+        let written = write(Pin::new(&mut self.stream), &mut Context::from_waker(&waker));
+        if let Poll::Ready(written) = &written {
+            self.transferred(*written.as_ref().unwrap_or(&0));
         }
         written
     }
@@ -101,10 +127,8 @@ impl AsyncRead for Monitored {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) else {
-            self.wait();
-            return Poll::Pending;
-        };
+        let waker = self.wait(cx);
+        let read = ready!(Pin::new(&mut self.stream).poll_read(&mut Context::from_waker(&waker), buffer));
         self.transferred(buffer.filled().len() - before);
         Poll::Ready(read)
     }
@@ -112,8 +136,7 @@ impl AsyncRead for Monitored {
 
 impl AsyncWrite for Monitored {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.wrote(written)
+        self.write(cx, |stream, cx| stream.poll_write(cx, bytes))
     }
 
     fn poll_write_vectored(
@@ -121,8 +144,7 @@ impl AsyncWrite for Monitored {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.wrote(written)
+        self.write(cx, |stream, cx| stream.poll_write_vectored(cx, pieces))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -173,5 +195,20 @@ mod tests {
         assert_eq!(monitored.patience, 20 * BYTE);
         assert!(timeout(Duration::ZERO, monitored.write_all(&[b'x'; 4000])).await.is_err());
         assert_ne!(monitored.until.get().1, NEVER, "the other side has to read");
+    }
+
+    /// What has arrived ends the wait, even if nobody has read it yet.
+    #[tokio::test]
+    async fn a_ready_socket_does_not_wait() {
+        let (mut far, near) = duplex(10);
+        let mut monitored = Monitored::new(Box::new(near), Deadline::new(), Instant::now());
+        let mut reads = Box::pin(async { monitored.read(&mut [0; 20]).await });
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(reads.as_mut().poll(&mut cx).is_pending());
+        drop(reads);
+        assert_ne!(monitored.until.get().1, NEVER);
+        far.write_all(b"x").await.unwrap();
+        assert_eq!(monitored.until.get().1, NEVER);
+        assert!(monitored.waits.is_some(), "nothing was read");
     }
 }

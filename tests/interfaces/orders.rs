@@ -5,6 +5,8 @@ use crate::asking::{dccifd, judge, site, start};
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::{Site, program};
 use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 /// Runs a command about this site.
@@ -47,4 +49,24 @@ fn allow_and_pause_hold_by_each_interface() {
     );
     run(&site, &["resume"]);
     assert_eq!((&*by_http(&letter(1))[0], &*by_dccifd(&letter(1))), ("reject", "R"));
+}
+
+/// Users who send the messages of their reports slowly do not delay the administrator.
+#[test]
+fn slow_reports_do_not_delay_an_order() {
+    const REPORT: &[u8] =
+        b"{\"report\":{\"user\":[97],\"spam\":true,\"force\":false,\"forget\":false,\"length\":1000}}\n";
+    let site = site("", "", "");
+    let _daemon = start(&site);
+    let report = || {
+        let mut stream = UnixStream::connect(site.path("control.sock")).unwrap();
+        stream.write_all(REPORT).unwrap();
+        stream
+    };
+    let reports: Vec<UnixStream> = (0..8).map(|_| report()).collect();
+    run(&site, &["pause", "--for", "1h"]);
+    for mut report in &reports {
+        report.set_nonblocking(true).unwrap();
+        assert_eq!(report.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "it still waits");
+    }
 }
