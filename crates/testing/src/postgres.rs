@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use tempfile::TempDir;
 
@@ -29,6 +29,7 @@ const EX_UNAVAILABLE: i32 = 69;
 /// A cluster with an empty database, and its server.
 pub struct Postgres {
     _disk: Option<Mount>,
+    _template: Option<Arc<TempDir>>,
     directory: TempDir,
     /// Its port.
     pub port: u16,
@@ -40,6 +41,33 @@ pub struct Postgres {
 
 fn script() -> PathBuf {
     repository().join("tests/mta/postgres")
+}
+
+/// The cluster of which all others of this process are copies, since making one takes seconds of processor time. It is removed with the
+/// last copy. Without PostgreSQL it says so and returns None.
+fn template() -> Option<Arc<TempDir>> {
+    static LAST: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut last = LAST.lock().unwrap();
+    if let Some(template) = last.upgrade() {
+        return Some(template);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // If root makes it, it belongs to another user.
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let sql = format!(
+        "create role {OWNER} login createrole password '{}'\ncreate database {DATABASE} owner {OWNER}",
+        OWNER_PASSWORD.replace('\'', "''")
+    );
+    let cluster = directory.path().join("cluster");
+    let made = Command::new(script()).arg("init").arg(&cluster).arg(sql).output().unwrap();
+    if made.status.code() == Some(EX_UNAVAILABLE) {
+        skip(&String::from_utf8_lossy(&made.stderr));
+        return None;
+    }
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let template = Arc::new(directory);
+    *last = Arc::downgrade(&template);
+    Some(template)
 }
 
 impl Postgres {
@@ -67,22 +95,24 @@ impl Postgres {
         };
         // If root starts it, it runs as another user.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let sql = format!(
-            "create role {OWNER} login createrole password '{}'\ncreate database {DATABASE} owner {OWNER}",
-            OWNER_PASSWORD.replace('\'', "''")
-        );
+        let template = template()?;
         let cluster = directory.path().join("cluster");
-        let made = Command::new(script()).arg("init").arg(&cluster).arg(sql).output().unwrap();
-        if made.status.code() == Some(EX_UNAVAILABLE) {
-            skip(&String::from_utf8_lossy(&made.stderr));
-            return None;
-        }
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Some(Self::of(disk, directory))
+        fs::create_dir_all(&cluster).unwrap();
+        let copy = Command::new("cp").arg("-a").arg(template.path().join("cluster/.")).arg(cluster).output();
+        let copy = copy.unwrap();
+        assert!(copy.status.success(), "{}", String::from_utf8_lossy(&copy.stderr));
+        Some(Self::of(disk, Some(template), directory))
     }
 
-    fn of(disk: Option<Mount>, directory: TempDir) -> Self {
-        Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
+    fn of(disk: Option<Mount>, template: Option<Arc<TempDir>>, directory: TempDir) -> Self {
+        Self {
+            _disk: disk,
+            _template: template,
+            directory,
+            port: free_port(),
+            environment: Vec::new(),
+            running: Mutex::new(None),
+        }
     }
 
     /// Revokes the rights that the guide revokes, by the guide's commands.
@@ -247,7 +277,7 @@ impl Postgres {
             .status()
             .unwrap();
         assert!(made.success());
-        let new = Self::of(None, directory);
+        let new = Self::of(None, None, directory);
         new.run();
         new.wait_until_ready();
         new

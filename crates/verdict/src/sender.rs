@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn is_own(unsure: Unsure) -> bool {
-        Known { count: 50, unsure, ..Known::default() }.is_own_block()
+        Known { count: 20, unsure, ..Known::default() }.is_own_block()
     }
 
     /// The evidence for `to` after these letters, from a filter that adds `shown` to each count.

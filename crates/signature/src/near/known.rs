@@ -10,6 +10,9 @@ const FEW_LETTERS: u32 = 2;
 /// If one in this many messages with a text is a letter, the text is a block.
 const ONE_IN: u32 = 10;
 
+/// A network with one in this many of the unsure letters with a text is the text's sender.
+const HALF: u32 = 2;
+
 /// The highest count of messages that are only alike, by blocks or by few passages. Far below every threshold, so that no mail is refused
 /// for it.
 pub(super) const ALIKE: u32 = 3;
@@ -52,12 +55,14 @@ impl Known {
         self.is_block() || all >= FEW_LETTERS && all.saturating_mul(ONE_IN) >= self.count
     }
 
-    /// Whether the sender of this message keeps sending it with new text. Many customers share a provider's network, so a network needs
-    /// more than a small share of all unsure letters with it.
+    /// Whether the sender of this message keeps sending it with new text. Its network must have sent half of all unsure letters with it, or
+    /// unsure letters that are a tenth of all messages with it: a provider's network, which many customers share, sends some copies of a
+    /// campaign, too.
     #[must_use]
     pub const fn is_own_block(self) -> bool {
         let Unsure { all, domain, network } = self.unsure;
-        domain >= FEW_LETTERS || network >= FEW_LETTERS && network.saturating_mul(ONE_IN) >= all
+        let is_large = network.saturating_mul(HALF) >= all || network.saturating_mul(ONE_IN) >= self.count;
+        domain >= FEW_LETTERS || network >= FEW_LETTERS && is_large
     }
 
     /// Its count as evidence that messages are alike, which is less than evidence for bulk.
@@ -114,5 +119,25 @@ impl Seen {
     #[must_use]
     pub fn has(&self, signature: Signature) -> bool {
         self.known(signature).count > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network owns a text if it sends most of its unsure letters, or a good part of all messages with it.
+    #[test]
+    fn a_network_owns_what_it_keeps_sending() {
+        let owns = |network, all, count| {
+            Known { count, strays: 0, unsure: Unsure { all, domain: 0, network } }.is_own_block()
+        };
+        assert!(owns(2, 4, 1000) && !owns(2, 5, 1000), "half of the unsure letters");
+        assert!(owns(2, 20, 20) && !owns(2, 21, 21), "a tenth of all messages");
+        assert!(!owns(1, 1, 1), "once");
+        assert!(
+            Known { count: 1000, strays: 0, unsure: Unsure { all: 90, domain: 2, network: 0 } }
+                .is_own_block()
+        );
     }
 }
