@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How long the other side of a connection may be silent before another connection takes its place, by the bytes that it sends and takes.
 //!
-//! A connection waits while nothing arrives; it does not wait while the daemon works for it, or waits elsewhere, or has yet to look at what
-//! arrived, which takes long on a busy machine. Its patience is [`NEW`] at
+//! A connection waits while nothing arrives; it does not wait while the daemon works for it, or waits elsewhere, or has not read the
+//! arrived data yet, which takes long on a busy machine. Its patience is [`NEW`] at
 //! first, and a thousandth of a second more for each byte in either direction, up to [`MOST`]. So a client that keeps sending or reading
 //! keeps its place, and one that sends a byte now and then does not.
 
@@ -84,7 +84,7 @@ impl Monitored {
         Self { stream, until, begin, patience: NEW, waits: None, ready: None }
     }
 
-    /// Starts or continues to wait, before the socket is asked: if it becomes ready meanwhile, the wait ends. Returns what must be woken.
+    /// Starts or continues to wait, before the socket is asked: if it becomes ready meanwhile, the wait ends. Returns the socket's waker.
     fn wait(&mut self, cx: &Context<'_>) -> Waker {
         let since = *self.waits.get_or_insert_with(Instant::now);
         let until = (since + self.patience).duration_since(self.begin).as_millis();
@@ -197,7 +197,7 @@ mod tests {
         assert_ne!(monitored.until.get().1, NEVER, "the other side has to read");
     }
 
-    /// What has arrived ends the wait, even if nobody has read it yet.
+    /// Arrived data ends the wait before anybody reads it.
     #[tokio::test]
     async fn a_ready_socket_does_not_wait() {
         let (mut far, near) = duplex(10);

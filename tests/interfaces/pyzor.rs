@@ -366,7 +366,7 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     let [few, half, own] = ["1", "2", "3"].map(|digit| digit.repeat(40));
     report(at, &few, 9);
     report(partial, &own, 3);
-    // What is sent meanwhile is missing from an answer that was on its way.
+    // A report that is pushed during the question is missing from the answer.
     wait_for(partial, &own, 3);
     report(at, &half, 10);
     wait_for(partial, &few, 9);
