@@ -120,6 +120,22 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, LogError>>>(mut ask: 
     }
 }
 
+/// Repeats the question until the answer is the expected one. Any node of the log answers, and may lag behind the others for a moment.
+#[track_caller]
+pub(crate) fn becomes<T, F: Future<Output = Result<T, LogError>>>(
+    mut ask: impl FnMut() -> F,
+    is_expected: impl Fn(&T) -> bool,
+) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_expected(&insist(&mut ask).await) {
+            assert!(Instant::now() < deadline, "{place}: the answer does not become the expected one");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
 /// The reason of a refusal. Repeats the question while servers do not answer in time.
 pub(crate) async fn refused<T: Debug, F: Future<Output = Result<T, LogError>>>(
     mut ask: impl FnMut() -> F,

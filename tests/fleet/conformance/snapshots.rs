@@ -2,7 +2,7 @@
 //! Snapshots.
 
 use super::batches::join_all;
-use super::{Engine, bounded, insist, own, refused, within};
+use super::{Engine, becomes, bounded, insist, own, refused, within};
 use bulkmark_sync::log::{Log, LogError, MAX_BYTES, Part, Reader as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
@@ -23,14 +23,16 @@ pub(crate) async fn are_read_whole<E: Engine>() {
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
     let first: Vec<Part> = vec![vec![1; MAX_BYTES], vec![2], (0..300_000).map(|i| (i / 3) as u8).collect()];
     let number = insist(|| put(&log, first.clone())).await;
-    assert_eq!(insist(|| log.newest_snapshot()).await, number);
-    assert!(number.is_some() && insist(|| read(&client)).await == first);
+    assert!(number.is_some());
+    becomes(|| log.newest_snapshot(), |newest| *newest == number).await;
+    becomes(|| read(&client), |read| *read == first).await;
     let second: Vec<Part> = (0..40).map(|i| vec![i; 20_000]).collect();
     let next = insist(|| put(&log, second.clone())).await;
-    assert_eq!(insist(|| log.newest_snapshot()).await, next);
-    assert!(next != number);
-    assert!(insist(|| read(&client)).await == second);
-    assert!(insist(|| read(&log)).await == second);
+    assert!(next.is_some() && next != number);
+    becomes(|| log.newest_snapshot(), |newest| *newest == next).await;
+    for reader in [&client, &log] {
+        becomes(|| read(reader), |read| *read == second).await;
+    }
 }
 
 /// While it is replaced again and again, a reader gets all of one snapshot, or an error, and never waits for ever.
@@ -73,7 +75,7 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
         }
     };
     assert!(!ended || late == parts(0), "the slow one has a mixture");
-    assert!(insist(|| read(&mx2)).await == parts(19));
+    becomes(|| read(&mx2), |read| *read == parts(19)).await;
 }
 
 /// If a snapshot's writer stopped or died, it does not exist, and the one before it stays.
@@ -84,6 +86,7 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
     assert!(matches!(refused(|| read(&client)).await, LogError::Gone(_)));
     let good: Vec<Part> = vec![vec![1; 1000]; 3];
     insist(|| put(&log, good.clone())).await;
+    becomes(|| read(&client), |read| *read == good).await;
     put_some(&log, vec![vec![2; 1000]; 2]).await;
     assert!(insist(|| read(&client)).await == good);
 
@@ -100,7 +103,7 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
     assert!(insist(|| read(&client)).await == good);
     let next: Vec<Part> = vec![vec![4; 1000]; 2];
     insist(|| put(&log, next.clone())).await;
-    assert!(insist(|| read(&client)).await == next);
+    becomes(|| read(&client), |read| *read == next).await;
 }
 
 /// Two at a time: the newest is all of one or all of the other.
@@ -113,8 +116,7 @@ pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
         let both = writers.iter().zip([0, 1]).map(|(log, writer)| put(log, parts(writer))).collect();
         let outcome = join_all(both).await;
         assert!(outcome.iter().any(Result::is_ok), "{outcome:?}");
-        let read = insist(|| read(&client)).await;
-        assert!(read == parts(0) || read == parts(1), "round {round}");
+        becomes(|| read(&client), |read| *read == parts(0) || *read == parts(1)).await;
     }
 }
 

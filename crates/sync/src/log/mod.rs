@@ -74,7 +74,8 @@ pub trait Log: Send + Sync + 'static {
         bytes: Vec<u8>,
     ) -> impl Future<Output = Result<Option<Place>, LogError>> + Send;
 
-    /// Reads the parts of the newest complete snapshot, in order, then none; [`LogError::Gone`] if there is no snapshot.
+    /// Reads the parts of the newest complete snapshot, in order, then none; [`LogError::Gone`] if there is no snapshot. For a moment after
+    /// a snapshot was put, an engine of several nodes may deliver the one before it.
     fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, LogError>> + Send;
 
     /// Returns the unique number of the newest snapshot; none if there is no snapshot. It costs little.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -167,7 +167,7 @@ pub(super) async fn put(
     let place = stored.as_ref().map_or(0, |stored| stored.place.0);
     // An unreadable pointer is replaced, too, and keeps nothing.
     let before = stored.and_then(|stored| read_newest(&stored).ok());
-    clean(connection, before.as_ref()).await?;
+    let now = clean(connection, before.as_ref()).await?;
     let id: [u8; 16] = random_bytes().map_err(|e| LogError::Unavailable(e.to_string()))?;
     let id = hex(&id);
     let mut hash = Sha256::new();
@@ -198,7 +198,7 @@ pub(super) async fn put(
         sha256: hex(&hash.finalize()),
         before: before.as_ref().map(|newest| newest.id.clone()),
     };
-    let put = announce(connection, &newest, place).await?;
+    let put = announce(connection, newest, place, now).await?;
     // No reader starts with the one before that.
     if let Some(old) = before.and_then(|newest| newest.before) {
         remove(connection, &old).await?;
@@ -207,13 +207,41 @@ pub(super) async fn put(
 }
 
 /// Makes a snapshot the newest, unless another one was put since this one was begun, which is as good.
-async fn announce(connection: &Connection, newest: &Newest, place: u64) -> Result<Option<u64>, LogError> {
-    let mut headers = HeaderMap::new();
-    headers.insert("Nats-Expected-Last-Subject-Sequence", place.to_string());
-    let payload = serde_json::to_vec(newest).map_err(|e| LogError::Unavailable(e.to_string()))?;
-    match append(connection, NEWEST, &headers, payload.into()).await? {
-        Appended::TooLate => remove(connection, &newest.id).await.map(|()| None),
-        Appended::At(place) => Ok(Some(place.0)),
+///
+/// `place` is the pointer's as a node knew it, which may have lagged behind: then the pointer there is older than `began`, and is replaced.
+async fn announce(
+    connection: &Connection,
+    mut newest: Newest,
+    mut place: u64,
+    began: SystemTime,
+) -> Result<Option<u64>, LogError> {
+    let deadline = Instant::now() + PART;
+    loop {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Expected-Last-Subject-Sequence", place.to_string());
+        let payload = serde_json::to_vec(&newest).map_err(|e| LogError::Unavailable(e.to_string()))?;
+        if let Appended::At(place) = append(connection, NEWEST, &headers, payload.into()).await? {
+            return Ok(Some(place.0));
+        }
+        let there = match stored(connection).await? {
+            Some(there) if there.place.0 > place => there,
+            _ if Instant::now() > deadline => {
+                return Err(LogError::Unavailable("a node of the log lags behind".to_owned()));
+            }
+            _ => {
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let one = read_newest(&there).ok();
+        if one.as_ref().is_some_and(|one| one.id == newest.id) {
+            return Ok(Some(there.place.0));
+        }
+        if there.at >= began {
+            return remove(connection, &newest.id).await.map(|()| None);
+        }
+        place = there.place.0;
+        newest.before = one.map(|one| one.id);
     }
 }
 
@@ -230,8 +258,8 @@ async fn put_part(connection: &Connection, subject: &str, part: Part) -> Result<
     }
 }
 
-/// Removes everything but the newest snapshot and the one before it, unless it may still be written.
-async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<(), LogError> {
+/// Removes everything but the newest snapshot and the one before it, unless it may still be written, and returns the log's time before that.
+async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<SystemTime, LogError> {
     let kept = newest.into_iter().flat_map(|newest| [Some(&newest.id), newest.before.as_ref()]).flatten();
     let kept: HashSet<String> = kept.map(|id| parts_of(id)).collect();
     let state = api::state(connection, SNAPSHOT.name, Some(SNAPSHOT.subjects)).await?;
@@ -246,7 +274,7 @@ async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<(), L
             purge(connection, &whole).await?;
         }
     }
-    Ok(())
+    Ok(state.now)
 }
 
 /// Returns the filter for all parts of the snapshot with this part; the subject itself if it is none.
