@@ -7,7 +7,7 @@ use super::show::some;
 use super::signature::read_message;
 use crate::judging::exempt;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Held, Verdict, Would};
+use bulkmark_policy::Verdict;
 use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -87,27 +87,15 @@ fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<
     if let Some(SpamWeight { weight, threshold }) = &answer.spam {
         writeln!(out, "  users report it as spam with the weight {weight}, threshold {threshold}")?;
     }
-    if let Some(sources) = &answer.sources {
-        writeln!(out, "  {}", sources.sentence())?;
-    }
-    if let Some(held) = Held::from_name(answer.held.as_deref()) {
-        writeln!(out, "  {}", held.sentence(answer.allowed_by.as_deref()))?;
-    }
-    if let (Some(action), Some(why)) = (&answer.would, &answer.rehearsal) {
-        writeln!(out, "  {}", Would::sentence(action, why))?;
-    }
-    if let Some(entry) = &answer.whitelist {
+    if let Some(entry) = &answer.circumstances.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;
-    }
-    for missed in &answer.missed {
-        writeln!(out, "  {missed}")?;
     }
     if let Some(policy) = &answer.policy {
         let action = answer.action.as_ref().map(|action| format!(": {action}")).unwrap_or_default();
         writeln!(out, "  by the policy {policy}{action}")?;
     }
-    if let Some(milder) = &answer.milder {
-        writeln!(out, "  only that, since for another recipient the policy {milder} is milder")?;
+    for sentence in answer.circumstances.sentences() {
+        writeln!(out, "  {sentence}")?;
     }
     if let Some(reason) = &answer.reason {
         writeln!(out, "  {reason}")?;

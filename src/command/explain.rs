@@ -7,7 +7,7 @@ use super::show::time;
 use super::signature::read_message;
 use crate::judging::{Counted, Explained, Explanation, UserReports};
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Held, Verdict, Weight, Would};
+use bulkmark_policy::{Verdict, Weight};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -51,25 +51,13 @@ fn as_text(explanation: &Explanation) -> String {
     if let Some(policy) = &explanation.policy {
         let _ = writeln!(text, "by the policy {policy}");
     }
-    if let Some(milder) = &explanation.milder {
-        let _ = writeln!(text, "for another recipient the policy {milder} is milder, so it is only marked");
-    }
-    if let Some(sources) = &explanation.sources {
-        let _ = writeln!(text, "{}", sources.sentence());
-    }
-    if let Some(held) = Held::from_name(explanation.held.as_deref()) {
-        let _ = writeln!(text, "{}", held.sentence(explanation.allowed_by.as_deref()));
-    }
-    if let (Some(action), Some(why)) = (&explanation.would, &explanation.rehearsal) {
-        let _ = writeln!(text, "{}", Would::sentence(action, why));
+    for sentence in explanation.circumstances.sentences() {
+        let _ = writeln!(text, "{sentence}");
     }
     if let Some(Counted { body, near }) = explanation.earlier {
         let [body, near] = [body, near].map(Option::unwrap_or_default);
         let _ =
             writeln!(text, "counted under the old federation key, and included: body {body}, near {near}");
-    }
-    for missed in &explanation.missed {
-        let _ = writeln!(text, "{missed}");
     }
     for statement in &explanation.authentication {
         let _ = writeln!(text, "{statement}");

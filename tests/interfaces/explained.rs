@@ -3,6 +3,7 @@
 
 use crate::asking::{judge, metrics, site, start};
 use crate::guide::is_as_described;
+use bulkmark_samples::prose::Prose;
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::{Site, program};
 use serde_json::Value;
@@ -78,4 +79,46 @@ fn an_explanation_counts_nothing() {
     assert_eq!((&answer["explained"], &answer["body"]["count"]), (&before, &Value::from(3)));
     assert_eq!(answer["explained"]["body"]["count"], 2);
     assert!(before["near"][0]["made_of"].as_str().unwrap().starts_with("part "), "{before}");
+}
+
+/// What the explanation says about a message after others, each from its own network or all from one, on counts of their own.
+fn because(others: &[String], same_network: bool, text: &str) -> String {
+    let site = site("", "", "");
+    let _daemon = start(&site);
+    let message = |text: &str| format!("Subject: x\r\n\r\n{text}\r\n").into_bytes();
+    for (n, other) in others.iter().enumerate() {
+        let network = if same_network { 0 } else { n + 1 };
+        judge(&site, &format!("?ip=203.{network}.113.7"), &message(other));
+    }
+    let answer = judge(&site, "?ip=203.0.113.7&count=no&explain=yes", &message(text));
+    assert_eq!(answer["verdict"], "clean", "{answer}");
+    answer["explained"]["because"].as_str().unwrap().to_owned()
+}
+
+/// Why text that was seen often does not make a message bulk.
+#[test]
+fn the_reason_is_told() {
+    let text = |number, words| Prose::new(number).text(words);
+    let block = text(1, 120);
+    let copies = vec![block.clone(); 30];
+    let below = |words| (0..30).map(|n| text(100 + n, words) + "\r\n" + &block).collect::<Vec<_>>();
+    let (letter, short_letter) = (text(2, 90) + "\r\n" + &block, text(2, 12) + "\r\n" + &block);
+    let mailing_and_letters = [&copies[..10], &below(90)[..20]].concat();
+    let words: Vec<&str> = block.split_whitespace().collect();
+    let in_pieces = [words[..60].join(" "), text(3, 45), words[60..].join(" ")].join(" ");
+    for (others, same_network, message, reason) in [
+        (&copies, false, &letter, "new text stands above or below what was seen before, as in a letter"),
+        (&copies, false, &short_letter, "the others that have this have no new text with it"),
+        (
+            &mailing_and_letters,
+            false,
+            &short_letter,
+            "what it shares with others keeps coming below new text",
+        ),
+        (&below(12), true, &short_letter, "comes from this sender with ever other text"),
+        (&copies, false, &in_pieces, "what it shares with others is too small a part of it"),
+    ] {
+        let because = because(others, same_network, message);
+        assert!(because.contains(reason), "{because}; expected: {reason}");
+    }
 }

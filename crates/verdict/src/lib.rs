@@ -18,6 +18,7 @@
 
 mod allowed;
 mod answer;
+mod circumstances;
 mod content;
 mod envelope;
 mod fields;
@@ -44,7 +45,8 @@ mod source_networks;
 mod source_tests;
 
 pub use allowed::belongs_to;
-pub use answer::{Answer, BodyCount, Missed, NearCount, SpamWeight};
+pub use answer::{Answer, BodyCount, NearCount, SpamWeight};
+pub use circumstances::{Circumstances, Missed};
 pub use content::Content;
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};

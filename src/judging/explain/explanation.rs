@@ -10,7 +10,7 @@ use bulkmark_mail::RawMessage;
 use bulkmark_policy::{PolicyRef, Verdict};
 use bulkmark_signature::near::{self, Bound, Judgement, Known};
 use bulkmark_types::{Signature, outbound};
-use bulkmark_verdict::{Answer, Envelope, Finding, Missed, Rules, SourceNetworks, sentence};
+use bulkmark_verdict::{Circumstances, Envelope, Finding, Missed, Rules, sentence};
 use serde::Serialize;
 
 /// The explanation of a message.
@@ -23,9 +23,6 @@ pub struct Explanation {
     /// The policy that decides, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The policy of another recipient that makes the action milder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub milder: Option<String>,
     /// The thresholds of bulk and spam.
     pub thresholds: Thresholds,
     /// The count.
@@ -33,30 +30,12 @@ pub struct Explanation {
     /// The part of these counts that is under the old federation key, during a change of keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Counted>,
-    /// The entry that wants it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub whitelist: Option<String>,
-    /// Entries of the white list that nearly match.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missed: Vec<Missed>,
     /// The results of DKIM, SPF and DMARC, by mail servers or verified here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub authentication: Vec<Statement>,
-    /// The sources of the count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sources: Option<SourceNetworks>,
-    /// The reason why it is only marked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
-    /// The other site by whose order it is only marked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_by: Option<String>,
-    /// The action that is only rehearsed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub would: Option<String>,
-    /// The reason why it is only rehearsed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rehearsal: Option<String>,
+    /// What else the decision depends on.
+    #[serde(flatten)]
+    pub circumstances: Circumstances,
     /// The signature of all its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Explained>,
@@ -143,30 +122,23 @@ impl Explanation {
             };
             because.extend(why.into_iter().flat_map(|why| ["; ", why]));
         }
-        let Answer { milder, whitelist, missed, sources, held, allowed_by, would, rehearsal, .. } =
-            Answer::of(rules, envelope, Some(content), finding);
-        let is_counted = matches!(finding, Finding::Counted(_));
-        let missed = if is_counted { missed } else { Missed::all(rules, envelope, content) };
+        let circumstances = match finding {
+            Finding::Counted(counted) => Circumstances::of(rules, envelope, content, &counted.decision),
+            _ => Circumstances { missed: Missed::all(rules, envelope, content), ..Circumstances::default() },
+        };
         let (body, of_near) = explained(rules, message, judged, shares);
         Self {
             verdict: verdict.to_string(),
             because,
             policy: rules.name(by).map(str::to_owned),
-            milder,
             thresholds: limits.into(),
             counts: Counted { body: counts.body, near: counts.near },
             earlier: rules
                 .key
                 .old()
                 .map(|_| Counted { body: old_key.counts.body, near: old_key.counts.near }),
-            whitelist,
-            missed,
             authentication: Statement::all(rules, message, verified),
-            sources,
-            held,
-            allowed_by,
-            would,
-            rehearsal,
+            circumstances,
             body,
             near: of_near,
             user_reports: user_reports.clone(),
