@@ -3,6 +3,8 @@
 
 mod cluster;
 mod encrypted;
+mod late_writers;
+mod later;
 mod leftovers;
 mod repeats;
 mod rights;
