@@ -19,6 +19,11 @@ use bulkmark_types::{FederationKey, Signature};
 use serde_json::Value;
 use std::sync::Arc;
 
+on_both_logs! {
+    a_step_that_was_not_acknowledged_counts_once,
+    an_aggregator_dies_while_it_puts_a_snapshot,
+}
+
 /// The first bytes of every step.
 const STEP: &[u8] = b"BMFS";
 
@@ -28,7 +33,7 @@ fn counted(server: &Server) -> u32 {
 }
 
 /// The log takes a step and everybody else gets it, but its author gets no answer: first its connections break, then it is killed.
-fn a_step_is_not_acknowledged(fleet: &Fleet) {
+fn a_step_that_was_not_acknowledged_counts_once(fleet: &Fleet) {
     let mut server = fleet.aggregator("agg1");
     let gates = fleet.gates(&mut server);
     let mut members = Members::of(vec![server], vec![fleet.milter("mx1"), fleet.milter("mx2")]);
@@ -61,16 +66,6 @@ fn a_step_is_not_acknowledged(fleet: &Fleet) {
             if u64::from(now) == before + 8 { Ok(()) } else { Err(format!("{now}")) }
         });
     }
-}
-
-#[test]
-fn a_step_that_was_not_acknowledged_counts_once() {
-    Fleet::postgres().iter().for_each(a_step_is_not_acknowledged);
-}
-
-#[test]
-fn on_nats_a_step_that_was_not_acknowledged_counts_once() {
-    Fleet::nats().iter().for_each(a_step_is_not_acknowledged);
 }
 
 /// Windows are made for this many signatures, and several full batches are reported: a snapshot has some megabytes.
@@ -138,7 +133,7 @@ fn was_put(daemon: &Daemon) -> bool {
 }
 
 /// Half a snapshot counts as none: a newcomer begins without it, and the next aggregator writes a complete one.
-fn dies_in_a_snapshot(fleet: &Fleet) {
+fn an_aggregator_dies_while_it_puts_a_snapshot(fleet: &Fleet) {
     with_log(fleet, "mx8", async |log| report(&log).await, async |log| report(&log).await);
     let mut server = fleet.aggregator("agg1");
     CAPACITY.clone_into(&mut server.ledger);
@@ -178,14 +173,4 @@ fn dies_in_a_snapshot(fleet: &Fleet) {
         let status = status(&late);
         if status["fleet"]["snapshots"] == 1 { Ok(()) } else { Err(status.to_string()) }
     });
-}
-
-#[test]
-fn an_aggregator_dies_while_it_puts_a_snapshot() {
-    Fleet::postgres().iter().for_each(dies_in_a_snapshot);
-}
-
-#[test]
-fn on_nats_an_aggregator_dies_while_it_puts_a_snapshot() {
-    Fleet::nats().iter().for_each(dies_in_a_snapshot);
 }

@@ -14,6 +14,11 @@ use bulkmark_testing::wait_until;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+on_both_logs! {
+    whoever_is_no_member_is_told_so,
+    a_milter_with_another_key_is_told_so,
+}
+
 /// Gives a server of the log a valid or expired certificate, and closes all existing connections.
 fn certify(fleet: &Fleet, authority: &Authority, expired: bool) {
     let [certificate, key] =
@@ -98,7 +103,7 @@ fn the_certificate_of_nats_runs_out() {
 }
 
 /// A milter is not yet in the file of members: it counts locally, and shares these counts once it is a member.
-fn not_a_member(fleet: &Fleet) {
+fn whoever_is_no_member_is_told_so(fleet: &Fleet) {
     let without = [MILTERS[0], MILTERS[1], MILTERS[3]];
     let set_up = |milters: &[&str]| {
         if let Engine::Nats(cluster, ..) = &fleet.log {
@@ -122,16 +127,6 @@ fn not_a_member(fleet: &Fleet) {
     set_up(&MILTERS);
     members.wait_for(2, 7);
     members.settle();
-}
-
-#[test]
-fn whoever_is_no_member_is_told_so() {
-    Fleet::postgres().iter().for_each(not_a_member);
-}
-
-#[test]
-fn on_nats_whoever_is_no_member_is_told_so() {
-    Fleet::nats().iter().for_each(not_a_member);
 }
 
 /// The clocks of a milter and an aggregator are off. Their reports and steps count, in the windows of the log's clock.
@@ -228,7 +223,7 @@ fn a_log_whose_clock_is_behind() {
 }
 
 /// A milter without the fleet's key sends reports that nobody can count, and both sides log it. With the key all its mail is counted, once.
-fn another_key(fleet: &Fleet) {
+fn a_milter_with_another_key_is_told_so(fleet: &Fleet) {
     let path = fleet.path("federation.key");
     fs::write(&path, "00112233445566778899aabbccddeeff").unwrap();
     let key = format!("federation-key-file = \"{}\"\n", path.display());
@@ -258,16 +253,6 @@ fn another_key(fleet: &Fleet) {
     members.wait_for(6, 6);
     members.settle();
     assert_eq!(count(&members.sites[0], &letter(6)), 6);
-}
-
-#[test]
-fn a_milter_with_another_key_is_told_so() {
-    Fleet::postgres().iter().for_each(another_key);
-}
-
-#[test]
-fn on_nats_a_milter_with_another_key_is_told_so() {
-    Fleet::nats().iter().for_each(another_key);
 }
 
 /// Log and aggregators are restored from older copies together: only the milters know the later counts. After a minute they log it, drop

@@ -9,6 +9,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
+on_both_logs! {
+    a_fleet_changes_its_key_without_losing_a_count,
+}
+
 /// Lines of `[ledger]` that name these keys.
 fn keys(directory: &Path, names: &[&str]) -> String {
     let file = |name: &&str| {
@@ -36,16 +40,6 @@ fn restart_aggregators(members: &mut Members, names: &[&str]) {
         server.ledger = keys(server.site.directory.path(), names);
         *daemon = Some(server.start());
     }
-}
-
-#[test]
-fn a_fleet_changes_its_key_without_losing_a_count() {
-    Fleet::postgres().iter().for_each(change);
-}
-
-#[test]
-fn on_nats_a_fleet_changes_its_key_without_losing_a_count() {
-    Fleet::nats().iter().for_each(change);
 }
 
 /// Deletes the log with all that is in it.
@@ -80,7 +74,7 @@ fn end_the_change(fleet: &Fleet, members: &mut Members) {
     members.milters = members.sites.iter().map(|site| Some(site.start())).collect();
 }
 
-fn change(fleet: &Fleet) {
+fn a_fleet_changes_its_key_without_losing_a_count(fleet: &Fleet) {
     let mut servers: Vec<_> = AGGREGATORS.map(|name| fleet.aggregator(name)).into();
     let mut sites: Vec<_> = MILTERS[..2].iter().map(|name| fleet.milter(name)).collect();
     servers.iter_mut().for_each(|server| server.ledger = keys(server.site.directory.path(), &["old"]));

@@ -11,18 +11,13 @@ use bulkmark_testing::{Daemon, Site, program, wait_until};
 use serde_json::Value;
 use std::process::Command;
 
-#[test]
-fn an_aggregator_knows_how_all_members_are() {
-    Fleet::postgres().iter().for_each(know_all);
-}
-
-#[test]
-fn on_nats_an_aggregator_knows_how_all_members_are() {
-    Fleet::nats().iter().for_each(know_all);
+on_both_logs! {
+    an_aggregator_knows_how_all_members_are,
+    a_member_may_name_any_time,
 }
 
 /// A member may name any time for the last message of its mailings.
-fn impossible_times(fleet: &Fleet) {
+fn a_member_may_name_any_time(fleet: &Fleet) {
     let word = |last: u64| {
         let mailing = serde_json::json!({
             "signature": "00".repeat(16), "count": 30, "messages": 1, "recipients": 1, "first": last, "last": last
@@ -62,16 +57,6 @@ fn impossible_times(fleet: &Fleet) {
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(shown.contains("the last at 9999-12-31T23:59:59Z"), "{shown}");
     }
-}
-
-#[test]
-fn a_member_may_name_any_time() {
-    Fleet::postgres().iter().for_each(impossible_times);
-}
-
-#[test]
-fn on_nats_a_member_may_name_any_time() {
-    Fleet::nats().iter().for_each(impossible_times);
 }
 
 /// A milter with these additional keys in `[fleet]` and `[status]`.
@@ -120,7 +105,7 @@ fn wait_for(what: &str, aggregator: (&Server, &Daemon), holds: impl Fn(&Value) -
     last
 }
 
-fn know_all(fleet: &Fleet) {
+fn an_aggregator_knows_how_all_members_are(fleet: &Fleet) {
     let mut server = fleet.aggregator("agg1");
     server.status = "listen = \"127.0.0.1:0\"".to_owned();
     let agg = server.start();

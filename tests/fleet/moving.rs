@@ -17,6 +17,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+on_both_logs! {
+    a_fleet_begins_with_what_a_server_counted,
+}
+
 fn import(config: &Path, from: &Path, more: &[&str]) -> Output {
     Command::new(program())
         .args(["fleet", "import", "--config"])
@@ -42,7 +46,7 @@ fn milter_of_partner(server: &Server) -> Site {
     milter(&[format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), file.display())])
 }
 
-fn there_and_back(fleet: &Fleet) {
+fn a_fleet_begins_with_what_a_server_counted(fleet: &Fleet) {
     // mx1 and mx2 report to a server, under their names in the fleet; so does a partner.
     let mut server = Server::new("");
     // Differs from the fleet's, and from that of the server to which all return.
@@ -205,14 +209,4 @@ fn what_was_begun_is_gone_on_with() {
     says(&import(&members.servers[0].config(), &from, &[]), "the counts are in the log: ");
     members.wait_for(3, 8);
     members.settle();
-}
-
-#[test]
-fn a_fleet_begins_with_what_a_server_counted() {
-    Fleet::postgres().iter().for_each(there_and_back);
-}
-
-#[test]
-fn on_nats_a_fleet_begins_with_what_a_server_counted() {
-    Fleet::nats().iter().for_each(there_and_back);
 }

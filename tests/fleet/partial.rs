@@ -11,6 +11,10 @@ use bulkmark_testing::server::Server;
 use bulkmark_testing::{Site, program, status, wait_until};
 use std::process::Command;
 
+on_both_logs! {
+    bulk_is_held_and_the_rest_is_not,
+}
+
 /// A milter with a partial copy that asks these servers for other counts.
 fn partial(fleet: &Fleet, name: &str, ask: &[String]) -> Site {
     let mut site = fleet.milter(name);
@@ -38,19 +42,9 @@ fn wait_until_told(site: &Site) {
     });
 }
 
-#[test]
-fn bulk_is_held_and_the_rest_is_not() {
-    Fleet::postgres().iter().for_each(hold_bulk);
-}
-
-#[test]
-fn on_nats_bulk_is_held_and_the_rest_is_not() {
-    Fleet::nats().iter().for_each(hold_bulk);
-}
-
 /// A milter with a partial copy holds bulk, both one that was there from the beginning, through kills, and one that starts late from a
 /// snapshot.
-fn hold_bulk(fleet: &Fleet) {
+fn bulk_is_held_and_the_rest_is_not(fleet: &Fleet) {
     let servers = ["agg1", "agg2"].map(|name| fleet.aggregator(name));
     let mut aggregators = servers.each_ref().map(|server| Some(server.start()));
     let (full, partial, late) = (fleet.milter("mx1"), partial(fleet, "mx2", &[]), partial(fleet, "mx3", &[]));

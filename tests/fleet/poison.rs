@@ -14,6 +14,13 @@ use bulkmark_testing::members::Members;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::timeout;
 
+on_both_logs! {
+    no_snapshot_leads_to_the_last_number,
+    snapshots_that_do_not_do_are_replaced,
+    a_flood_of_junk_leaves_room,
+    impossible_steps_stop_nothing,
+}
+
 /// The first bytes of each part of a snapshot.
 const SNAPSHOT: &[u8] = b"BMFP\x01";
 
@@ -49,7 +56,7 @@ pub(crate) async fn poison(log: &impl Log, how: impl Fn(&mut Step)) {
 
 /// First a step with the last possible epoch and a number of batches that no ledger will ever reach. The next one only claims such a
 /// number, in the current epoch; then come one of the last time, and one that lists all signatures as bulk.
-fn a_step_says_what_cannot_be(fleet: &Fleet) {
+fn impossible_steps_stop_nothing(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
@@ -71,7 +78,7 @@ fn a_step_says_what_cannot_be(fleet: &Fleet) {
 }
 
 /// An aggregator appends junk as fast as it can; other aggregators' steps still find a place in between.
-fn a_flood_of_junk(fleet: &Fleet) {
+fn a_flood_of_junk_leaves_room(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
@@ -174,7 +181,7 @@ async fn put_bad_snapshots(log: &impl Log) {
     assert!(good[0].starts_with(SNAPSHOT));
 }
 
-fn bad_snapshots(fleet: &Fleet) {
+fn snapshots_that_do_not_do_are_replaced(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
@@ -239,7 +246,7 @@ async fn lead_ahead(log: &impl Log, version: u64) {
 }
 
 /// Members that follow a false snapshot to a high number continue from there, and none is so high that new members could not begin.
-fn a_snapshot_leads_ahead(fleet: &Fleet) {
+fn no_snapshot_leads_to_the_last_number(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.wait_for(1, 3);
@@ -259,44 +266,4 @@ fn a_snapshot_leads_ahead(fleet: &Fleet) {
     let new = fleet.milter("isp");
     let _new = new.start();
     wait_for(&new, &letter(1), 11);
-}
-
-#[test]
-fn no_snapshot_leads_to_the_last_number() {
-    Fleet::postgres().iter().for_each(a_snapshot_leads_ahead);
-}
-
-#[test]
-fn on_nats_no_snapshot_leads_to_the_last_number() {
-    Fleet::nats().iter().for_each(a_snapshot_leads_ahead);
-}
-
-#[test]
-fn snapshots_that_do_not_do_are_replaced() {
-    Fleet::postgres().iter().for_each(bad_snapshots);
-}
-
-#[test]
-fn on_nats_snapshots_that_do_not_do_are_replaced() {
-    Fleet::nats().iter().for_each(bad_snapshots);
-}
-
-#[test]
-fn a_flood_of_junk_leaves_room() {
-    Fleet::postgres().iter().for_each(a_flood_of_junk);
-}
-
-#[test]
-fn on_nats_a_flood_of_junk_leaves_room() {
-    Fleet::nats().iter().for_each(a_flood_of_junk);
-}
-
-#[test]
-fn impossible_steps_stop_nothing() {
-    Fleet::postgres().iter().for_each(a_step_says_what_cannot_be);
-}
-
-#[test]
-fn on_nats_impossible_steps_stop_nothing() {
-    Fleet::nats().iter().for_each(a_step_says_what_cannot_be);
 }

@@ -9,23 +9,18 @@ use bulkmark_testing::{program, status, wait_until};
 use serde_json::Value;
 use std::process::Command;
 
+on_both_logs! {
+    what_one_saw_the_others_know,
+    a_log_that_is_made_anew_goes_on,
+}
+
 /// Both aggregators and three milters.
 fn start(fleet: &Fleet) -> Members {
     Members::start(fleet, &AGGREGATORS, &MILTERS[..3])
 }
 
-#[test]
-fn what_one_saw_the_others_know() {
-    Fleet::postgres().iter().for_each(others_know);
-}
-
-#[test]
-fn on_nats_what_one_saw_the_others_know() {
-    Fleet::nats().iter().for_each(others_know);
-}
-
 /// After twenty copies at one mail server, the next copy at another is bulk; and the display of the fleet for operators.
-fn others_know(fleet: &Fleet) {
+fn what_one_saw_the_others_know(fleet: &Fleet) {
     let members = start(fleet);
     members.send(0, 1, 20);
     wait_for(&members.sites[1], &letter(1), 20);
@@ -115,7 +110,7 @@ fn a_log_that_lost_its_end_is_healed() {
 }
 
 /// The log is created again, empty: the members put their counts into it, and continue in another epoch.
-fn goes_on(fleet: &Fleet) {
+fn a_log_that_is_made_anew_goes_on(fleet: &Fleet) {
     let members = start(fleet);
     members.send(0, 4, 4);
     members.wait_for(4, 4);
@@ -141,16 +136,6 @@ fn goes_on(fleet: &Fleet) {
     let new = fleet.milter("isp");
     let _new = new.start();
     wait_for(&new, &letter(4), 7);
-}
-
-#[test]
-fn a_log_that_is_made_anew_goes_on() {
-    Fleet::postgres().iter().for_each(goes_on);
-}
-
-#[test]
-fn on_nats_a_log_that_is_made_anew_goes_on() {
-    Fleet::nats().iter().for_each(goes_on);
 }
 
 /// A partner cannot make a signature bulk alone, and its reports are withdrawn everywhere when its entry requests that.

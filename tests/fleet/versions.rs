@@ -14,6 +14,10 @@ use bulkmark_testing::{Site, status, wait_until};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
+on_both_logs! {
+    what_other_versions_wrote_is_passed_over,
+}
+
 /// The same bytes in another form, equally complete.
 fn of_form(bytes: &[u8], form: u8) -> Vec<u8> {
     let mut bytes = bytes[..bytes.len() - 4].to_vec();
@@ -97,7 +101,7 @@ fn put(fleet: &Fleet, what: What) {
     });
 }
 
-fn of_other_versions(fleet: &Fleet) {
+fn what_other_versions_wrote_is_passed_over(fleet: &Fleet) {
     let mut members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
     members.send(0, 1, 3);
     members.send(1, 1, 1);
@@ -150,14 +154,4 @@ fn is_well(site: &Site) {
         let status = status(site);
         if status["links"][0]["error"].is_null() { Ok(()) } else { Err(status.to_string()) }
     });
-}
-
-#[test]
-fn what_other_versions_wrote_is_passed_over() {
-    Fleet::postgres().iter().for_each(of_other_versions);
-}
-
-#[test]
-fn on_nats_what_other_versions_wrote_is_passed_over() {
-    Fleet::nats().iter().for_each(of_other_versions);
 }
