@@ -35,6 +35,10 @@ use study::plan;
 use study::sample::{Dealt, Whole, whole};
 use study::traffic::Traffic;
 
+on_both_logs! {
+    the_model_is_right,
+}
+
 /// The number of mailings, and the copies of the largest.
 const MAILINGS: u32 = 700;
 const LAW: Law = Law::Pareto { alpha: 1.0, most: 100 };
@@ -252,16 +256,6 @@ fn measure(fleet: &Fleet, messages: &[usize]) -> (Figures, Lasted) {
     (figures, Lasted { sent, seconds, steps })
 }
 
-#[test]
-fn on_nats_the_model_is_right() {
-    Fleet::nats().iter().for_each(|fleet| compare(fleet, plan::Engine::Nats));
-}
-
-#[test]
-fn on_postgres_the_model_is_right() {
-    Fleet::postgres().iter().for_each(|fleet| compare(fleet, plan::Engine::Postgres));
-}
-
 /// The signatures reported for the messages of these mailings, in order.
 fn reported(messages: &[usize]) -> Vec<Vec<Signature>> {
     let key = FederationKey::public();
@@ -318,7 +312,11 @@ fn reckon(reports: &[Vec<Signature>], lasted: Lasted, engine: plan::Engine) -> (
     (figures, whole)
 }
 
-fn compare(fleet: &Fleet, engine: plan::Engine) {
+fn the_model_is_right(fleet: &Fleet) {
+    let engine = match &fleet.log {
+        Engine::Nats(..) => plan::Engine::Nats,
+        Engine::Postgres(_) => plan::Engine::Postgres,
+    };
     let messages = Traffic::new(LAW, MAILINGS, 7).shuffled();
     let reports = reported(&messages);
     let (measured, lasted) = measure(fleet, &messages);

@@ -81,7 +81,7 @@ fn an_explanation_counts_nothing() {
     assert!(before["near"][0]["made_of"].as_str().unwrap().starts_with("part "), "{before}");
 }
 
-/// What the explanation says about a message after others, each from its own network or all from one, on counts of their own.
+/// The reason in the explanation of a message that follows others, each of these from its own network or all from one. The ledger is new.
 fn because(others: &[String], same_network: bool, text: &str) -> String {
     let site = site("", "", "");
     let _daemon = start(&site);

@@ -30,7 +30,7 @@ pub struct Answer {
     /// User reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spam: Option<SpamWeight>,
-    /// What else the decision depends on.
+    /// White list, sources, orders and rehearsal.
     #[serde(flatten)]
     pub circumstances: Circumstances,
     /// The reason why there are no counts.

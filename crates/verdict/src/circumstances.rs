@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a decision depends on beside the counts: for programs, and as sentences.
+//! White list, sources, orders and rehearsal of a decision: for programs, and as sentences.
 
 use super::content::Content;
 use super::envelope::Envelope;
@@ -9,7 +9,7 @@ use bulkmark_policy::{Decision, Held, Would};
 use serde::Serialize;
 use std::fmt;
 
-/// What a decision depends on beside the counts.
+/// Everything but the counts on which a decision depends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Circumstances {
     /// The policy of another recipient that makes the action milder.
@@ -39,7 +39,7 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    /// Those of a decision about a message.
+    /// The circumstances of a decision about a message.
     #[must_use]
     pub fn of(rules: &Rules, envelope: &Envelope, content: &Content, decision: &Decision) -> Self {
         let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
@@ -56,7 +56,7 @@ impl Circumstances {
         }
     }
 
-    /// All but the entry that wants it, as sentences.
+    /// All of them but the white list's entry, as sentences.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let milder =

@@ -33,7 +33,7 @@ pub struct Explanation {
     /// The results of DKIM, SPF and DMARC, by mail servers or verified here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub authentication: Vec<Statement>,
-    /// What else the decision depends on.
+    /// White list, sources, orders and rehearsal.
     #[serde(flatten)]
     pub circumstances: Circumstances,
     /// The signature of all its text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An aggregator by whose connection the log's clock is a year ahead.
+//! An aggregator that sees the log's clock a year ahead.
 
 use super::cluster::Fleet;
 use bulkmark_sync::Link;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// A connection of an aggregator through such a proxy.
+/// A connection of an aggregator through a proxy that moves the reported clock.
 pub(super) async fn aggregator_later(fleet: &Fleet) -> Nats {
     let mut settings: Settings = fleet.settings("agg", None);
     settings.log = format!("nats://127.0.0.1:{}", a_year_later(fleet.cluster.nodes[0].port));

@@ -140,10 +140,14 @@ async fn stored(connection: &Connection) -> Result<Option<Stored>, LogError> {
         let state = api::state(connection, SNAPSHOT.name, Some(NEWEST)).await?;
         return match state.subjects.is_empty() {
             true => Ok(None),
-            false => Err(LogError::Unavailable("a node of the log lags behind".to_owned())),
+            false => Err(lags_behind()),
         };
     };
     Ok(Some(stored))
+}
+
+fn lags_behind() -> LogError {
+    LogError::Unavailable(format!("{}: the node that answers lags behind its leader", SNAPSHOT.name))
 }
 
 /// Parses the pointer.
@@ -208,7 +212,8 @@ pub(super) async fn put(
 
 /// Makes a snapshot the newest, unless another one was put since this one was begun, which is as good.
 ///
-/// `place` is the pointer's as a node knew it, which may have lagged behind: then the pointer there is older than `began`, and is replaced.
+/// `place` is the pointer's at the node that was asked. If that node lagged behind, the leader has a pointer from before `began`, which is
+/// replaced.
 async fn announce(
     connection: &Connection,
     mut newest: Newest,
@@ -223,17 +228,15 @@ async fn announce(
         if let Appended::At(place) = append(connection, NEWEST, &headers, payload.into()).await? {
             return Ok(Some(place.0));
         }
-        let there = match stored(connection).await? {
-            Some(there) if there.place.0 > place => there,
-            _ if Instant::now() > deadline => {
-                return Err(LogError::Unavailable("a node of the log lags behind".to_owned()));
+        let Some(there) = stored(connection).await?.filter(|there| there.place.0 > place) else {
+            if Instant::now() > deadline {
+                return Err(lags_behind());
             }
-            _ => {
-                sleep(PAUSE).await;
-                continue;
-            }
+            sleep(PAUSE).await;
+            continue;
         };
         let one = read_newest(&there).ok();
+        // Its own: the answer to the first copy of the request was lost.
         if one.as_ref().is_some_and(|one| one.id == newest.id) {
             return Ok(Some(there.place.0));
         }
@@ -258,7 +261,7 @@ async fn put_part(connection: &Connection, subject: &str, part: Part) -> Result<
     }
 }
 
-/// Removes everything but the newest snapshot and the one before it, unless it may still be written, and returns the log's time before that.
+/// Removes everything but the newest snapshot and the one before it, unless it may still be written. Returns the log's time before that.
 async fn clean(connection: &Connection, newest: Option<&Newest>) -> Result<SystemTime, LogError> {
     let kept = newest.into_iter().flat_map(|newest| [Some(&newest.id), newest.before.as_ref()]).flatten();
     let kept: HashSet<String> = kept.map(|id| parts_of(id)).collect();
