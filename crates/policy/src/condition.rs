@@ -179,9 +179,12 @@ impl Condition {
         matches!(self, Self::Sender(_) | Self::NullSender | Self::From(_) | Self::ListId(_))
     }
 
-    /// Whether it depends on a single recipient.
-    pub(super) const fn is_of_recipient(&self) -> bool {
-        matches!(self, Self::Recipient(_))
+    /// The pattern of a `recipient` condition.
+    pub(super) const fn recipient(&self) -> Option<&Pattern> {
+        match self {
+            Self::Recipient(pattern) => Some(pattern),
+            _ => None,
+        }
     }
 
     /// The method that must verify mail for it to hold.

@@ -4,16 +4,18 @@
 use super::authentication::VerifiedNames;
 use super::condition::{Condition, NormalizedFacts};
 use super::facts::Facts;
+use super::joined::{Joined, Names, Wishes};
 use super::name::Name;
 use super::network::Network;
 use super::patterns::Patterns;
 use super::source::{Match, Source};
-use super::table::{Answers, Question, question};
+use super::table::{Question, question};
 use bulkmark_types::Signature;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The most names of one message that are looked up in remote tables. A message has a few, and one for each recipient.
 pub(super) const MAX_QUESTIONS: usize = 256;
@@ -32,7 +34,7 @@ pub(super) struct Entries {
     dkim: Patterns,
     spf: Patterns,
     dmarc: Patterns,
-    joined: Vec<Joined>,
+    joined: Vec<Arc<Joined>>,
     /// The first entry with a remote table.
     pub(super) remote: Option<Source>,
     /// Whether some entry matches only verified mail.
@@ -50,7 +52,7 @@ impl Entries {
         self.needs_verification |= conditions.iter().any(|condition| condition.method().is_some());
         match <[Condition; 1]>::try_from(conditions) {
             Ok([only]) => self.add_one(only, source),
-            Err(conditions) => self.joined.push(Joined { conditions, source }),
+            Err(conditions) => self.joined.push(Arc::new(Joined { conditions, source })),
         }
     }
 
@@ -106,21 +108,21 @@ impl Entries {
             .map(|source| Match::of(&source))
     }
 
-    /// The joined entries that have a `recipient` condition and otherwise match this message.
-    pub(super) fn joined_for_some(&self, facts: &Facts<'_>) -> Vec<usize> {
-        let Some(known) = self.known(facts) else { return Vec::new() };
-        let all = self.joined.iter().enumerate();
-        all.filter(|(_, joined)| joined.may_want_for_some(&known)).map(|(index, _)| index).collect()
+    /// The recipients by whose wish this message is wanted.
+    pub(super) fn wishes(&self, facts: &Facts<'_>) -> Wishes {
+        let known = self.known(facts);
+        let joined = known
+            .iter()
+            .flat_map(|known| self.joined.iter().filter(|joined| joined.may_want_for_some(known)));
+        Wishes::of(joined)
     }
 
-    /// The entry by which a recipient wants this message. `joined` are the candidates of [`joined_for_some`](Self::joined_for_some).
-    pub(super) fn recipient(&self, joined: &[usize], facts: &Facts<'_>, address: &str) -> Option<Match> {
+    /// The entry by which a recipient wants this message, which has these [`wishes`](Self::wishes).
+    pub(super) fn recipient(&self, wishes: &Wishes, facts: &Facts<'_>, address: &str) -> Option<Match> {
         // With its extension first: some entries want only that.
         spellings(facts, address).find_map(|address| {
-            let name = Name::of(&address);
-            let mut joined = joined.iter().filter_map(|&index| self.joined.get(index));
-            let by_joined = || joined.find(|one| one.wants_for(&name, facts.answers)).map(|one| &one.source);
-            self.recipients.find(&address, facts.answers).or_else(by_joined).map(Match::of)
+            let by_recipient = self.recipients.find(&address, facts.answers);
+            by_recipient.or_else(|| wishes.find(&address, facts.answers)).map(Match::of)
         })
     }
 
@@ -187,11 +189,11 @@ impl Entries {
             let is_asked = |name: &&Name| set.find(name.whole(), facts.answers).is_some();
             of.extend(names.iter().filter(is_asked).map(|name| name.whole().to_owned()));
         }
-        let recipients = LazyCell::new(|| recipients(&facts).collect::<Vec<_>>());
+        let recipients = LazyCell::new(|| Names::of(recipients(&facts).collect()));
         let needs_verification =
-            |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
+            |joined: &&Arc<Joined>| joined.conditions.iter().any(|one| one.method().is_some());
         for joined in self.joined.iter().filter(needs_verification) {
-            let wants_for_any = || recipients.iter().any(|to| joined.wants_for(to, facts.answers));
+            let wants_for_any = || joined.may_want_for(&recipients, facts.answers);
             if joined.wants_message(&known) || joined.may_want_for_some(&known) && wants_for_any() {
                 joined.conditions.iter().for_each(|condition| asked.extend(condition.claims(&known)));
             }
@@ -239,7 +241,7 @@ impl Entries {
     pub(super) fn near_misses(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
         let Some(known) = self.known(facts) else { return Vec::new() };
         let missing = |joined: &Joined| {
-            let of_message = || joined.conditions.iter().filter(|condition| !condition.is_of_recipient());
+            let of_message = || joined.conditions.iter().filter(|condition| condition.recipient().is_none());
             let missing: Vec<_> =
                 of_message().filter(|one| !one.holds(&known)).map(ToString::to_string).collect();
             (!missing.is_empty() && missing.len() < of_message().count()).then(|| missing.join(" & "))
@@ -258,7 +260,8 @@ impl Entries {
     /// The places of the entries that match only verified mail, in order, by method.
     pub(super) fn verified_only(&self) -> [(&'static str, Vec<Source>); 3] {
         let of = |set: &Patterns, method: &str| {
-            let needs = |joined: &&Joined| joined.conditions.iter().any(|one| one.method() == Some(method));
+            let needs =
+                |joined: &&Arc<Joined>| joined.conditions.iter().any(|one| one.method() == Some(method));
             in_order(set.sources().chain(self.joined.iter().filter(needs).map(|joined| &joined.source)))
         };
         [(&self.dkim, "dkim"), (&self.spf, "spf"), (&self.dmarc, "dmarc")]
@@ -282,31 +285,4 @@ fn spellings<'a>(facts: &Facts<'_>, address: &'a str) -> impl Iterator<Item = Co
 fn recipients<'a>(facts: &'a Facts<'a>) -> impl Iterator<Item = Name> + 'a {
     let spelled = facts.recipients.iter().flat_map(|address| spellings(facts, address));
     spelled.map(|address| Name::of(&address))
-}
-
-/// An entry of several conditions, which must hold together.
-#[derive(Debug)]
-struct Joined {
-    conditions: Vec<Condition>,
-    source: Source,
-}
-
-impl Joined {
-    fn wants_message(&self, known: &NormalizedFacts<'_>) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(known))
-    }
-
-    /// Whether it has a `recipient` condition, and all others hold.
-    fn may_want_for_some(&self, known: &NormalizedFacts<'_>) -> bool {
-        let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
-        of_recipients.any(Condition::is_of_recipient)
-            && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
-    }
-
-    fn wants_for(&self, recipient: &Name, answers: Option<&Answers>) -> bool {
-        self.conditions.iter().all(|condition| match condition {
-            Condition::Recipient(pattern) => pattern.matches(recipient, answers),
-            _ => true,
-        })
-    }
 }

@@ -23,6 +23,7 @@ mod exempt;
 mod facts;
 mod fraction;
 mod held;
+mod joined;
 mod mailbox;
 mod matching;
 mod name;

@@ -43,6 +43,8 @@ impl Pattern {
 
     /// Whether it matches. `answers` are those of remote tables.
     pub(super) fn matches(&self, name: &Name, answers: Option<&Answers>) -> bool {
+        #[cfg(test)]
+        COMPARED.set(COMPARED.get() + 1);
         match self {
             Self::Is(pattern) => name.whole() == pattern || name.domain() == pattern,
             Self::Below(pattern) => name.domains().any(|domain| domain == pattern),
@@ -134,6 +136,17 @@ impl Patterns {
     pub(super) fn remote(&self) -> impl Iterator<Item = &RemoteTable> {
         self.tables.iter().filter_map(|(table, _)| table.remote())
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// The number of times that this thread has compared a pattern with a name.
+#[cfg(test)]
+pub(crate) fn compared() -> usize {
+    COMPARED.get()
 }
 
 #[cfg(test)]
