@@ -13,6 +13,7 @@ use bulkmark_ledger::random_bytes;
 use bulkmark_policy::{Allowed, Counts};
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::Seen;
+use bulkmark_verdict::Inquiry;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -213,18 +214,22 @@ impl Orders {
         Some(Allowed::By(site.into()))
     }
 
-    /// Returns the counts of a message with these signatures, minus the counts that its mailing had when it was forgotten.
+    /// Returns the counts of a message with these signatures, minus the counts that its mailing had when it was forgotten. Those were of
+    /// incoming mail, so nothing is taken off from outbound mail.
     #[must_use]
     pub fn without_forgotten(
         &self,
         signatures: &Signatures,
-        counted: Option<&Seen>,
+        inquiry: &Inquiry<'_>,
         counts: Counts,
         now: u64,
     ) -> Counts {
+        if inquiry.is_outbound() {
+            return counts;
+        }
         let in_force = self.in_force.load();
         let mut left = counts;
-        for i in in_force.forgotten.find(signatures, counted, |_| true) {
+        for i in in_force.forgotten.find(signatures, inquiry.seen(), |_| true) {
             let Forgotten { mailing, body, near } = &in_force.all.forgotten[i];
             if mailing.until.is_none_or(|until| until > now) {
                 left.body = left.body.map(|count| count.saturating_sub(*body));

@@ -82,3 +82,36 @@ fn the_counts_of_a_mailing_start_over() {
     let unknown = run(&["--remove", "ffff"]);
     assert!(unknown.contains("no such mailing begins with ffff"), "{unknown}");
 }
+
+/// Outbound mail has counts of its own, from which nothing is taken off: an account that was taken over is still seen.
+#[test]
+fn outbound_counts_stay_when_those_of_incoming_mail_start_over() {
+    let site = Site::new("[outbound.match]\nlogin = \"*\"\n");
+    let daemon = site.start();
+    let mut client: Client = session(&daemon);
+    let text = letter(3);
+    for login in [None, None, None, Some("anna"), Some("anna")] {
+        client.login = login.map(str::to_owned);
+        assert_eq!(client.message(&Mail::raw(&text)).reply, "c");
+    }
+    let file = site.path("m.eml");
+    std::fs::write(&file, &text).unwrap();
+    let run = |words: &[&str]| {
+        let output = Command::new(program())
+            .args(words)
+            .arg(&file)
+            .arg("--config")
+            .arg(site.config())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let count = |login: &[&str]| {
+        let answer = run(&[&["check", "--json"], login].concat());
+        bulkmark_testing::first_message(&answer)["body"]["count"].clone()
+    };
+    assert_eq!((count(&[]), count(&["--login", "anna"])), (3.into(), 2.into()));
+    run(&["ledger", "forget"]);
+    assert_eq!((count(&[]), count(&["--login", "anna"])), (0.into(), 2.into()));
+}

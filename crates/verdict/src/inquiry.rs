@@ -127,6 +127,12 @@ impl<'a> Inquiry<'a> {
         self
     }
 
+    /// Whether it is about mail that one's own users send.
+    #[must_use]
+    pub const fn is_outbound(&self) -> bool {
+        self.is_outbound
+    }
+
     /// The same for a message that was already reported and judged by a part of the counts. Now the signatures are reported that derive from
     /// all counts, which include this message.
     #[must_use]

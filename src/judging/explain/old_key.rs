@@ -25,7 +25,7 @@ pub(super) async fn old_key_counts<S: Source>(
     let counts = Counts { spam: user_reports.map(|reports| reports.weight), ..inquiry.counts() };
     let (orders, now) = (source.orders(), bulkmark_ledger::now());
     Ok(OldKeyCounts {
-        counts: orders.without_forgotten(signatures, inquiry.seen(), counts, now),
+        counts: orders.without_forgotten(signatures, &inquiry, counts, now),
         backings: inquiry.backings(),
         unknown_below: inquiry.unknown_below(),
         allowed: orders.allows(signatures, inquiry.seen(), now),
