@@ -362,7 +362,7 @@ fn the_page_of_a_milter() {
     ] {
         assert_eq!(browser.value(what), value, "{what}");
     }
-    let subject = browser.value("document.querySelector('#bulk tbody tr td div').textContent");
+    let subject = browser.value("document.querySelector('#bulk tbody tr td div + div').textContent");
     assert_eq!(subject, HOSTILE);
     // The charts are not empty.
     browser.wait_for(
@@ -653,6 +653,8 @@ fn looks_well(browser: &mut Browser, name: &str, look: Look) {
     };
     assert!(top(browser, "s-links") < top(browser, "s-recent"), "{name}");
     assert!(top(browser, "s-ledger") < top(browser, "s-recent"), "{name}");
+    let is_bulk_first = top(browser, "s-bulk") < top(browser, "s-verdicts");
+    assert_eq!(is_bulk_first, look.phone, "{name}: on a phone, mailings come before charts");
     let used = browser.value(
         "Math.max(...[...document.querySelectorAll('section')].map(e => e.getBoundingClientRect().right)) / innerWidth",
     );

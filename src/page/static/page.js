@@ -62,16 +62,30 @@ function text(cell, value, name = "") {
   if (cell.className !== name) cell.className = name;
 }
 
-// A subject, where it may be seen, and a button that shows the messages.
+// A word, and the whole text where it is clicked.
+function folded(cell, word, whole, name) {
+  if (!cell.firstElementChild) {
+    const details = document.createElement("details");
+    details.append(document.createElement("summary"), document.createElement("div"));
+    cell.replaceChildren(details);
+  }
+  const [summary, rest] = cell.firstElementChild.children;
+  if (summary.textContent !== word) summary.textContent = word;
+  if (rest.textContent !== whole) rest.textContent = whole;
+  cell.className = name;
+}
+
+// The domains of the senders, the subject where it may be seen, and a button that shows the messages.
 function mailing(cell, entry) {
   if (!cell.firstElementChild) {
     cell.className = "name whole plain";
-    const [subject, button] = [document.createElement("div"), document.createElement("button")];
+    const [domains, subject, button] = ["div", "div", "button"].map((kind) => document.createElement(kind));
     button.type = "button";
     button.className = "link";
-    cell.append(subject, button);
+    cell.append(domains, subject, button);
   }
-  const [subject, button] = cell.children;
+  const [domains, subject, button] = cell.children;
+  names(domains, entry.domains.map((domain) => domain || "<>"), entry["more-domains"], "names");
   text(subject, entry.subject ?? (entry["subject-hash"] ? `subject #${entry["subject-hash"]}` : ""), entry.subject ? "" : "soft");
   if (button.textContent !== `${entry.signature.slice(0, 12)}…`) button.textContent = `${entry.signature.slice(0, 12)}…`;
   button.title = entry.signature;
@@ -206,12 +220,11 @@ const shown = {
       text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "done plain");
       text(cells[5], ago(Math.max(0, Math.round(now - entry.last))), "number");
       cells[5].title = `first at ${clock(entry.first)}`;
-      names(cells[6], entry.domains.map((domain) => domain || "<>"), entry["more-domains"], "names plain");
-      names(cells[7], [...new Set(entry.clients.map(client_of))], entry["more-clients"], "names");
-      text(cells[8], entry.suggestion ?? "", "code");
+      names(cells[6], [...new Set(entry.clients.map(client_of))], entry["more-clients"], "names");
+      text(cells[7], entry.suggestion ?? "", "code");
     });
-    without(table, 7, !values.overview?.clients);
-    without(table, 8, !list.some((entry) => entry.suggestion));
+    without(table, 6, !values.overview?.clients);
+    without(table, 7, !list.some((entry) => entry.suggestion));
   },
 
   "user-reports"(list) {
@@ -331,6 +344,9 @@ function tiles() {
   problems(overview, status, links);
 }
 
+// Whether a server answers, and not as wanted.
+const refuses = (link) => /\b4\d\d [A-Z]/.test(link.error);
+
 // The problems with other servers as one sentence; null if there are none.
 function outage(links, overview) {
   const what = links.filter((link) => link.error).map((link) => {
@@ -339,7 +355,7 @@ function outage(links, overview) {
     if (/^(other clock|the log's disk)/.test(link.error)) return link.error;
     const heard = link["heard-seconds-ago"];
     const from = heard === null || heard === undefined ? overview.started : Date.now() / 1000 - heard;
-    return /\b4\d\d [A-Z]/.test(link.error) ? `${name} refuses us` : `${name} is down since ${since(from)}`;
+    return refuses(link) ? `${name} refuses us` : `${name} is down since ${since(from)}`;
   });
   if (what.length === 0) return null;
   const told = what.join(", and ");
@@ -392,7 +408,11 @@ function links(daemon) {
   rows($("links"), daemon.links, (link) => link.url, (cells, link) => {
     name_of(cells[0], host_of(link.url), "name plain whole");
     cells[0].title = link.url;
-    text(cells[1], link.error?.replace(`${link.url}: `, "") ?? (link.active ? "followed" : "in reserve"), link.error ? "wrong whole" : "");
+    if (link.error) {
+      folded(cells[1], refuses(link) ? "refuses us" : "fails", link.error.replace(`${link.url}: `, ""), "wrong whole");
+    } else {
+      text(cells[1], link.active ? "followed" : "in reserve");
+    }
     text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} ${daemon.fleet ? "steps" : "updates"}` : "up to date", link.behind === null ? "wrong fixed" : "fixed");
     text(cells[3], ago(link["heard-seconds-ago"]), "number");
     text(cells[4], bytes(link["bytes-in"]), "number");
