@@ -155,12 +155,14 @@ impl Activity {
         self.wanted.subjects
     }
 
-    /// Keeps the data that the page shows of a message, if they are wanted.
-    pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) {
-        if self.is_recording() {
-            let mailing = bulk.map(|seen| self.bulk.add(seen, &recent));
-            self.recent.push(Recent { mailing, ..recent });
+    /// Keeps the data that the page shows of a message, if they are wanted. Returns the name of its mailing.
+    pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) -> Option<String> {
+        if !self.is_recording() {
+            return None;
         }
+        let mailing = bulk.map(|seen| self.bulk.add(seen, &recent));
+        self.recent.push(Recent { mailing: mailing.clone(), ..recent });
+        mailing
     }
 
     /// Returns the last verdicts, the latest first.

@@ -33,6 +33,8 @@ pub struct Seen<'a> {
     pub would: Option<Action>,
     /// A white-list line that would match it.
     pub suggestion: Option<String>,
+    /// Whether other machines may not know of it: private or outbound mail, or a site that withholds exact signatures.
+    pub stays_here: bool,
 }
 
 /// Equal or similar bulk messages, as the page shows them.
@@ -69,6 +71,9 @@ pub struct Mailing {
     pub subject_hash: Option<String>,
     /// The last subject, if the configuration wants that.
     pub subject: Option<String>,
+    /// Whether other machines may not know of some of its messages.
+    #[serde(default)]
+    pub stays_here: bool,
 }
 
 /// A mailing as it is stored over a restart.
@@ -131,6 +136,7 @@ impl Table {
             more_domains: false,
             subject_hash: None,
             subject: None,
+            stays_here: false,
         });
         entry.body = entry.body.max(seen.counts.body);
         entry.near = entry.near.max(seen.counts.near);
@@ -146,6 +152,7 @@ impl Table {
         *entry.done.entry(done).or_default() += 1;
         entry.recipients += recent.nrcpt as u64;
         entry.suggestion.clone_from(&seen.suggestion);
+        entry.stays_here |= seen.stays_here;
         note(&mut entry.domains, &mut entry.more_domains, domain);
         if let Some(client) = &recent.client {
             note(&mut entry.clients, &mut entry.more_clients, client);
@@ -216,8 +223,15 @@ mod tests {
         let counts = Counts { body: Some(count), near: None, spam: None };
         let signatures = body(n);
         let (action, suggestion) = (Some(Action::Mark), Some(format!("host .{domain}")));
-        let seen =
-            Seen { signatures: &signatures, counts, subject: Some("Offer"), action, would: None, suggestion };
+        let seen = Seen {
+            signatures: &signatures,
+            counts,
+            subject: Some("Offer"),
+            action,
+            would: None,
+            suggestion,
+            stays_here: false,
+        };
         let (domain, client) = (domain.to_owned(), Some("a [192.0.2.1]".to_owned()));
         table.add(&seen, &Recent { domain, client, nrcpt: 2, at: now, ..Recent::default() });
     }

@@ -76,7 +76,10 @@ fn publish_settings(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) 
         Duty::Aggregate(_) => MemberRole::Aggregator,
     };
     let activity = Arc::clone(activity);
-    let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(fleet_mailing).collect();
+    let mailings = move || {
+        let all = activity.bulk(usize::MAX, now()).into_iter().filter(|mailing| !mailing.stays_here);
+        all.take(MAX_MAILINGS).map(fleet_mailing).collect()
+    };
     PublishSettings {
         every: duty.publishes_every(),
         role,

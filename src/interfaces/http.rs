@@ -216,7 +216,7 @@ async fn read(message: &mut Message, mut head: Head, mut body: Body) -> Result<(
 
 fn judge_answer(message: &Message, judgement: Judgement) -> JudgeAnswer {
     let (rules, envelope) = (&message.rules, &message.envelope);
-    let Judgement { finding, outcome, content, reported } = judgement;
+    let Judgement { finding, outcome, content, reported, .. } = judgement;
     let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
     let low = content.as_ref().and_then(|content| content.signatures.body.err());
     let thresholds = rules.terms(decides(rules, envelope, &finding)).thresholds;

@@ -13,6 +13,7 @@ use super::recheck_queue::PartlyJudged;
 use super::record::record;
 use super::refusals::record_refusal;
 use super::service::Service;
+use super::shared::shared;
 use super::traps::{nominate_for_traps, trap_recipients};
 use super::user_reports::look_up;
 use super::verification::verify_bulk;
@@ -103,7 +104,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
     if is_lookup {
-        return case.answered(message, Judgement { finding, outcome, content, reported });
+        return case.answered(message, Judgement { finding, outcome, content, reported, mailing: None });
     }
     let names = case.names(content.as_ref());
     if let Some(standing) = case.account(&finding, outcome.verdict, names) {
@@ -120,7 +121,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         outcome = outcome.with_traps(&rules, &message.envelope, &case.traps, trap_result);
     }
     remember(service, message, (&finding, &outcome), deadline).await;
-    let judgement = Judgement { finding, outcome, content, reported };
+    let mut judgement = Judgement { finding, outcome, content, reported, mailing: None };
     // A copy of a message that another interface counted is recorded there, and logged here only if an action is taken.
     let is_copy = reported == 0 && matches!(judgement.finding, Finding::Counted(_));
     let Outcome { verdict, action, account, .. } = judgement.outcome;
@@ -129,7 +130,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     }
     if !is_copy {
         record_refusal(service, &rules, message, &judgement);
-        record(&service.activity, &rules, &message.envelope, subject, &judgement, began.elapsed());
+        judgement.mailing = record(&service.activity, &rules, envelope, subject, &judgement, began.elapsed());
     }
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
     log_message(&rules, message, &judgement, (target(verdict), level));
@@ -241,7 +242,7 @@ impl Case<'_> {
         };
         let unknown_below = inquiry.unknown_below();
         let (orders, seen) = (&self.service.orders, inquiry.seen());
-        let known = (orders.without_forgotten(&content.signatures, seen, known.0, now), known.1);
+        let known = (orders.without_forgotten(&content.signatures, &inquiry, known.0, now), known.1);
         content.allowed = content.allowed.take().or_else(|| orders.allows(&content.signatures, seen, now));
         // For a trap's mail, white lists are asked even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
@@ -482,16 +483,5 @@ impl Case<'_> {
     fn timeout(&self, what: &str) -> Finding {
         let deadline = self.rules.deadline.as_secs_f64();
         Finding::Unknown(Unknown::Timeout, format!("{what} took longer than {deadline} s"))
-    }
-}
-
-/// The signatures of a message that are sent to other servers.
-fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if rules.is_outbound(envelope) || rules.private.names(&content.facts(envelope, rules)) {
-        Shared::Nothing
-    } else if rules.shares_exact {
-        Shared::All
-    } else {
-        Shared::Once
     }
 }

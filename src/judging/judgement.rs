@@ -14,4 +14,6 @@ pub struct Judgement {
     pub content: Option<Content>,
     /// The number of signatures that were reported for it.
     pub reported: usize,
+    /// The name of its mailing on the page, if it is bulk and the page has it.
+    pub mailing: Option<String>,
 }

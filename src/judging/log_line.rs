@@ -33,11 +33,17 @@ pub(super) fn log_message(
     if !log::log_enabled!(target: target, level) {
         return;
     }
-    let Judgement { finding, outcome, .. } = judgement;
+    let Judgement { finding, outcome, mailing, .. } = judgement;
     let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
+    let mut insert_before = |next: &str, field| {
+        let at = fields.iter().position(|(name, _)| *name == next).unwrap_or(fields.len());
+        fields.insert(at, field);
+    };
+    if let Some(mailing) = mailing {
+        insert_before("action", ("mailing", mailing.clone()));
+    }
     if message.interface != Interface::Milter {
-        let at = fields.iter().position(|(name, _)| *name == "ms").unwrap_or(fields.len());
-        fields.insert(at, ("interface", message.interface.as_str().to_owned()));
+        insert_before("ms", ("interface", message.interface.as_str().to_owned()));
     }
     let line = log_line(&message.envelope, &fields);
     log::log!(target: target, level, "{line}");

@@ -25,6 +25,7 @@ mod record;
 mod refusals;
 mod report;
 mod service;
+mod shared;
 mod trap_networks;
 mod traps;
 mod user_reports;

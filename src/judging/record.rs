@@ -2,7 +2,9 @@
 //! The record of a message for metrics and status page.
 
 use super::judgement::Judgement;
+use super::shared::shared;
 use crate::activity::{Activity, Judged, Recent, Record, Seen};
+use bulkmark_counts::Shared;
 use bulkmark_ledger::now;
 use bulkmark_mail::subject;
 use bulkmark_policy::{Action, Counts, Held, Verdict, suggestion};
@@ -21,7 +23,8 @@ const BODY: &str = "body";
 const NEAR: &str = "near";
 const USER_REPORTS: &str = "user-reports";
 
-/// Records a judgement that took `time`. `subject_field` is the value of the Subject field, if it is recorded.
+/// Records a judgement that took `time`, and returns the name of its mailing. `subject_field` is the value of the Subject field, if it is
+/// recorded.
 pub(super) fn record(
     activity: &Activity,
     rules: &Rules,
@@ -29,19 +32,21 @@ pub(super) fn record(
     subject_field: Option<&[u8]>,
     judgement: &Judgement,
     time: Duration,
-) {
+) -> Option<String> {
     let now = now();
-    let Judgement { finding, outcome, content, reported } = judgement;
+    let Judgement { finding, outcome, content, reported, .. } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
     let (held, would) = (held(finding), would(finding));
     let (mut reason, counts, signature, bulk) = match finding {
         // It is a test of the mail system, and no mail: only the log has it.
-        Finding::Canary(_) => return activity.canary(),
+        Finding::Canary(_) => {
+            activity.canary();
+            return None;
+        }
         Finding::Exempt(reason) => (Some(reason.as_str()), None, None, None),
         Finding::Unknown(reason, _) => (Some(reason.as_str()), None, None, None),
         Finding::Counted(counted) => {
-            let bulk = content.as_ref().filter(|_| counted.is_bulk);
-            let bulk = bulk.map(|content| (&content.signatures, counted.counts));
+            let bulk = content.as_ref().filter(|_| counted.is_bulk).map(|content| (content, counted.counts));
             (kind(rules, counted), Some(counted.counts), counted.signature, bulk)
         }
     };
@@ -51,7 +56,7 @@ pub(super) fn record(
         Judged { verdict, action, reason: reason_label, held, would, signatures: *reported, time, now };
     count(activity, &judged, policy(rules, envelope, finding));
     if !activity.is_recording() {
-        return;
+        return None;
     }
     if counts.is_some() {
         reason = held.map(why).or_else(|| unverified(finding));
@@ -77,22 +82,24 @@ pub(super) fn record(
         nrcpt: envelope.recipients.len(),
         ms: (time.as_secs_f64() * 10_000.0).round() / 10.0,
     };
-    let subject = bulk.and(subject_field).map(|value| {
-        // An unreadable subject is missing on the page; the message is not affected.
-        short(&catch_unwind(|| subject(value)).unwrap_or_default())
-    });
-    let list_id = content.as_ref().and_then(|content| content.list_id.as_deref());
-    let seen = bulk.map(|(signatures, counts)| Seen {
-        signatures,
+    let subject = bulk.and(subject_field).map(readable);
+    let seen = bulk.map(|(content, counts)| Seen {
+        signatures: &content.signatures,
         counts,
         subject: subject.as_deref(),
         action: (!is_wanted).then_some(action),
         would,
         // Mail that users report as spam should not get into a white list.
-        suggestion: suggestion(envelope.host.as_deref(), domain, list_id)
+        suggestion: suggestion(envelope.host.as_deref(), domain, content.list_id.as_deref())
             .filter(|_| verdict == Verdict::Bulk),
+        stays_here: shared(rules, envelope, content) != Shared::All,
     });
-    activity.record(recent, seen.as_ref());
+    activity.record(recent, seen.as_ref())
+}
+
+/// A subject as the page shows it. An unreadable one is missing there; the message is not affected.
+fn readable(field: &[u8]) -> String {
+    short(&catch_unwind(|| subject(field)).unwrap_or_default())
 }
 
 /// Counts a message, also for the policy that decided.

@@ -4,6 +4,7 @@
 use super::correspondents::{Reported, SenderEvidence, ended_correspondences, forget};
 use super::daily_limits::{Admitted, MOST_A_DAY};
 use super::service::Service;
+use super::shared::shared_reports;
 use crate::activity::ReportResult;
 use bulkmark_counts::{Nominated, Shared, Side, Submission, Tally, Weighing};
 use bulkmark_ledger::LedgerError;
@@ -181,7 +182,7 @@ async fn submit(
     let is_admitted = report.only_withdraws
         || weight.is_some()
         || is_admitted(service, rules, (reporter, &report.reporter), report.side, now);
-    let shared = shared(rules, envelope, content);
+    let shared = shared_reports(rules, envelope, content);
     let mut nominations: Vec<Nominated> = Vec::new();
     let body = content.signatures.body.ok().map(|body| (body, shared == Shared::All));
     let near = content.signatures.near.nominated(&seen, all).into_iter();
@@ -303,15 +304,4 @@ async fn seen(
         inquiry.answer(&service.ledger.counts(question.asked, now).await?);
     }
     Ok(inquiry.into_seen())
-}
-
-/// The signatures that are sent to other servers: the same as for the message itself.
-fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if !rules.shares_user_reports || rules.private.names(&content.facts(envelope, rules)) {
-        Shared::Nothing
-    } else if rules.shares_exact {
-        Shared::All
-    } else {
-        Shared::Once
-    }
 }

@@ -5,6 +5,7 @@ use super::aggregators::with_log;
 use bulkmark_sync::log::Log as _;
 use bulkmark_testing::fleet::{Fleet, MILTERS};
 use bulkmark_testing::letters::{letter, send};
+use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::page::{STATUS, get, metrics};
 use bulkmark_testing::server::Server;
 use bulkmark_testing::{Daemon, Site, program, wait_until};
@@ -110,6 +111,9 @@ fn an_aggregator_knows_how_all_members_are(fleet: &Fleet) {
     server.status = "listen = \"127.0.0.1:0\"".to_owned();
     let agg = server.start();
     let (quiet, mut open) = (milter(fleet, "mx1", "", ""), milter(fleet, "mx2", "mailings = true\n", ""));
+    let private = open.path("private");
+    std::fs::write(&private, "sender board@club.test\n").unwrap();
+    open.extra = open.extra.replace("[sync]\n", &format!("[sync]\nprivate = [\"{}\"]\n", private.display()));
     let (at_quiet, at_open) = (quiet.start(), open.start());
     let found = wait_for("all three to be well", (&server, &agg), |found| {
         ["mx1", "mx2", "agg1"].iter().all(|name| state(found, name)["state"] == "well")
@@ -134,7 +138,12 @@ fn an_aggregator_knows_how_all_members_are(fleet: &Fleet) {
         assert_eq!((&member["state"], &member["role"]), (&"absent".into(), &role.into()), "{found}");
     }
 
-    // Both see bulk, and one of them reports it; no subject is reported.
+    // Both see bulk, and one of them reports it; no subject is reported, and no mailing that is private.
+    let mut client = session(&at_open);
+    for _ in 0..25 {
+        let (sender, of) = ("board@club.test".to_owned(), Mail::raw(&letter(3)));
+        assert!(client.message(&Mail { sender, ..of }).count().is_some());
+    }
     send(&at_quiet, &letter(1), 25);
     send(&at_open, &letter(2), 25);
     let has = |found: &Value, count: usize| {

@@ -41,7 +41,7 @@ impl Span {
     }
 }
 
-/// Bulk or spam messages that are the same, or similar and from one sender.
+/// Bulk or spam messages of one mailing. If the log does not name it: that are the same, or similar and from one sender.
 #[derive(Debug)]
 pub(super) struct Mailing {
     pub(super) span: Span,
@@ -54,7 +54,7 @@ pub(super) struct Mailing {
     pub(super) clients: Names,
     /// The queue id of the last message, by which its lines are found.
     pub(super) id: String,
-    /// The body signature; empty if only near signatures agree, or users report several texts of one sender as spam.
+    /// The name of the mailing, or the body signature; empty if only near signatures agree, or users report several texts of one sender as spam.
     pub(super) signature: String,
 }
 
@@ -182,14 +182,14 @@ impl Day {
 
     fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
-        // Whatever its count, users reported this text.
-        let is_one_text = exact || message.verdict == "spam";
-        let signature = if is_one_text { message.signature } else { "" };
-        // Copies that differ have different signatures; they come from one sender by one route.
-        let key = if exact {
-            message.signature.to_owned()
-        } else {
-            format!("{} {}", message.domain(), message.client())
+        let (key, signature) = match (message.mailing, exact) {
+            ("", true) => (message.signature.to_owned(), message.signature),
+            // Copies that differ have different signatures; they come from one sender by one route. Whatever its count, users report this text.
+            ("", false) => {
+                let signature = if message.verdict == "spam" { message.signature } else { "" };
+                (format!("{} {}", message.domain(), message.client()), signature)
+            }
+            (mailing, _) => (mailing.to_owned(), mailing),
         };
         if self.mailings.len() >= MOST && !self.mailings.contains_key(&key) {
             self.others += drop_rare(&mut self.mailings, |mailing| mailing.span.count);
@@ -325,6 +325,23 @@ mod tests {
             .collect();
         let found = day(&copies);
         assert_eq!((found.mailings.len(), found.ranked()[0].span.count), (1, 5));
+    }
+
+    /// One sender by one route has two mailings; one of them comes from other senders by other routes as well.
+    #[test]
+    fn the_log_names_the_mailings_of_near_replicas() {
+        let copy = |n: usize, from: &str, mailing: &str| {
+            message(n, from, "verdict=bulk body=1 near=40", &format!("mailing={mailing} action=mark"))
+        };
+        let lines = [
+            copy(1, "a@shop.example", "spring"),
+            copy(1, "a@shop.example", "summer"),
+            copy(2, "b@else.example", "spring"),
+            copy(3, "c@third.example", "spring"),
+        ];
+        let found = day(&lines);
+        let ranked: Vec<_> = found.ranked().iter().map(|one| (&*one.signature, one.span.count)).collect();
+        assert_eq!(ranked, [("spring", 3), ("summer", 1)]);
     }
 
     #[test]

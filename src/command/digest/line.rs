@@ -51,6 +51,8 @@ pub(super) struct Message<'a> {
     pub(super) near: Option<u32>,
     pub(super) threshold: Option<u32>,
     pub(super) signature: &'a str,
+    /// The name of its mailing at the daemon that judged it; empty if the log has none.
+    pub(super) mailing: &'a str,
     pub(super) action: &'a str,
     /// The action that was only rehearsed; empty if there is none.
     pub(super) would: &'a str,
@@ -152,6 +154,7 @@ fn message(line: &str) -> Option<Message<'_>> {
             "near" => message.near = value.trim_end_matches('+').parse().ok(),
             "threshold" => message.threshold = value.parse().ok(),
             "signature" => message.signature = value,
+            "mailing" => message.mailing = value,
             "action" => message.action = value,
             "would" => message.would = value,
             "policy" => message.policy = value,
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "4AB: client=a.example[192.0.2.7] from=<n@a.example> to=<x@b.example> nrcpt=2 message-id=<7@a.example> \
-                        size=900 verdict=bulk body=27 near=31 threshold=20 signature=dda7 action=mark ms=2.9";
+                        size=900 verdict=bulk body=27 near=31 threshold=20 signature=dda7 mailing=dda6 action=mark ms=2.9";
 
     #[test]
     fn all_forms_are_read() {
@@ -185,6 +188,7 @@ mod tests {
             near: Some(31),
             threshold: Some(20),
             signature: "dda7",
+            mailing: "dda6",
             action: "mark",
             would: "",
             policy: "",

@@ -195,7 +195,7 @@ async fn answer(context: &Context, received: Received, uid: Option<u32>) -> (Don
         _ => false,
     };
     let times = message.rules.times(&message.rules.parties(&message.envelope)) as usize;
-    let Judgement { finding, outcome, content, reported } = judge(&mut message, service, None).await;
+    let Judgement { finding, outcome, content, reported, .. } = judge(&mut message, service, None).await;
     let rules = &message.rules;
     let found = Found {
         rules,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All questions that the milter would ask about a message that it has not counted yet.
 
+use super::super::shared::shared;
 use super::super::verification::verify;
 use super::ask::{Asking, UserReports, ask, look_up_reports};
 use super::old_key::old_key_counts;
 use super::source::{Case, Source};
 use crate::lookup::Found;
+use bulkmark_counts::Shared;
 use bulkmark_policy::{Correspondence, Counts};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
@@ -50,8 +52,7 @@ pub fn exempt(rules: &Rules, envelope: &Envelope) -> Option<Exempt> {
 pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> Result<Judged, S::Error> {
     let Case { rules, envelope, .. } = case;
     // Other servers are not asked about signatures that are not sent to them.
-    let is_sent = rules.shares_exact && !rules.is_outbound(envelope);
-    let may_ask = is_sent && !rules.private.names(&content.facts(envelope, rules));
+    let may_ask = shared(rules, envelope, content) == Shared::All;
     let old_key = old_key_counts(source, case, content, may_ask).await?;
     let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask).on_top_of(old_key.clone());
     let mut inquiry = content.about(inquiry, envelope, rules);
@@ -85,7 +86,7 @@ impl Judged {
         let mut envelope = envelope.clone();
         let (orders, now) = (source.orders(), bulkmark_ledger::now());
         (envelope.now, envelope.is_paused) = (now, orders.is_paused(now));
-        self.counts = orders.without_forgotten(&self.content.signatures, inquiry.seen(), self.counts, now);
+        self.counts = orders.without_forgotten(&self.content.signatures, inquiry, self.counts, now);
         let allowed = self.old_key.allowed.clone();
         self.content.allowed =
             allowed.or_else(|| orders.allows(&self.content.signatures, inquiry.seen(), now));
