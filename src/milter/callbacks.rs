@@ -20,6 +20,7 @@ const WANTED_ACTIONS: Actions = Actions::ADD_HEADER.union(Actions::CHANGE_HEADER
 /// Answers that the MTA need not wait for. Those to DATA and to the end of a message stay: without the former, Postfix sends the headers as a
 /// second small segment, which then waits for a delayed acknowledgement.
 const UNANSWERED: ProtoOpts = ProtoOpts::NOREPLY_CONNECT
+    .union(ProtoOpts::NOREPLY_HELO)
     .union(ProtoOpts::NOREPLY_MAIL)
     .union(ProtoOpts::NOREPLY_RCPT)
     .union(ProtoOpts::NOREPLY_HEADER)
@@ -51,6 +52,9 @@ pub(super) fn callbacks(service: Arc<Service>, listener: Option<Arc<str>>) -> Ca
             Box::pin(async move { negotiate(cx, session, actions, opts) })
         })
         .on_connect(|cx, host, socket| Box::pin(async move { connect(cx, &host, &socket) }))
+        .on_helo(|cx, name| {
+            Box::pin(async move { step(cx, ProtoOpts::NOREPLY_HELO, |s| s.helo(&name.to_string_lossy())) })
+        })
         .on_mail(|cx, args| Box::pin(async move { mail(cx, &args) }))
         .on_rcpt(|cx, args| Box::pin(async move { rcpt(cx, &args) }))
         .on_data(|_| Box::pin(async { Status::Continue }))
@@ -111,11 +115,12 @@ fn negotiate(
     }
     let unanswered = UNANSWERED & offered;
     cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
-    // The library proposes to skip the stages without a callback (HELO, unknown commands); an MTA that cannot skip them gets its answers from
-    // the library. Signatures may cover the blank, too.
+    // The library proposes to skip the stages without a callback (unknown commands); an MTA that cannot skip them gets its answers from the
+    // library. SPF may depend on the name of HELO, and signatures may cover the blank.
     let has_blanks = session.verifies() && offered.contains(ProtoOpts::LEADING_SPACE);
-    let blanks = if has_blanks { ProtoOpts::LEADING_SPACE } else { ProtoOpts::empty() };
-    cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered | blanks;
+    let of_verification = if session.verifies() { ProtoOpts::LEADING_SPACE } else { ProtoOpts::NO_HELO };
+    cx.requested_opts =
+        ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered | (of_verification & offered);
     if offered_actions.contains(Actions::REQUEST_MACROS) {
         for (stage, names) in [
             (MacroStage::Connect, c"j"),

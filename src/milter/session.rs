@@ -60,6 +60,11 @@ impl Session {
         };
     }
 
+    /// Takes the client's HELO name.
+    pub(super) fn helo(&mut self, name: &str) {
+        self.client.helo = Some(name.to_owned());
+    }
+
     /// An envelope without client, on this listener.
     fn nobody(&mut self) -> Envelope {
         Envelope { listener: self.client.listener.take(), ..Envelope::default() }

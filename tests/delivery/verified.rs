@@ -259,18 +259,24 @@ fn keys_are_kept_for_as_long_as_they_say() {
 
 #[test]
 fn a_sender_is_known_by_its_client() {
-    let Some(site) = Site::start("spf shop.example\nspf news@club.example\n", "") else { return };
+    let Some(site) = Site::start("spf shop.example\nspf news@club.example\nspf named.example\n", "") else {
+        return;
+    };
     let dns = &site.dns;
     dns.text("shop.example", "v=spf1 include:_spf.shop.example a:out.shop.example -all");
     dns.text("_spf.shop.example", "v=spf1 ip4:192.0.2.64/28 -all");
     dns.at("out.shop.example", "192.0.2.99");
     dns.text("club.example", "v=spf1 ip4:192.0.2.65 ~all");
     dns.text("evil.example", "v=spf1 +all");
+    // By the name in EHLO.
+    dns.text("named.example", "v=spf1 exists:%{h}.known.example -all");
+    dns.at("client.test.known.example", "127.0.0.2");
     let code = |ip, sender| site.code_from(ip, sender, "a@box.test", &news(""));
     for (ip, sender) in [
         ("192.0.2.65", "bounce@shop.example"),
         ("192.0.2.99", "bounce@SHOP.example"),
         ("192.0.2.65", "news@club.example"),
+        ("192.0.2.65", "news@named.example"),
     ] {
         assert_eq!(code(ip, sender), 250, "{ip} {sender}");
     }

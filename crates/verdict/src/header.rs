@@ -45,9 +45,10 @@ impl TryFrom<String> for HeaderName {
     }
 }
 
-/// Whether it is a field of another standard: RFC 5322, MIME, lists, verifiers and mail servers.
+/// Whether it is a field of others: of RFC 5322, MIME, lists, verifiers, mail servers and SpamAssassin.
 fn is_of_mail(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 26] = [
+        "archived-at",
         "auto-submitted",
         "authentication-results",
         "bcc",
@@ -57,11 +58,13 @@ fn is_of_mail(name: &str) -> bool {
         "delivered-to",
         "dkim-signature",
         "disposition-notification-to",
+        "envelope-to",
         "from",
         "in-reply-to",
         "keywords",
         "message-id",
         "mime-version",
+        "precedence",
         "received",
         "received-spf",
         "references",
@@ -70,8 +73,9 @@ fn is_of_mail(name: &str) -> bool {
         "sender",
         "subject",
         "to",
+        "x-original-to",
     ];
-    const FAMILIES: [&str; 4] = ["arc-", "content-", "list-", "resent-"];
+    const FAMILIES: [&str; 5] = ["arc-", "content-", "list-", "resent-", "x-spam-"];
     let name = name.to_ascii_lowercase();
     NAMES.contains(&&*name) || FAMILIES.iter().any(|family| name.starts_with(family))
 }
@@ -153,8 +157,18 @@ mod tests {
     #[test]
     fn names_are_checked() {
         assert!(HeaderName::try_from("X-Spam_1".to_owned()).is_ok());
-        for bad in ["", "X Y", "X:", "Ü", &"x".repeat(65), "Subject", "content-type", "List-Id", "ARC-Seal"]
-        {
+        for bad in [
+            "",
+            "X Y",
+            "X:",
+            "Ü",
+            &"x".repeat(65),
+            "Subject",
+            "content-type",
+            "List-Id",
+            "ARC-Seal",
+            "X-Spam-Status",
+        ] {
             assert!(HeaderName::try_from((*bad).to_owned()).is_err(), "{bad}");
         }
     }
