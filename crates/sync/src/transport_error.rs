@@ -43,11 +43,40 @@ fn kind(cause: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     cause.downcast_ref().map(io::Error::kind)
 }
 
+/// rustls's texts for some reasons are names of its types, with their content: `UnknownIssuer`, `SomeContext { ids: [6, 8] }`.
+fn in_words(reason: &str) -> String {
+    let name = reason.split(" {").next().unwrap_or(reason);
+    if !name.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return reason.to_owned();
+    }
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
 /// The problem with a certificate. A TLS error is inside one or two I/O errors, which do not list it among their sources.
 fn of_certificate(cause: &(dyn Error + 'static)) -> Option<String> {
     match cause.downcast_ref() {
-        Some(rustls::Error::InvalidCertificate(why)) => Some(why.to_string()),
+        Some(rustls::Error::InvalidCertificate(why)) => Some(in_words(&why.to_string())),
         Some(_) => None,
         None => of_certificate(cause.downcast_ref::<io::Error>()?.get_ref()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_words() {
+        assert_eq!(in_words("UnknownIssuer"), "unknown issuer");
+        assert_eq!(in_words("BadSignatureContext { ids: [6, 8] }"), "bad signature context");
+        let text = "certificate expired: verification time 1 (UNIX)";
+        assert_eq!(in_words(text), text);
     }
 }
