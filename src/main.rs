@@ -8,7 +8,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bulkmark::command::Cli::parse().run() {
+    let cli = bulkmark::command::Cli::try_parse().unwrap_or_else(|e| bulkmark::command::misused(&e));
+    match cli.run() {
         Ok(code) => code,
         Err(e) => bulkmark::command::failed(&e, 2),
     }

@@ -78,11 +78,11 @@ fn check(asker: &Asker, message: &RawMessage) -> anyhow::Result<Answer> {
 fn print_text(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
     writeln!(out, "{}: {}", shown(file), answer.verdict)?;
     if let Some(BodyCount { signature, count, threshold }) = &answer.body {
-        writeln!(out, "  body signature {signature}: seen {count} times, threshold {threshold}")?;
+        writeln!(out, "  body signature {signature}: seen {}, threshold {threshold}", some(count, "time"))?;
     }
     if let Some(NearCount { signatures, count, threshold }) = &answer.near {
         let number = some(signatures.len(), "signature");
-        writeln!(out, "  near, by {number}: seen {count} times, threshold {threshold}")?;
+        writeln!(out, "  near, by {number}: seen {}, threshold {threshold}", some(count, "time"))?;
     }
     if let Some(SpamWeight { weight, threshold }) = &answer.spam {
         writeln!(out, "  users report it as spam with the weight {weight}, threshold {threshold}")?;

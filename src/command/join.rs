@@ -85,8 +85,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let absolute = |path: &Path| std::path::absolute(path).with_context(|| path.display().to_string());
     let host = file_name(&url);
-    let directory = absolute(args.config.parent().unwrap_or_else(|| Path::new(".")))?;
-    let pieces = pieces_directory(&absolute(&args.config)?);
+    let config = absolute(&args.config)?;
+    let (directory, pieces) = (config.parent().unwrap_or_else(|| Path::new("/")), pieces_directory(&config));
     let (token_file, piece) =
         (directory.join(format!("{host}.token")), pieces.join(format!("join-{host}.toml")));
     let upstream = Upstream {

@@ -236,9 +236,10 @@ fn print_difference(first: &str, other: &str, difference: &Difference) -> io::Re
     let mut out = output();
     let Difference { windows, cells, largest, versions } = difference;
     if difference.is_none() {
-        return writeln!(out, "{first} and {other}: all cells of {windows} windows are equal");
+        return writeln!(out, "{first} and {other}: all cells of {} are equal", some(windows, "window"));
     }
-    writeln!(out, "{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most")?;
+    let (cells, windows) = (some(cells, "cell"), some(windows, "window"));
+    writeln!(out, "{first} and {other}: {cells} of {windows} differ, by {largest} at most")?;
     for VersionDifference { origin, first, second } in versions {
         writeln!(
             out,

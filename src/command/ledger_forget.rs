@@ -2,6 +2,7 @@
 //! `bulkmark ledger forget`
 
 use super::pause::{OrderArgs, left};
+use super::show::some_of;
 use super::signature::read_message;
 use crate::config;
 use crate::control::{Allow, Order, Ordered};
@@ -70,7 +71,10 @@ fn forgotten(ordered: &Ordered) -> String {
     let name = ordered.mailing.as_ref().map_or("", Allowance::name);
     let counts = ordered.orders.forgotten.iter().find(|forgotten| forgotten.mailing.name() == name);
     let (body, near) = counts.map_or((0, 0), |forgotten| (forgotten.body, forgotten.near));
-    format!("the counts of mailing {name} start over: {body} exact and {near} similar copies are taken off")
+    format!(
+        "the counts of mailing {name} start over: {body} exact and {} are taken off",
+        some_of(near, "similar copy", "similar copies")
+    )
 }
 
 fn list(ordered: &Ordered) -> String {
@@ -81,7 +85,8 @@ fn list(ordered: &Ordered) -> String {
             format!(": {}", remote_text(&mailing.reason))
         };
         let (left, by) = (left(mailing.until, now()), remote_text(&mailing.by));
-        format!("{}  {left}, {body} exact and {near} similar copies taken off, by {by}{why}", mailing.name())
+        let near = some_of(near, "similar copy", "similar copies");
+        format!("{}  {left}, {body} exact and {near} taken off, by {by}{why}", mailing.name())
     };
     let all: Vec<_> = ordered.orders.forgotten.iter().map(line).collect();
     if all.is_empty() { "no mailing is forgotten".to_owned() } else { all.join("\n") }

@@ -45,4 +45,4 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
-pub use output::failed;
+pub use output::{failed, misused};

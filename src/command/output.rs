@@ -132,6 +132,16 @@ pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
     ExitCode::from(if is_of_config { EX_CONFIG } else { code })
 }
 
+/// Prints the help or version that was asked for, or what is wrong with the command line, and ends the process.
+pub fn misused(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.to_string();
+    complain(format_args!("bulkmark: {}", text.strip_prefix("error: ").unwrap_or(&text).trim_end()));
+    std::process::exit(error.exit_code())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -62,9 +62,13 @@ pub(super) fn ago(seconds: u64) -> impl fmt::Display {
 
 /// Formats a number of things, of which one is called this.
 pub(super) fn some(number: impl fmt::Display, one: &str) -> String {
+    some_of(number, one, &format!("{one}s"))
+}
+
+/// The same, for a word whose plural is irregular.
+pub(super) fn some_of(number: impl fmt::Display, one: &str, several: &str) -> String {
     let number = number.to_string();
-    let end = if number == "1" { "" } else { "s" };
-    format!("{number} {one}{end}")
+    format!("{number} {}", if number == "1" { one } else { several })
 }
 
 /// Formats a number of messages.

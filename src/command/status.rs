@@ -4,7 +4,7 @@
 use super::daemon_args::DaemonArgs;
 use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
-use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity, some};
+use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity, some, some_of};
 use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus};
 use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
@@ -124,8 +124,8 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
     if let Some(refused) = &status.refused {
         print_refused(out, refused)?;
     }
-    if let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) {
-        writeln!(out, "\ncorrespondents: {pairs} pairs of a user and an address that the user wrote to")?;
+    if let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0).map(|pairs| some(pairs, "pair")) {
+        writeln!(out, "\ncorrespondents: {pairs} of a user and an address that the user wrote to")?;
     }
     if let Some(traps) = &status.traps {
         print_traps(out, traps)?;
@@ -173,7 +173,8 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
             let over = if *over { ", OVER ITS LIMIT" } else { "" };
             writeln!(
                 out,
-                "  {account}: {bulk} copies of bulk, {} in all{over}",
+                "  {account}: {} of bulk, {} in all{over}",
+                some_of(*bulk, "copy", "copies"),
                 some(recipients, "recipient")
             )?;
         }
@@ -196,7 +197,7 @@ fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io:
         let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
         writeln!(
             out,
-            "  {name} at {address}: requests since the start: {requests}; connections: {open} open, {connections} at most"
+            "  {name} at {address}: requests since the start: {requests}; connections: {open} open, {connections} since the start"
         )?;
     }
     Ok(())
@@ -338,9 +339,9 @@ impl fmt::Display for ClientLine<'_> {
             None => f.write_str("not heard")?,
             Some(seconds) => write!(
                 f,
-                "{} signatures in {} batches, {} today, heard {} ago",
-                client.signatures,
-                client.batches,
+                "{} in {}, {} today, heard {} ago",
+                some(client.signatures, "signature"),
+                some_of(client.batches, "batch", "batches"),
                 client.today,
                 ago(seconds)
             )?,
@@ -356,7 +357,7 @@ impl fmt::Display for ClientLine<'_> {
         }
         if client.refused > 0 {
             let why = remote_text(client.last_refusal.as_deref().unwrap_or_default());
-            write!(f, ", {} times refused, last: {why}", client.refused)?;
+            write!(f, ", {} refused, last: {why}", some(client.refused, "time"))?;
         }
         Ok(())
     }

@@ -52,9 +52,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the command that allows its mailing; none if it has no signature.
+    /// Returns the command that allows its mailing; none if it has no signature, or was not refused for its count.
     #[must_use]
     pub fn allow(&self) -> Option<String> {
-        self.signatures.first().map(|signature| format!("bulkmark allow {signature}"))
+        let signature = self.signatures.first().filter(|_| self.reason.is_empty())?;
+        Some(format!("bulkmark allow {signature}"))
     }
 }

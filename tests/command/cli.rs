@@ -287,6 +287,12 @@ fn a_file_is_known_by_its_content() {
         let error = text(&bulkmark(&["status", "--config", file.to_str().unwrap()]).stderr).to_owned();
         assert!(error.starts_with(&format!("bulkmark: no {kind} ")), "{name}: {error}");
     }
+    let file = site.path("milter.toml");
+    fs::write(&file, "[thresholds]\nbody = \"many\"\n").unwrap();
+    let output = bulkmark(&["config", "check", "--json", "--config", file.to_str().unwrap()]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!((&told["usable"], output.status.code()), (&false.into(), Some(78)), "{output:?}");
+    assert!(told["error"].as_str().unwrap().contains("milter.toml:2:"), "{told}");
 }
 
 /// Monitoring reads one line and the code of its plugins; `--quiet` omits everything without a problem.

@@ -108,6 +108,9 @@ fn other_errors_are_2_and_begin_with_the_name() {
         &["report", "add", "--config", config, "-"],
         &["tune", "/nowhere"],
         &["fleet", "setup", "--log", "mysql://x", "--clients", "/nowhere"],
+        &["--nonsense"],
+        &["nonsense"],
+        &["refusals", "--config", config, "--since", "x"],
     ] {
         let (code, error) = run(words);
         assert!(code == Some(2) && error.starts_with("bulkmark: "), "{words:?}: {code:?} {error}");

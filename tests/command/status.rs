@@ -220,9 +220,12 @@ fn interfaces_are_shown() {
     );
     let (_, out, _) = status(&[], &site.config());
     let line = format!("  http at unix:{}: requests since the start: 1 ", socket.display());
-    assert!(out.contains(&line) && out.contains("1 refused; connections: 0 open, 2 at most\n"), "{out}");
+    assert!(
+        out.contains(&line) && out.contains("1 refused; connections: 0 open, 2 since the start\n"),
+        "{out}"
+    );
     let line = format!(
-        "  dccifd at unix:{}2: requests since the start: none; connections: 0 open, 0 at most",
+        "  dccifd at unix:{}2: requests since the start: none; connections: 0 open, 0 since the start",
         socket.display()
     );
     assert!(out.contains(&line), "{out}");

@@ -18,7 +18,11 @@ fn alone() -> Site {
 
 fn join(site: &Site, url: &str, more: &[&str]) -> Output {
     let args = ["join", url, "--name", "mx.example.net", "--contact", "postmaster@example.net", "--json"];
-    Command::new(program()).args(args).args(more).arg("--config").arg(site.config()).output().unwrap()
+    // As in the directory of the configuration.
+    let config = site.config();
+    let mut command = Command::new(program());
+    command.args(args).args(more).arg("--config").arg(config.file_name().unwrap());
+    command.current_dir(config.parent().unwrap()).output().unwrap()
 }
 
 /// The name under which the site is registered, and its files.

@@ -106,7 +106,7 @@ fn bulk_is_held_and_the_rest_is_not(fleet: &Fleet) {
         assert!(daemon.terminate().success());
     }
     let output = verify([&full, &servers[0].site].into_iter()).unwrap();
-    assert!(output.contains("all cells of 1 windows are equal"), "{output}");
+    assert!(output.contains("all cells of 1 window are equal"), "{output}");
 }
 
 /// A milter's `sync.copy` may change both ways: it starts over from the log's snapshot, or from its steps.

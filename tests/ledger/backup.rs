@@ -50,7 +50,7 @@ fn a_copy_is_equal_cell_by_cell() {
     backup(&site, &site.config(), &[]);
     for copy in [&running, &file] {
         let (code, told) = bulkmark(&["ledger", "diff"], &[copy, &site.path("state")]);
-        assert!(code == 0 && told.contains("all cells of 1 windows are equal"), "{told}");
+        assert!(code == 0 && told.contains("all cells of 1 window are equal"), "{told}");
     }
     // A damaged ledger is reported, and does not overwrite an existing backup.
     fs::write(site.path("state/ledger.redb"), "no ledger").unwrap();

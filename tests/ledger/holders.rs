@@ -44,7 +44,7 @@ fn peers_are_equal_cell_by_cell() {
         let is_known = ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2;
         if code == 0 && is_known { Ok(text) } else { Err(text) }
     });
-    assert!(text.contains("all cells of 1 windows are equal"), "{text}");
+    assert!(text.contains("all cells of 1 window are equal"), "{text}");
     let (code, text) = ledger(&["diff", &file(&one.site), &two.url()]);
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("is in use by another process"), "{text}");
@@ -66,7 +66,7 @@ fn peers_are_equal_cell_by_cell() {
     assert!(one_runs.terminate().success());
     let (code, text) = ledger(&["diff", &files[0], &files[1]]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains(" cells of 1 windows differ, by 9 at most"), "{text}");
+    assert!(text.contains(" cells of 1 window differ, by 9 at most"), "{text}");
     assert!(text.contains(": counted up to update "), "{text}");
 
     let (code, text) = ledger(&["info", &files[0]]);

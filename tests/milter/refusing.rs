@@ -4,6 +4,7 @@
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Answer, Mail, session};
+use bulkmark_testing::mta::free_port;
 use bulkmark_testing::{Daemon, Site, crlf, page, program, wait_for_some};
 use serde_json::Value;
 use std::fs;
@@ -121,9 +122,10 @@ fn run(site: &Site, args: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_pause_refuses_nothing_until_it_is_ended_and_outlives_a_restart() {
-    let site = Site::new(&format!(
+    let mut site = Site::new(&format!(
         "{BULK_AT_ONCE}[actions]\nbulk = \"reject\"\n[status]\nlisten = \"127.0.0.1:0\"\n"
     ));
+    site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = site.start();
     assert!(is_refused(&send(&daemon, &["x@box.test"])));
     let (code, text) = run(&site, &["pause", "--for", "2h", "--by", "anna", "--reason", "a complaint"]);
@@ -138,7 +140,17 @@ fn a_pause_refuses_nothing_until_it_is_ended_and_outlives_a_restart() {
     let daemon = site.start();
     assert_eq!(send(&daemon, &["x@box.test"]).reply, "c", "after a restart");
     assert!(run(&site, &["status"]).1.contains("\nPAUSED: paused until "));
-    assert!(run(&site, &["doctor"]).1.contains("end it with `bulkmark resume`"));
+    let doctor = ask(&site, &["doctor", "--json"]);
+    let said = |check: &str| {
+        let checks = doctor["checks"].as_array().unwrap();
+        checks
+            .iter()
+            .find(|one| one["check"] == check)
+            .unwrap_or_else(|| panic!("{check}: {doctor:#}"))
+            .clone()
+    };
+    assert!(doctor.to_string().contains("end it with `bulkmark resume`"), "{doctor:#}");
+    assert_eq!(said("canary")["level"], "ok", "it would be refused, as the configuration says: {doctor:#}");
     fs::write(site.path("m.eml"), crlf("Subject: s\n\nThis is a message of many words, and it says: a\n"))
         .unwrap();
     let file = site.path("m.eml").display().to_string();

@@ -16,7 +16,14 @@ use std::time::SystemTime;
 
 pub(super) fn run(file: &FileArgs, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = file.find()?;
-    let path = &*path;
+    let checked = check(&path, kind, strict, json);
+    if json && let Err(e) = &checked {
+        print(json!({ "file": path, "kind": kind.name(), "usable": false, "error": format!("{e:#}") }))?;
+    }
+    checked
+}
+
+fn check(path: &Path, kind: Kind, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
     let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
         Kind::Milter | Kind::Interfaces => {

@@ -3,7 +3,7 @@
 
 use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
-use crate::command::show::{ago, called, next_capacity};
+use crate::command::show::{ago, called, next_capacity, some};
 use crate::control::{self, DaemonStatus};
 use crate::telemetry;
 use bulkmark_counts::MAX_ORIGINS;
@@ -165,8 +165,10 @@ fn examine_file(daemon: &Daemon<'_>, key: Option<&FederationKey>, report: &mut R
 fn examine_bulk(bulk: &BulkStatus, report: &mut Report) {
     const CHECK: &str = "bulk";
     let BulkStatus { bound, signatures, left_out, .. } = bulk;
-    let text =
-        format!("{signatures} signatures that were seen {bound} times or more are in the list of bulk");
+    let text = format!(
+        "{} that were seen {bound} times or more are in the list of bulk",
+        some(signatures, "signature")
+    );
     if *left_out > 0 {
         let advice = "raise ledger.capacity: a window has room for half as many, and signatures beyond that are not known as bulk";
         report.warning(CHECK, format!("{text}; {left_out} found no room"), advice);
@@ -203,8 +205,9 @@ fn examine_slices(slices: &[SliceStatus], bulk: Option<&BulkStatus>, threshold: 
     // An empty sum is negative zero.
     let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };
     let text = format!(
-        "{windows} windows, {newest} signatures counted here in the newest; a new one shows {threshold} with \
-         probability {chance}"
+        "{}, {} counted here in the newest; a new one shows {threshold} with probability {chance}",
+        some(windows, "window"),
+        some(newest, "signature")
     );
     if doubtful || longest >= MANY_SLICES {
         let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), in a federation that of the servers";

@@ -3,7 +3,7 @@
 
 use super::report::Report;
 use crate::activity::LikelyRelay;
-use crate::command::show::messages;
+use crate::command::show::{messages, some};
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
 use bulkmark_counts::Rows;
@@ -76,8 +76,10 @@ fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut
         }
         Authenticate::Header | Authenticate::Here => "recognised by verified domains",
     };
-    report
-        .ok("correspondents", format!("{pairs} pairs of a user and an address that the user wrote to; {by}"));
+    report.ok(
+        "correspondents",
+        format!("{} of a user and an address that the user wrote to; {by}", some(pairs, "pair")),
+    );
     if file.user_reports.own_domains.is_empty() {
         report.warning(
             "user-reports",
