@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Policies that are counted separately: twice as many as a configuration has, since a reload may add others. Further ones are counted together.
 const MOST: usize = 2 * (MAX_POLICIES + 1);
 
-/// The name under which further policies are counted.
-const OTHERS: &str = "others";
+/// The name under which further policies are counted, which no policy can have.
+const OTHERS: &str = "(others)";
 
 /// Messages of one policy.
 #[derive(Debug, Clone, Default)]
