@@ -147,7 +147,8 @@ pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
         let output =
             Command::new(program()).args(["ledger", "verify", &one.url(), &two.url()]).output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        if text.contains(&format!("all cells of {windows} windows are equal")) { Ok(()) } else { Err(text) }
+        let equal = text.contains(&format!("all cells of {windows} window")) && text.contains(" are equal");
+        if equal { Ok(()) } else { Err(text) }
     });
 }
 
