@@ -60,9 +60,9 @@ impl Session {
         };
     }
 
-    /// Takes the client's HELO name.
+    /// Takes the client's HELO name, as much of it as a domain may have (RFC 5321, 4.5.3.1.2).
     pub(super) fn helo(&mut self, name: &str) {
-        self.client.helo = Some(name.to_owned());
+        self.client.helo = Some(name.chars().take(255).collect());
     }
 
     /// An envelope without client, on this listener.

@@ -117,7 +117,7 @@ impl Log for Logger {
     /// Our own lines at the configured level; of libraries, only warnings and errors.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let ours = metadata.target().starts_with("bulkmark");
-        // At each attempt to connect; we say it once, with the server's name.
+        // It logs each attempt to connect; the daemon has one line for all of them, with the server's name.
         if metadata.target().starts_with("rustls_platform_verifier") {
             return false;
         }

@@ -147,8 +147,9 @@ pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
         let output =
             Command::new(program()).args(["ledger", "verify", &one.url(), &two.url()]).output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        let equal = text.contains(&format!("all cells of {windows} window")) && text.contains(" are equal");
-        if equal { Ok(()) } else { Err(text) }
+        let plural = if windows == 1 { "" } else { "s" };
+        let equal = format!("all cells of {windows} window{plural} are equal");
+        if text.contains(&equal) { Ok(()) } else { Err(text) }
     });
 }
 

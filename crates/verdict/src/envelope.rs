@@ -12,7 +12,7 @@ pub struct Envelope {
     pub client: Option<IpAddr>,
     /// The client's name, if it was verified.
     pub host: Option<String>,
-    /// The client's HELO name. No decision depends on it.
+    /// The client's HELO name. Only SPF depends on it.
     pub helo: Option<String>,
     /// The sender, if it is known; empty for the null sender.
     pub sender: Option<String>,

@@ -183,7 +183,8 @@ impl Day {
     fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
         let (key, signature) = match (message.mailing, exact) {
-            ("", true) => (message.signature.to_owned(), message.signature),
+            // Machines have different names for a mailing, and the same signature for an exact copy.
+            (_, true) => (message.signature.to_owned(), message.signature),
             // Copies that differ have different signatures; they come from one sender by one route. Whatever its count, users report this text.
             ("", false) => {
                 let signature = if message.verdict == "spam" { message.signature } else { "" };

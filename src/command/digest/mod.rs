@@ -24,8 +24,8 @@ use std::process::ExitCode;
 /// Summarize a day: mailings, refusals, senders for the white list, mail that was not judged, outages.
 ///
 /// Reads yesterday's journal, or the named log files, which may be compressed by gzip(1). It counts the lines in the log: with messages =
-/// "not-clean" in [log], there are none of clean messages. Identical copies are one mailing; near-replicas are one for each sender domain and
-/// client. Lines for the white list are proposed for bulk that no user reports as spam, if the client's verified name belongs to the sender's
+/// "not-clean" in [log], there are none of clean messages. Identical copies are one mailing; near-replicas are those that the log names, or,
+/// without a status page, one for each sender domain and client. Lines for the white list are proposed for bulk that no user reports as spam, if the client's verified name belongs to the sender's
 /// domain; only people know whether the mail is wanted.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

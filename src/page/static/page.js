@@ -344,7 +344,7 @@ function tiles() {
   problems(overview, status, links);
 }
 
-// Whether a server answers, and not as wanted.
+// Whether the error is a server's refusal.
 const refuses = (link) => /\b4\d\d [A-Z]/.test(link.error);
 
 // The problems with other servers as one sentence; null if there are none.
