@@ -417,7 +417,8 @@ pub(super) async fn snapshot(
     service.agree(client.as_ref(), &headers)?;
     let place = service.stream(client.as_ref(), &caller)?;
     let gone = || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
-    let (kept, ledger) = (Arc::clone(&service.snapshots), service.ledger.clone());
+    let (snapshots, ledger) = (Arc::clone(&service.snapshots), service.ledger.clone());
+    let kept = Arc::clone(&snapshots);
     let found = place.read(move || {
         let found = match id {
             Some(id) => kept.get(id).map(|snapshot| (id, snapshot)),
@@ -432,7 +433,7 @@ pub(super) async fn snapshot(
     let (sink, body) = place.body();
     let stream = Stream { place, sink, connection: caller.connection };
     let access = service.access(client.as_ref(), &headers);
-    tokio::spawn(send_snapshot(stream, access, snapshot, head, from));
+    tokio::spawn(send_snapshot(stream, access, (snapshots, snapshot), head, from));
     Ok(service.with_parameters(body))
 }
 

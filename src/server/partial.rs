@@ -90,7 +90,7 @@ pub(super) async fn bulk(
 }
 
 async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMark, until: Instant) {
-    while_allowed(access, bulk_until(&stream, &ledger, since, until)).await;
+    let _ended = while_allowed(access, bulk_until(&stream, &ledger, since, until)).await;
 }
 
 async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {

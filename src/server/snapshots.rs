@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Snapshots that are being fetched: each stays unchanged, so that a reader can continue after an interruption.
+//! Snapshots that are being fetched: each stays unchanged, so that a reader can continue after an interruption. Meanwhile the file grows
+//! with every write, since it cannot reuse the space of what a snapshot shows; so it is dropped as soon as all its readers have all of it.
 
 use bulkmark_ledger::{Ledger, LedgerError, Snapshot, random_bytes};
 use parking_lot::Mutex;
@@ -7,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a snapshot is kept after its last use. Until then, the file cannot reuse its space.
+/// How long a snapshot is kept after its last use, for readers that were interrupted.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
 /// How long a snapshot may be read at any speed. A reader that takes longer must take a megabyte a second on average: the file cannot reuse
@@ -28,6 +29,9 @@ struct Kept {
     snapshot: Arc<Snapshot>,
     made: Instant,
     used: Instant,
+    /// The number of readers that began it and have not been sent its end. One that begins anew instead of continuing counts twice, and
+    /// the snapshot is kept for longer.
+    unfinished: usize,
 }
 
 impl Kept {
@@ -51,7 +55,7 @@ impl Snapshots {
         Some(Arc::clone(&found.snapshot))
     }
 
-    /// Returns a snapshot of the newest state, with its id.
+    /// Returns a snapshot of the newest state for one more reader, with its id.
     pub(super) fn newest(&self, ledger: &Ledger) -> Result<(u64, Arc<Snapshot>), LedgerError> {
         let snapshot = ledger.reader()?.snapshot()?;
         if let Some(same) = self.same(&snapshot) {
@@ -66,7 +70,7 @@ impl Snapshots {
             oldest.map(|id| kept.remove(&id));
         }
         let now = Instant::now();
-        kept.insert(id, Kept { snapshot: Arc::clone(&snapshot), made: now, used: now });
+        kept.insert(id, Kept { snapshot: Arc::clone(&snapshot), made: now, used: now, unfinished: 1 });
         Ok((id, snapshot))
     }
 
@@ -76,7 +80,18 @@ impl Snapshots {
         let mut kept = self.kept.lock();
         let (&id, same) = kept.iter_mut().find(|(_, other)| other.snapshot.vector() == snapshot.vector())?;
         same.used = Instant::now();
+        same.unfinished += 1;
         Some((id, Arc::clone(&same.snapshot)))
+    }
+
+    /// Drops a snapshot whose last reader was sent its end.
+    pub(super) fn finished(&self, id: u64) {
+        let mut kept = self.kept.lock();
+        let Some(read) = kept.get_mut(&id) else { return };
+        read.unfinished = read.unfinished.saturating_sub(1);
+        if read.unfinished == 0 {
+            kept.remove(&id);
+        }
     }
 
     /// Drops snapshots that nobody used for a while, old ones, and those whose file was closed after a failure of its disk.
@@ -105,6 +120,24 @@ mod tests {
         assert!(snapshots.get(id).is_none() && snapshots.newest(&ledger).unwrap().0 != id);
         let began = Instant::now();
         assert_eq!(deadline(began, 60_000_000), began + Duration::from_mins(31));
+        ledger.close().await.unwrap();
+    }
+
+    /// As soon as its last reader has it, nothing holds the file; one that was interrupted can continue all the same.
+    #[tokio::test]
+    async fn a_snapshot_is_dropped_when_all_have_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let ledger = Ledger::open(directory.path(), Role::Server, &Settings::default(), &key).unwrap();
+        let snapshots = Snapshots::default();
+        let (id, snapshot) = snapshots.newest(&ledger).unwrap();
+        assert_eq!(snapshots.newest(&ledger).unwrap().0, id, "readers of the same state share it");
+        snapshots.finished(id);
+        assert!(snapshots.get(id).is_some(), "the other reader has not");
+        snapshots.finished(id);
+        assert!(snapshots.get(id).is_none());
+        assert_eq!(Arc::strong_count(&snapshot), 1, "somebody holds the file");
+        drop(snapshot);
         ledger.close().await.unwrap();
     }
 

@@ -5,7 +5,7 @@
 use super::access::Access;
 use super::blocks::{Block, Key};
 use super::readers::{Alive, Gaps, Position};
-use super::snapshots::deadline;
+use super::snapshots::{Snapshots, deadline};
 use super::streams::Place;
 use crate::net::{Gone, Member, Sender};
 use bulkmark_counts::{Vector, mark_of};
@@ -34,10 +34,16 @@ pub(super) struct Stream {
 }
 
 /// Sends a stream while its reader has access. Afterwards the reader repeats its request, and receives the reason.
-pub(super) async fn while_allowed(access: Access, send: impl Future<Output = Result<(), Ended>>) {
+///
+/// # Errors
+/// When it ended before all was sent.
+pub(super) async fn while_allowed(
+    access: Access,
+    send: impl Future<Output = Result<(), Ended>>,
+) -> Result<(), Ended> {
     tokio::select! {
-        _ = send => (),
-        () = access.over() => (),
+        sent = send => sent,
+        () = access.over() => Err(Ended),
     }
 }
 
@@ -160,7 +166,7 @@ pub(super) async fn send_updates(
     wanted: Wanted,
     first: Option<Arc<Block>>,
 ) {
-    while_allowed(access, updates_until(&stream, &ledger, wanted, first)).await;
+    let _ended = while_allowed(access, updates_until(&stream, &ledger, wanted, first)).await;
 }
 
 async fn updates_until(
@@ -204,15 +210,17 @@ async fn updates_until(
     Ok(())
 }
 
-/// Sends the rows of a snapshot from number `from` on.
+/// Sends the rows of a snapshot from number `from` on; when its end is sent, the reader no longer needs it to be kept.
 pub(super) async fn send_snapshot(
     stream: Stream,
     access: Access,
-    snapshot: Arc<Snapshot>,
+    (kept, snapshot): (Arc<Snapshots>, Arc<Snapshot>),
     head: SnapshotHead,
     from: u64,
 ) {
-    while_allowed(access, rows_from(&stream, &snapshot, &head, from)).await;
+    if while_allowed(access, rows_from(&stream, &snapshot, &head, from)).await.is_ok() {
+        kept.finished(head.id);
+    }
 }
 
 async fn rows_from(

@@ -66,9 +66,18 @@ impl Member {
         if kill {
             daemon.kill()
         } else {
-            assert!(daemon.terminate().success(), "{}", self.name)
+            self.ends(daemon);
         }
         *running = Some(self.start(program));
+    }
+
+    /// Ends it by a signal that it can handle; if it fails, its last lines say why.
+    fn ends(&self, daemon: Daemon) {
+        let log = daemon.log.clone();
+        let status = daemon.terminate();
+        let lines = log.lines();
+        let last = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n");
+        assert!(status.success(), "{}: {status}; its last lines:\n{last}", self.name);
     }
 
     fn sample(&self) -> Option<Sample> {
@@ -87,6 +96,9 @@ impl Member {
 type Sample = [u64; 4];
 const NAMES: [&str; 4] = ["memory_kb", "descriptors", "files", "disk_kb"];
 const ALLOWED: [f64; 4] = [16_384.0, 16.0, 4.0, 32_768.0];
+
+/// Servers with peers keep all updates for days (docs/sizing.md): of each message, so many bytes at most where an update has few.
+const KEPT_OF_A_MESSAGE: f64 = 100.0;
 
 /// The file that fills a disk.
 const FILL: &str = "fill";
@@ -126,10 +138,10 @@ fn nothing_grows_and_every_count_is_exact() {
     println!("{sum} messages were counted, {:.0} a second and milter", sum as f64 / seconds / MILTERS as f64);
     exact(&servers, &milters, &expected);
     for member in &members {
-        assert!(member.running.write().unwrap().take().unwrap().terminate().success(), "{}", member.name);
+        member.ends(member.running.write().unwrap().take().unwrap());
     }
     print!("{}", verify(members.iter().map(|member| &member.site)).unwrap_or_else(|e| panic!("{e}")));
-    let grown = growth(&members, &samples);
+    let grown = growth(&members, &samples, sum as u64);
     assert!(grown.is_empty(), "{}", grown.join("\n"));
 }
 
@@ -146,7 +158,7 @@ fn federation() -> (Vec<Member>, Vec<Member>, Vec<(usize, Mount)>) {
         })
         .collect();
     servers.iter().for_each(|server| drop(server.config()));
-    let disk = |site: &Site| Mount::new(&site.path("state"), "size=256m");
+    let disk = |site: &Site| Mount::new(&site.path("state"), "size=1g");
     // A mount would hide their clients and tokens, which are in the state directory already, so they move.
     let mounts = [(0, &servers[0].site), (SERVERS, &sites[0])].into_iter().filter_map(|(member, site)| {
         let kept: Vec<_> = fs::read_dir(site.path("state"))
@@ -262,9 +274,10 @@ fn write_curves(members: &[&Member], samples: &[Vec<Option<Sample>>]) {
     fs::write(path, text + "\n").unwrap();
 }
 
-/// The measures whose median grew from the second quarter to the last, by more than noise.
-fn growth(members: &[&Member], samples: &[Vec<Option<Sample>>]) -> Vec<String> {
+/// The measures whose median grew from the second quarter to the last, by more than noise and what servers keep of the messages between.
+fn growth(members: &[&Member], samples: &[Vec<Option<Sample>>], messages: u64) -> Vec<String> {
     let quarter = samples.len() / 4;
+    let kept = KEPT_OF_A_MESSAGE / 1024.0 * (messages / 2) as f64;
     let mut grown = Vec::new();
     for (i, member) in members.iter().enumerate() {
         for (measure, name) in NAMES.iter().enumerate() {
@@ -275,7 +288,8 @@ fn growth(members: &[&Member], samples: &[Vec<Option<Sample>>]) -> Vec<String> {
             };
             let (before, after) = (median(&samples[quarter..2 * quarter]), median(&samples[3 * quarter..]));
             println!("{} {name}: {before}, in the end {after}", member.name);
-            if after as f64 > before as f64 * (1.0 + NOISE) + ALLOWED[measure] {
+            let kept = if *name == "disk_kb" && member.command == "server" { kept } else { 0.0 };
+            if after as f64 > before as f64 * (1.0 + NOISE) + ALLOWED[measure] + kept {
                 grown.push(format!("{} {name} grew from {before} to {after}", member.name));
             }
         }

@@ -44,14 +44,14 @@ new_nodes_are_one() {
     nodes_are_well
 }
 
-# Likewise if a node does not find its streams again.
+# Likewise if a node does not find its streams again, or lags behind for good.
 nodes_are_well() {
     local name deadline=$((SECONDS + PATIENCE))
     for name in log1 log2 log3; do
         until within 60 asks_node "$name" healthz; do
             ((SECONDS < deadline)) || die "$name is not well: $(<"$work/well")"
-            grep -q 'group node unhealthy' "$work/well" || continue
-            echo "$test: $name does not find its streams: it is started once more"
+            grep -q -e 'group node unhealthy' -e 'not current with the meta leader' "$work/well" || continue
+            echo "$test: $name is started once more: $(<"$work/well")"
             quietly inside "$name" systemctl restart nats-server
         done
     done
