@@ -98,26 +98,28 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
         if read?? == 0 {
             return Ok(());
         }
+        let question = serde_json::from_slice(&line);
+        // Whoever waits for a turn is not busy, so that it can be closed if others need its place.
+        let turn = match &question {
+            Ok(Question::Report(_)) => turns.reports.acquire().await.ok(),
+            Ok(Question::Order(_)) => turns.orders.acquire().await.ok(),
+            _ => None,
+        };
         let busy = member.busy();
-        let answer = match serde_json::from_slice(&line) {
+        let answer = match question {
             Ok(Question::Backup) => match turns.backups.try_acquire() {
                 Ok(_turn) => return backup::send(&mut writer, daemon).await,
                 Err(_) => Answer::Error("another backup is being made".to_owned()),
             },
             Ok(Question::Report(question)) => {
-                // A connection is closed once its client is gone; waiting for a permit does not count as slow.
-                let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
                 report::answer(&mut reader, question, daemon.reports.as_ref()).await?
             }
-            Ok(Question::Order(given)) => {
-                let Ok(_turn) = turns.orders.acquire().await else { return Ok(()) };
-                orders::answer(&mut reader, given, daemon).await?
-            }
+            Ok(Question::Order(given)) => orders::answer(&mut reader, given, daemon).await?,
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
         // Clients that do not read the answer make room, too.
-        drop(busy);
+        drop((turn, busy));
         writer.write_all(&answer.line()?).await?;
     }
 }

@@ -7,6 +7,9 @@ use super::tree::{Node, Own};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
+/// The bytes of an attribute's value that cost as much as a comparison.
+const COMPARISON_BYTES: usize = 64;
+
 /// The elements of a page, if they were read in advance, and the comparisons left for it. A comparison beyond the budget may match.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
@@ -29,9 +32,15 @@ impl Budget {
     }
 
     fn take(&self) -> bool {
+        self.take_for(0)
+    }
+
+    /// Takes a comparison with a text of so many bytes, which costs more the longer it is. Returns false if too little is left.
+    fn take_for(&self, bytes: usize) -> bool {
+        let cost = u32::try_from(bytes / COMPARISON_BYTES).unwrap_or(u32::MAX).saturating_add(1);
         let left = self.left.get();
-        self.left.set(left.saturating_sub(1));
-        left > 0
+        self.left.set(left.saturating_sub(cost));
+        left >= cost
     }
 }
 
@@ -91,7 +100,8 @@ fn outer(rest: &[(Combinator, Compound)], node: &Node, back: usize, budget: &Bud
 
 /// Whether a compound matches an element, which is `node` or stands beside it.
 fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
-    if !budget.take() {
+    // Each class that is asked for is searched for in the element's.
+    if !budget.take_for(asked.classes.len() * own.class_bytes()) {
         return Applies::Perhaps;
     }
     if !is_such(own, asked) {
@@ -111,7 +121,9 @@ fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies 
     let sure = |fits: bool| if fits { Applies::Yes } else { Applies::No };
     match simple {
         Simple::Attribute(attribute) => {
-            sure(own.attributes.iter().any(|(name, value)| *name == attribute.name && attribute.fits(value)))
+            let value = own.attributes.iter().find(|(name, _)| *name == attribute.name);
+            let Some((_, value)) = value else { return Applies::No };
+            if budget.take_for(value.len()) { sure(attribute.fits(value)) } else { Applies::Perhaps }
         }
         Simple::Nth { a, b, among, from_end } => match number(among, *from_end, own, node, budget) {
             Count::Of(number) => sure(is_nth(i64::from(number), i64::from(*a), i64::from(*b))),
@@ -238,4 +250,34 @@ fn any(all: &[Selector], own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies
 const fn is_nth(number: i64, a: i64, b: i64) -> bool {
     let rest = number - b;
     if a == 0 { rest == 0 } else { rest % a == 0 && rest / a >= 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::selector::list;
+    use super::super::tree::Needs;
+    use super::*;
+    use cssparser::Parser;
+    use html5ever::tokenizer::{Tag, TagKind};
+    use html5ever::{Attribute, LocalName, QualName, ns};
+
+    /// Comparisons with long values and classes take as much of the budget as many with short ones.
+    #[test]
+    fn long_values_cost_their_length() {
+        const LENGTH: usize = 64_000;
+        let attribute = |name: &str| {
+            let name = QualName::new(None, ns!(), LocalName::from(name));
+            Attribute { name, value: "q".repeat(LENGTH).into() }
+        };
+        let attrs = vec![attribute("title"), attribute("class")];
+        let tag = Tag { kind: TagKind::StartTag, name: "p".into(), self_closing: false, attrs, had_duplicate_attributes: false };
+        let needs = Needs { anything: true, attributes: true, ..Needs::default() };
+        let node = Node::root(needs).open(&tag);
+        for css in ["[title*=xy]", "[title*=xy i]", "[title~=xy][title$=z]", ".a", ":is(.a, [title*=x])"] {
+            let selector = list(&mut Parser::new(css), false).unwrap().remove(0);
+            let budget = Budget::new(10 * (LENGTH / COMPARISON_BYTES) as u32);
+            let compared = (0..100).take_while(|_| fits(&selector, &node, &budget) == Applies::No).count();
+            assert!((4..10).contains(&compared), "{css}: {compared}");
+        }
+    }
 }

@@ -51,6 +51,11 @@ impl Own {
         self.class.split_ascii_whitespace()
     }
 
+    /// Bytes of all its classes.
+    pub(super) fn class_bytes(&self) -> usize {
+        self.class.len()
+    }
+
     fn plain(kind: LocalName) -> Self {
         let (class, attributes) = (StrTendril::new(), Vec::new());
         let is_filled = Cell::new(false);
