@@ -19,6 +19,7 @@ mod charset;
 mod cms;
 mod decode;
 mod elements;
+mod entity;
 mod html;
 mod legacy;
 mod lexer;

@@ -2,6 +2,7 @@
 //! A received message: its few needed header fields, and the body.
 
 use super::decode::{self, Correspondents, Fields};
+use super::entity;
 use super::mime::{self, Visitor};
 
 /// Bytes of body that are kept; a longer message is judged by these. Postfix accepts 10 MB by default, and sites that raise it stay near 25 to
@@ -108,8 +109,8 @@ impl RawMessage {
 
     fn fill(self, raw: &[u8]) -> Self {
         let mut message = self;
-        let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
-        let (head, body) = mime::split_entity(raw);
+        let raw = if raw.starts_with(b"From ") { entity::after_line(raw) } else { raw };
+        let (head, body) = entity::split_entity(raw);
         for field in decode::exact_fields_of(head) {
             if let Some(colon) = memchr::memchr(b':', field) {
                 message.header(&field[..colon], &field[colon + 1..]);
@@ -214,13 +215,13 @@ impl RawMessage {
     /// Sender, list and message id from the header.
     #[must_use]
     pub fn fields(&self) -> Fields {
-        Fields::of(mime::split_entity(&self.bytes).0)
+        Fields::of(entity::split_entity(&self.bytes).0)
     }
 
     /// The addresses in From, Reply-To, and the first To and Cc.
     #[must_use]
     pub fn correspondents(&self) -> Correspondents {
-        Correspondents::of(mime::split_entity(&self.bytes).0)
+        Correspondents::of(entity::split_entity(&self.bytes).0)
     }
 
     /// Passes the content to `visitor`, in the order of the message.

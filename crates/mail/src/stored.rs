@@ -2,7 +2,7 @@
 //! Data from the header of a delivered message: arrival, envelope and subject.
 
 use super::decode::{fields_of, name_and_value, subject};
-use super::mime;
+use super::entity;
 use super::received::Received;
 use mail_parser::DateTime;
 
@@ -64,8 +64,8 @@ pub fn values<'a>(raw: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]
 }
 
 fn head(raw: &[u8]) -> &[u8] {
-    let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
-    mime::split_entity(raw).0
+    let raw = if raw.starts_with(b"From ") { entity::after_line(raw) } else { raw };
+    entity::split_entity(raw).0
 }
 
 fn cut(value: &[u8]) -> &[u8] {
