@@ -34,20 +34,38 @@ struct Queue {
     /// The number of running jobs.
     running: usize,
     waiting: usize,
-    /// The jobs of each client, in their order.
-    jobs: HashMap<Client, VecDeque<Job>>,
+    /// The number of jobs that were ever queued.
+    queued: u64,
+    /// The jobs of each client with their numbers, in their order.
+    jobs: HashMap<Client, VecDeque<(u64, Job)>>,
     /// The clients with jobs, in the order of their turns.
     turns: VecDeque<Client>,
 }
 
 impl Queue {
-    fn put(&mut self, client: Client, job: Job) {
+    /// Queues a job, and returns its number.
+    fn put(&mut self, client: Client, job: Job) -> u64 {
         let jobs = self.jobs.entry(client).or_default();
         if jobs.is_empty() {
             self.turns.push_back(client);
         }
-        jobs.push_back(job);
+        self.queued += 1;
+        jobs.push_back((self.queued, job));
         self.waiting += 1;
+        self.queued
+    }
+
+    /// Removes a job that has not begun. Linear in the number of clients if it was the client's last one.
+    fn leave(&mut self, client: Client, number: u64) -> Option<Job> {
+        let jobs = self.jobs.get_mut(&client)?;
+        let at = jobs.binary_search_by_key(&number, |&(number, _)| number).ok()?;
+        let (_, job) = jobs.remove(at)?;
+        self.waiting -= 1;
+        if jobs.is_empty() {
+            self.jobs.remove(&client);
+            self.turns.retain(|&turn| turn != client);
+        }
+        Some(job)
     }
 
     /// The next job of the client whose turn it is; its next turn is after all others'.
@@ -61,7 +79,7 @@ impl Queue {
             self.turns.push_back(client);
         }
         self.waiting -= usize::from(job.is_some());
-        job
+        job.map(|(_, job)| job)
     }
 }
 
@@ -77,7 +95,7 @@ impl Readers {
         Self { most, queue: Arc::default() }
     }
 
-    /// Does some work when it is this client's turn. If the caller stops waiting, the work is dropped undone.
+    /// Does some work when it is this client's turn. If the caller stops waiting, the work is dropped at once, undone.
     ///
     /// # Errors
     /// The reason why there is no result: too many jobs wait already, or the work panicked.
@@ -93,25 +111,38 @@ impl Readers {
                 drop(done.send(catch_unwind(AssertUnwindSafe(work)).ok()));
             }
         });
-        if !self.start(client.map(network), job) {
-            return Err(Unknown::Overloaded);
-        }
+        let _place = self.start(client.map(network), job).ok_or(Unknown::Overloaded)?;
         result.await.ok().flatten().ok_or(Unknown::InternalError)
     }
 
-    /// Queues a job, and starts a thread if there are too few; false if the queue is full.
-    fn start(&self, client: Client, job: Job) -> bool {
+    /// Queues a job, and starts a thread if there are too few; `None` if the queue is full.
+    fn start(&self, client: Client, job: Job) -> Option<Place> {
         let mut queue = self.queue.lock();
         if queue.waiting >= MOST_WAITING {
-            return false;
+            return None;
         }
-        queue.put(client, job);
+        let place = Place { queue: Arc::clone(&self.queue), client, number: queue.put(client, job) };
         if queue.running < self.most {
             queue.running += 1;
             let queue = Arc::clone(&self.queue);
             tokio::task::spawn_blocking(move || work(&queue));
         }
-        true
+        Some(place)
+    }
+}
+
+/// The place of a job in the queue. Dropped before its turn, it takes the job and its message out of memory.
+struct Place {
+    queue: Arc<Mutex<Queue>>,
+    client: Client,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let left = self.queue.lock().leave(self.client, self.number);
+        // Without the lock: it may be large.
+        drop(left);
     }
 }
 
@@ -167,7 +198,7 @@ mod tests {
         (readers, release)
     }
 
-    fn start(readers: &Readers, from: u8, done: &mpsc::Sender<u8>) -> bool {
+    fn start(readers: &Readers, from: u8, done: &mpsc::Sender<u8>) -> Option<Place> {
         let done = done.clone();
         readers.start(client(from), Box::new(move || done.send(from).unwrap()))
     }
@@ -176,10 +207,9 @@ mod tests {
     async fn each_client_has_its_turn() {
         let (readers, release) = busy(1).await;
         let (done, order) = mpsc::channel();
-        for _ in 0..100 {
-            assert!(start(&readers, 1, &done));
-        }
-        assert!(start(&readers, 2, &done) && start(&readers, 3, &done));
+        let places = [1; 100].into_iter().chain([2, 3]).map(|from| start(&readers, from, &done));
+        let places: Vec<_> = places.collect();
+        assert!(places.iter().all(Option::is_some));
         drop((release, done));
         let order: Vec<u8> = tokio::task::spawn_blocking(move || order.iter().collect()).await.unwrap();
         assert_eq!(order[..4], [1, 2, 3, 1]);
@@ -192,24 +222,30 @@ mod tests {
     async fn the_queue_is_bounded() {
         let (readers, release) = busy(2).await;
         let (done, order) = mpsc::channel();
-        for _ in 0..MOST_WAITING {
-            assert!(start(&readers, 1, &done));
-        }
-        assert!(!start(&readers, 2, &done));
+        let places: Vec<_> = (0..MOST_WAITING).map(|_| start(&readers, 1, &done)).collect();
+        assert!(places.iter().all(Option::is_some));
+        assert!(start(&readers, 2, &done).is_none());
         assert_eq!(readers.read(client(2), || ()).await, Err(Unknown::Overloaded));
         drop((release, done));
         let number = tokio::task::spawn_blocking(move || order.iter().count()).await.unwrap();
         assert_eq!(number, MOST_WAITING);
     }
 
-    /// After its deadline a message costs nothing more; a panic costs one message its verdict.
+    /// After its deadline a message costs nothing more, not even memory while others are read; a panic costs one message its verdict.
     #[tokio::test]
     async fn abandoned_work_is_not_done() {
         let (readers, release) = busy(1).await;
         let (done, received) = mpsc::channel::<()>();
-        let mut wait = Box::pin(readers.read(client(1), move || done.send(()).unwrap()));
+        let message = Arc::new(());
+        let held = Arc::clone(&message);
+        let mut wait = Box::pin(readers.read(client(1), move || {
+            drop(held);
+            done.send(()).unwrap();
+        }));
         assert!(futures_poll(&mut wait).await);
         drop(wait);
+        assert_eq!(Arc::strong_count(&message), 1, "the message is still in memory");
+        assert!(readers.queue.lock().turns.is_empty());
         drop(release);
         assert_eq!(
             readers.read(client(1), || panic!("of a message")).await,

@@ -418,11 +418,11 @@ pub(super) async fn snapshot(
     let place = service.stream(client.as_ref(), &caller)?;
     let gone = || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
     let (snapshots, ledger) = (Arc::clone(&service.snapshots), service.ledger.clone());
-    let kept = Arc::clone(&snapshots);
+    let (kept, reader) = (Arc::clone(&snapshots), place.principal().clone());
     let found = place.read(move || {
         let found = match id {
             Some(id) => kept.get(id).map(|snapshot| (id, snapshot)),
-            None => Some(kept.newest(&ledger)?),
+            None => Some(kept.newest(&ledger, &reader)?),
         };
         Ok(found
             .map(|(id, snapshot)| Ok::<_, LedgerError>((id, snapshot.count_rows()?, snapshot)))

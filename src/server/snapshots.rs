@@ -2,9 +2,10 @@
 //! Snapshots that are being fetched: each stays unchanged, so that a reader can continue after an interruption. Meanwhile the file grows
 //! with every write, since it cannot reuse the space of what a snapshot shows; so it is dropped as soon as all its readers have all of it.
 
+use super::limits::Principal;
 use bulkmark_ledger::{Ledger, LedgerError, Snapshot, random_bytes};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ const BYTES_A_SECOND: u64 = 1_000_000;
 /// Maximum of snapshots; readers of the same state share one.
 const MAX: usize = 4;
 
+/// Readers of a snapshot that are known by name.
+const MAX_READERS: usize = 1024;
+
 /// Returns until when a reader that began at `began` must have taken so many bytes.
 pub(super) fn deadline(began: Instant, bytes: u64) -> Instant {
     began + LEISURE + Duration::from_secs(bytes / BYTES_A_SECOND)
@@ -29,15 +33,22 @@ struct Kept {
     snapshot: Arc<Snapshot>,
     made: Instant,
     used: Instant,
-    /// The number of readers that began it and have not been sent its end. One that begins anew instead of continuing counts twice, and
-    /// the snapshot is kept for longer.
-    unfinished: usize,
+    /// Those who began it and have not been sent its end.
+    readers: HashSet<Principal>,
 }
 
 impl Kept {
     /// Whether readers may begin or continue to read it.
     fn is_good(&self) -> bool {
         self.used.elapsed() < KEPT_FOR && self.made.elapsed() < LEISURE && self.snapshot.is_open()
+    }
+
+    /// Notes a reader. Of very many the others may have to begin again after an interruption.
+    fn begin(&mut self, reader: &Principal) {
+        self.used = Instant::now();
+        if self.readers.len() < MAX_READERS {
+            self.readers.insert(reader.clone());
+        }
     }
 }
 
@@ -55,10 +66,14 @@ impl Snapshots {
         Some(Arc::clone(&found.snapshot))
     }
 
-    /// Returns a snapshot of the newest state for one more reader, with its id.
-    pub(super) fn newest(&self, ledger: &Ledger) -> Result<(u64, Arc<Snapshot>), LedgerError> {
+    /// Returns a snapshot of the newest state for a reader, with its id.
+    pub(super) fn newest(
+        &self,
+        ledger: &Ledger,
+        reader: &Principal,
+    ) -> Result<(u64, Arc<Snapshot>), LedgerError> {
         let snapshot = ledger.reader()?.snapshot()?;
-        if let Some(same) = self.same(&snapshot) {
+        if let Some(same) = self.same(&snapshot, reader) {
             return Ok(same);
         }
         let id = random_bytes().map(u64::from_le_bytes);
@@ -69,27 +84,25 @@ impl Snapshots {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&id, _)| id);
             oldest.map(|id| kept.remove(&id));
         }
-        let now = Instant::now();
-        kept.insert(id, Kept { snapshot: Arc::clone(&snapshot), made: now, used: now, unfinished: 1 });
+        let (now, readers) = (Instant::now(), HashSet::from([reader.clone()]));
+        kept.insert(id, Kept { snapshot: Arc::clone(&snapshot), made: now, used: now, readers });
         Ok((id, snapshot))
     }
 
     /// Returns the kept snapshot of the same state, if there is one.
-    fn same(&self, snapshot: &Snapshot) -> Option<(u64, Arc<Snapshot>)> {
+    fn same(&self, snapshot: &Snapshot, reader: &Principal) -> Option<(u64, Arc<Snapshot>)> {
         self.tidy();
         let mut kept = self.kept.lock();
         let (&id, same) = kept.iter_mut().find(|(_, other)| other.snapshot.vector() == snapshot.vector())?;
-        same.used = Instant::now();
-        same.unfinished += 1;
+        same.begin(reader);
         Some((id, Arc::clone(&same.snapshot)))
     }
 
-    /// Drops a snapshot whose last reader was sent its end.
-    pub(super) fn finished(&self, id: u64) {
+    /// Drops a snapshot if this reader, which was sent its end, was the last one.
+    pub(super) fn finished(&self, id: u64, reader: &Principal) {
         let mut kept = self.kept.lock();
         let Some(read) = kept.get_mut(&id) else { return };
-        read.unfinished = read.unfinished.saturating_sub(1);
-        if read.unfinished == 0 {
+        if read.readers.remove(reader) && read.readers.is_empty() {
             kept.remove(&id);
         }
     }
@@ -114,10 +127,10 @@ mod tests {
         let key = FederationKey::public();
         let ledger = Ledger::open(directory.path(), Role::Server, &Settings::default(), &key).unwrap();
         let snapshots = Snapshots::default();
-        let (id, _) = snapshots.newest(&ledger).unwrap();
+        let (id, _) = snapshots.newest(&ledger, &Principal::Here).unwrap();
         assert!(snapshots.get(id).is_some());
         snapshots.kept.lock().get_mut(&id).unwrap().made = Instant::now().checked_sub(LEISURE).unwrap();
-        assert!(snapshots.get(id).is_none() && snapshots.newest(&ledger).unwrap().0 != id);
+        assert!(snapshots.get(id).is_none() && snapshots.newest(&ledger, &Principal::Here).unwrap().0 != id);
         let began = Instant::now();
         assert_eq!(deadline(began, 60_000_000), began + Duration::from_mins(31));
         ledger.close().await.unwrap();
@@ -130,11 +143,14 @@ mod tests {
         let key = FederationKey::public();
         let ledger = Ledger::open(directory.path(), Role::Server, &Settings::default(), &key).unwrap();
         let snapshots = Snapshots::default();
-        let (id, snapshot) = snapshots.newest(&ledger).unwrap();
-        assert_eq!(snapshots.newest(&ledger).unwrap().0, id, "readers of the same state share it");
-        snapshots.finished(id);
-        assert!(snapshots.get(id).is_some(), "the other reader has not");
-        snapshots.finished(id);
+        let [one, other, third] = ["one", "other", "third"].map(|name| Principal::Client(name.into()));
+        let (id, snapshot) = snapshots.newest(&ledger, &one).unwrap();
+        assert_eq!(snapshots.newest(&ledger, &other).unwrap().0, id, "readers of the same state share it");
+        for not_all in [&one, &one, &third] {
+            snapshots.finished(id, not_all);
+            assert!(snapshots.get(id).is_some(), "the other reader has not all of it");
+        }
+        snapshots.finished(id, &other);
         assert!(snapshots.get(id).is_none());
         assert_eq!(Arc::strong_count(&snapshot), 1, "somebody holds the file");
         drop(snapshot);
@@ -153,11 +169,10 @@ mod tests {
         ledger.take_batch(reporter, 1, reports, None, now()).await.unwrap().unwrap();
         ledger.close().await.unwrap();
         let (snapshots, ledger) = (Snapshots::default(), open());
-        let (first, _) = snapshots.newest(&ledger).unwrap();
-        assert_eq!(snapshots.newest(&ledger).unwrap().0, first, "readers of the same state share it");
+        let (first, _) = snapshots.newest(&ledger, &Principal::Here).unwrap();
         ledger.close().await.unwrap();
         let ledger = open();
-        let (second, snapshot) = snapshots.newest(&ledger).unwrap();
+        let (second, snapshot) = snapshots.newest(&ledger, &Principal::Here).unwrap();
         assert_eq!(snapshot.rows(0, 9).map(|rows| rows.len()), Ok(1));
         assert!(second != first && snapshots.get(first).is_none(), "the closed one is still kept");
         ledger.close().await.unwrap();

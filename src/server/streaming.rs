@@ -219,7 +219,7 @@ pub(super) async fn send_snapshot(
     from: u64,
 ) {
     if while_allowed(access, rows_from(&stream, &snapshot, &head, from)).await.is_ok() {
-        kept.finished(head.id);
+        kept.finished(head.id, stream.place.principal());
     }
 }
 

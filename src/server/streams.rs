@@ -98,6 +98,11 @@ impl Drop for Place {
 }
 
 impl Place {
+    /// The reader.
+    pub(super) const fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
     /// Creates the body of this stream, and its sender.
     pub(super) fn body(&self) -> (Sender, Body) {
         streamed(self.budgets())
