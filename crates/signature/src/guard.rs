@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The low-information guard: whether a message has enough distinct words.
 
+use super::near::FOOTER;
 use super::text::is_unspaced;
 use bulkmark_types::LowInformation;
 use std::collections::HashSet;
@@ -17,21 +18,22 @@ impl Guard {
         Self { wanted, words: HashSet::new(), attachment: false }
     }
 
-    /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): the lines below it only name the author.
+    /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): the lines below it only name the author, unless they are more than
+    /// a [footer](FOOTER).
     pub(super) fn text(&mut self, text: &str) {
         if self.is_satisfied() {
             return;
         }
         let mut rest = text;
         while let Some(line) = rest.split_inclusive('\n').next() {
-            if matches!(line.trim_end_matches(['\r', '\n']), "-- " | "--") {
+            rest = &rest[line.len()..];
+            if rest.len() <= FOOTER && matches!(line.trim_end_matches(['\r', '\n']), "-- " | "--") {
                 return;
             }
             self.visible(line);
             if self.is_satisfied() {
                 return;
             }
-            rest = &rest[line.len()..];
         }
     }
 
@@ -126,5 +128,7 @@ mod tests {
         assert_eq!(words("Looks good: Tim Tester <tim.tester@mail.example.org>, mailto:tim@example.org"), 4);
         assert_eq!(words("https://example.org/@tim.tester tim@home"), 3);
         assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
+        let long = (0..400).map(|n| format!("w{n} ")).collect::<String>();
+        assert_eq!(words(&format!("one two\n-- \n{long}\n-- \nJohn")), 100, "no author has such a name");
     }
 }

@@ -75,8 +75,9 @@ pub(crate) struct Content {
     /// The quoted text, kept only if the own text is short; and the text behind rules, kept only if there is no own text.
     pub(super) quoted: Option<Box<Self>>,
     pub(super) footer: Option<Box<Self>>,
-    /// The text of attached files.
+    /// The text of attached files, and that of calendars that are shown as an invitation.
     pub(super) attached: Option<Box<Self>>,
+    pub(super) calendar: Option<Box<Self>>,
 }
 
 impl Content {
@@ -101,11 +102,16 @@ impl Content {
         append_kept(&mut self.quoted, other.quoted);
         append_kept(&mut self.footer, other.footer);
         append_kept(&mut self.attached, other.attached);
+        append_kept(&mut self.calendar, other.calendar);
     }
 
-    /// Adds, to a message with nearly no own words, the text that it quotes, or else its attached text, or the text behind a rule.
+    /// Adds, to a message with few own words, its calendar; to one with nearly none the text that it quotes, or else its attached text, or the
+    /// text behind a rule.
     pub(super) fn with_fallbacks(mut self) -> Self {
         let own = self.words.len();
+        if let Some(calendar) = self.calendar.take().filter(|_| own < TOO_FEW) {
+            self.append(*calendar);
+        }
         if self.has_text || own > NO_ANSWER {
             return self;
         }
@@ -133,7 +139,7 @@ impl Content {
     }
 
     /// Adds the next alternative, which replaces this one if mail programs can show it at least as well. Attachments of any alternative
-    /// stay.
+    /// stay, and so do calendars, which mail programs show beside the text.
     pub(super) fn or_better(&mut self, mut next: Self) {
         let has_files = self.has_files || next.has_files;
         let rank = next.rank();
@@ -143,6 +149,7 @@ impl Content {
             std::mem::swap(self, &mut next);
         }
         append_kept(&mut self.attached, next.attached.filter(|_| next.has_files));
+        append_kept(&mut self.calendar, next.calendar);
         self.has_files = has_files;
     }
 
@@ -151,7 +158,8 @@ impl Content {
         let has_words = !self.words.is_empty()
             || self.quoted.is_some()
             || self.footer.is_some()
-            || self.attached.is_some();
+            || self.attached.is_some()
+            || self.calendar.is_some();
         let is_empty = !has_words && self.page.is_empty() && !self.has_files;
         if is_empty { Rendering::Nothing } else { self.rendering }
     }

@@ -9,7 +9,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::LazyLock;
 
 /// Bytes of the longest footer; a longer text below a rule is content.
-const FOOTER: usize = 1500;
+pub(crate) const FOOTER: usize = 1500;
 
 /// Marks that make a line a rule.
 const RULE: usize = 20;

@@ -103,6 +103,11 @@ fn a_calendar_is_the_text_that_people_wrote() {
     }
     reads(calendar("PUBLISH"));
     assert!(near(calendar("reply")).is_empty());
+    // A few words beside an invitation do not hide it.
+    let few = &*text_part("You are invited, please answer\n");
+    for parts in [[few, &calendar("REQUEST")], [&calendar("REQUEST"), few]] {
+        assert!(shared(&near(multi("multipart/alternative", &parts)), &near(plain(TEXT))) >= 5);
+    }
 }
 
 /// Rows of marks and of invisible characters say nothing, so they hide neither a quote nor the text below a rule.
