@@ -24,10 +24,17 @@ async fn a_transaction_that_appends_nothing_holds_nobody_up() {
     append_step(&rig.log("agg"), b"another").await;
 }
 
+/// All transactions of such a member end: another one of it, which waits, would only be the next that holds up the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_held_open_is_ended_and_told() {
     let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
     let _held = rig.server.hold("mx2", ONE);
+    let _next = rig.server.idle("mx2", ONE);
+    let of_mx2 = "select count(*) from pg_stat_activity where usename = 'mx2'";
+    wait_until("one that waits", || {
+        let found = rig.server.sql(&format!("{of_mx2} and wait_event_type = 'Lock'"))?;
+        if found == "1" { Ok(()) } else { Err(found) }
+    });
     let agg = rig.log("agg");
     let ended = loop {
         let ended = agg.end_stuck().await.unwrap();
@@ -36,7 +43,11 @@ async fn what_is_held_open_is_ended_and_told() {
         }
         tokio::task::yield_now().await;
     };
-    assert!(ended.len() == 1 && ended[0].starts_with("mx2, whose transaction is open for"), "{ended:?}");
+    assert!(ended.iter().all(|one| one.starts_with("mx2, whose transaction is open for")), "{ended:?}");
+    wait_until("the end of all of its connections", || {
+        let found = rig.server.sql(of_mx2)?;
+        if found == "0" { Ok(()) } else { Err(found) }
+    });
     append(&rig.log("mx1"), batch(1, 1), b"a").await;
     assert_eq!(rig.sql("select count(*) from bulkmark.batches where client = 'mx2'"), "0");
     // Foreign connections are left alone.

@@ -390,9 +390,10 @@ begin
 end
 $$
 --;
--- Ends the connections of members with a transaction that is open for more than 10 s, or idle for 3 s, because all others wait for its
--- locks, and returns names and reasons. Members' own statements are one transaction each, and take no longer. Also ends those of listeners
--- that do not read, once a fiftieth of the common queue of notifications is waiting.
+-- Ends the connections of members with a transaction that is open for more than 10 s, or idle and open for 3 s, because all others wait for
+-- its locks, and returns names and reasons. Members' own statements are one transaction each, and take no longer. All other transactions of
+-- such a member end as well: they wait for the same locks, ahead of others. Also ends the connections of listeners that do not read, once a
+-- fiftieth of the common queue of notifications is waiting.
 create or replace function bulkmark.end_stuck()
 returns text[]
 language plpgsql
@@ -404,28 +405,33 @@ declare
     _ended text[] := array[]::text[];
 begin
     for _one in
-        select a.pid, a.usename::text as name,
-            case when a.wait_event = 'ClientWrite' then 'which does not read its messages'
-                else 'whose transaction is open for ' || floor(extract(epoch from _now - a.xact_start))::bigint || ' s (' || a.state || ')'
-            end as why
-        from pg_catalog.pg_stat_activity a
-        where a.datname = current_database() and a.pid <> pg_backend_pid()
-            and (a.xact_start < _now - interval '10 seconds'
-                or a.state like 'idle in transaction%' and a.state_change < _now - interval '3 seconds'
-                or a.wait_event = 'ClientWrite' and pg_notification_queue_usage() > 0.02)
-            and a.usename in (
-                select r.rolname from pg_catalog.pg_auth_members m
-                join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
-                where g.rolname::text in (current_database() || '_reporter', current_database() || '_aggregator')
-                    and r.rolname <> current_user)
+        with seen as (
+            select a.pid, a.usename::text as name, a.xact_start is not null as is_open,
+                case
+                    when a.wait_event = 'ClientWrite' and pg_notification_queue_usage() > 0.02
+                        then 'which does not read its messages'
+                    when a.xact_start < _now - interval '10 seconds'
+                        or a.state like 'idle in transaction%' and a.xact_start < _now - interval '3 seconds'
+                        then 'whose transaction is open for ' || floor(extract(epoch from _now - a.xact_start))::bigint || ' s (' || a.state || ')'
+                end as why
+            from pg_catalog.pg_stat_activity a
+            where a.datname = current_database() and a.pid <> pg_backend_pid()
+                and a.usename in (
+                    select r.rolname from pg_catalog.pg_auth_members m
+                    join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
+                    where g.rolname::text in (current_database() || '_reporter', current_database() || '_aggregator')
+                        and r.rolname <> current_user))
+        select s.pid, s.name, s.why from seen s
+        where s.why is not null
+            or s.is_open and exists (select 1 from seen t where t.name = s.name and t.why like 'whose %')
     loop
         begin
-            if pg_terminate_backend(_one.pid) then
+            if pg_terminate_backend(_one.pid) and _one.why is not null then
                 _ended := array_append(_ended, _one.name || ', ' || _one.why);
             end if;
         exception when insufficient_privilege then
             -- A role that existed before, and that the owner is no member of.
-            _ended := array_append(_ended, _one.name || ', ' || _one.why || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
+            _ended := array_append(_ended, _one.name || ', ' || coalesce(_one.why, 'which waits') || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
         end;
     end loop;
     return _ended;

@@ -20,7 +20,7 @@ use tokio_postgres::types::Type;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The revision of the schema, raised by each change of `schema.sql` that an older program can do without.
-const REVISION: i32 = 4;
+const REVISION: i32 = 5;
 
 /// Maximum of connections of one role: one for each daemon, and some for commands and for dead ones that the server has not noticed yet. So
 /// one machine cannot take all.
