@@ -8,6 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// so that the machine does not run out of memory.
 const TOTAL: usize = 256 << 20;
 
+/// Of these, the bytes that only beginnings of messages take: nearly all mail fits into one, so large messages, however many come at once,
+/// do not keep others from being judged.
+const FOR_BEGINNINGS: usize = 64 << 20;
+
+/// The longest beginning.
+const BEGINNING: usize = 256 << 10;
+
 /// The rest of that memory.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<AtomicUsize>);
@@ -36,11 +43,10 @@ impl Reservation {
     /// Takes `bytes` more; returns false, and takes nothing, if there is not enough.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
-        let taken = self
-            .left
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes))
-            .is_ok();
+        let is_beginning = self.taken.saturating_add(bytes) <= BEGINNING;
+        let keep = if is_beginning { 0 } else { FOR_BEGINNINGS };
+        let rest = |left: usize| left.checked_sub(bytes).filter(|&rest| rest >= keep);
+        let taken = self.left.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok();
         self.taken += if taken { bytes } else { 0 };
         taken
     }
@@ -70,8 +76,21 @@ mod tests {
     fn dropped_reservations_are_released() {
         let budget = Budget::default();
         let (mut a, mut b) = (budget.reservation(), budget.reservation());
-        assert!(a.take(TOTAL) && !b.take(1));
+        let all = TOTAL - FOR_BEGINNINGS;
+        assert!(a.take(all) && !b.take(BEGINNING + 1));
         drop(a);
-        assert!(b.take(TOTAL));
+        assert!(b.take(all));
+    }
+
+    /// When large messages have filled their share, other messages still have room.
+    #[test]
+    fn large_messages_leave_room_for_small_ones() {
+        let budget = Budget::default();
+        let mut large: Vec<_> = (0..30).map(|_| budget.reservation()).collect();
+        let taken = large.iter_mut().filter(|one| one.take(BEGINNING) && one.take(10 << 20)).count();
+        assert!((15..20).contains(&taken), "{taken}");
+        let mut small: Vec<_> = (0..100).map(|_| budget.reservation()).collect();
+        assert!(small.iter_mut().all(|one| one.take(100_000) && one.take(BEGINNING - 100_000)));
+        assert!(!small[0].take(1), "its beginning ends here");
     }
 }
