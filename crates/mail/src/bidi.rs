@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Text written backwards and reversed by an override character (Unicode Standard Annex 9).
 
+use super::look::Visibility;
+use super::piece::Piece;
 use std::borrow::Cow;
 
 /// Right-to-left override: reverses the letters behind it.
@@ -28,6 +30,64 @@ pub fn in_reading_order(text: &str) -> Cow<'_, str> {
     }
     ordered.push_str(rest);
     Cow::Owned(ordered)
+}
+
+/// The line of a page, whose text may stand in several elements. Reversed text is held until it ends, since its last run is read first.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    is_overridden: bool,
+    held: Vec<(Visibility, String)>,
+}
+
+impl Line {
+    /// Passes on the next run of text, or holds it. `is_reversed` if its element reverses it.
+    pub(super) fn read(
+        &mut self,
+        text: &str,
+        visibility: Visibility,
+        is_reversed: bool,
+        emit: &mut dyn FnMut(Piece<'_>),
+    ) {
+        let mut rest = text;
+        // Most texts have no such byte.
+        while memchr::memchr(0xE2, rest.as_bytes()).is_some()
+            && let Some((before, mark)) = rest.find([OVERRIDE, POP]).map(|at| rest.split_at(at))
+        {
+            self.take(before, visibility, is_reversed, emit);
+            self.is_overridden = mark.starts_with(OVERRIDE);
+            rest = &mark[OVERRIDE.len_utf8()..];
+        }
+        self.take(rest, visibility, is_reversed, emit);
+    }
+
+    fn take(&mut self, text: &str, shown: Visibility, is_reversed: bool, emit: &mut dyn FnMut(Piece<'_>)) {
+        if text.is_empty() {
+            return;
+        }
+        if is_reversed || self.is_overridden {
+            self.held.push((shown, text.chars().rev().collect()));
+        } else {
+            self.turn(emit);
+            emit(shown.piece(text));
+        }
+    }
+
+    /// Ends reversed text unless an override continues.
+    pub(super) fn end_reversed(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+        if !self.is_overridden {
+            self.turn(emit);
+        }
+    }
+
+    /// Ends the line.
+    pub(super) fn end(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+        self.is_overridden = false;
+        self.turn(emit);
+    }
+
+    fn turn(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+        self.held.drain(..).rev().for_each(|(shown, text)| emit(shown.piece(&text)));
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 
 use super::look::{Look, Visibility};
 use super::names::{
-    closes_paragraph, encloses, ended_by, ends_blocks, is_cell, is_heading, is_of_table, is_special, is_void,
-    may_nest,
+    closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_cell, is_heading,
+    is_of_table, is_special, is_void, may_nest,
 };
 use super::piece::Piece;
 use super::style::{Node, PageState, Pseudo, Sheet, Style};
-use html5ever::tokenizer::Tag;
+use html5ever::tokenizer::{Tag, TagKind};
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -23,11 +23,24 @@ const MAX_GENERATED: usize = 32 << 10;
 /// Elements of a page that are read in advance, for selectors that need later elements.
 const MAX_KNOWN: usize = 1 << 15;
 
+/// The edge of an element's box.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Edge {
+    /// There is none, or words continue over it.
+    #[default]
+    None,
+    /// It ends words of hidden text.
+    Hidden,
+    /// It ends words.
+    Shown,
+}
+
 /// An open element.
 #[derive(Debug)]
 struct Element {
     name: LocalName,
     look: Look,
+    edge: Edge,
     /// Whether it reorders its inner boxes.
     lays_out: bool,
     /// `None` if no selector needs the context of an element.
@@ -90,9 +103,14 @@ pub(super) struct Elements<'a> {
     known: PageState,
     /// Bytes of text that style sheets may still add.
     generated: usize,
-    /// The alternative texts of visible pictures, a line each.
-    alternatives: String,
-    /// Visibility many paragraphs are open.
+    /// The alternative texts of visible pictures, a line each: those that are more than a label, and all.
+    alternatives: [String; 2],
+    /// The look of the element that the last start tag began, and its index if it is open.
+    begun: Option<Look>,
+    begun_at: Option<usize>,
+    /// The strongest edge of boxes not yet reported.
+    edge: Edge,
+    /// Number of open paragraphs.
     paragraphs: usize,
     open: Vec<Element>,
     /// The innermost open element of each name.
@@ -115,7 +133,10 @@ impl<'a> Elements<'a> {
             document: sheet.document(),
             known: PageState::default(),
             generated: MAX_GENERATED,
-            alternatives: String::new(),
+            alternatives: [String::new(), String::new()],
+            begun: None,
+            begun_at: None,
+            edge: Edge::None,
             paragraphs: 0,
             open: Vec::new(),
             innermost: HashMap::default(),
@@ -139,6 +160,11 @@ impl<'a> Elements<'a> {
 
     /// Opens the element of a start tag.
     pub(super) fn open(&mut self, tag: &Tag) {
+        if let Some(drawing) = self.drawing()
+            && ends_drawing(tag)
+        {
+            self.close_from(drawing);
+        }
         for name in ended_by(&tag.name) {
             self.close_implicitly(name);
         }
@@ -150,36 +176,75 @@ impl<'a> Elements<'a> {
         // A form in a form is none, nor is a part of a table outside of one.
         let is_second = tag.name == local_name!("form") && self.innermost.contains_key(&tag.name);
         let is_stray = is_of_table(&tag.name) && tag.name != local_name!("table") && self.table().is_none();
-        if is_void(&tag.name) || is_second || is_stray {
+        (self.begun, self.begun_at) = (None, None);
+        if is_second || is_stray {
             return;
         }
-        if self.open.len() < MAX_OPEN {
-            let outer = if is_of_table(&tag.name) { self.look() } else { self.around() };
-            let mut lays_out = false;
-            let look = if self.listed.is_some() {
-                outer
-            } else {
-                let style = Style::of(tag, self.sheet, node.as_deref(), &mut self.known);
-                if self.open.last().is_some_and(|around| around.lays_out) {
-                    self.boxes.push(Piece::Box { order: style.order });
-                }
-                if let Some(reversed) = style.lays_out {
-                    self.boxes.push(Piece::Boxes { reversed });
-                    lays_out = true;
-                }
-                outer.within(&style, tag, self.is_announced)
-            };
-            let at = self.open.len();
-            self.paragraphs += usize::from(tag.name == local_name!("p"));
-            self.open.push(Element {
-                name: tag.name.clone(),
-                look,
-                lays_out,
-                node,
-                outer_with_name: self.innermost.insert(tag.name.clone(), at),
-                inner: self.inner().with(&tag.name, at),
-            });
+        let outer = if is_of_table(&tag.name) { self.look() } else { self.around() };
+        let style = if self.listed.is_some() {
+            Style::default()
+        } else {
+            Style::of(tag, self.sheet, node.as_deref(), &mut self.known)
+        };
+        let look = outer.within(&style, tag, self.is_announced);
+        let edge = match ends_word(&tag.name, style.parts) {
+            true if style.is_small => Edge::None,
+            true if outer.holds_box(&style, tag) => Edge::Shown,
+            true => Edge::Hidden,
+            false => Edge::None,
+        };
+        self.edge = self.edge.max(edge);
+        self.begun = Some(look);
+        let is_empty_drawing =
+            tag.self_closing && (tag.name == local_name!("svg") || self.drawing().is_some());
+        if !is_void(&tag.name) && !is_empty_drawing && self.open.len() < MAX_OPEN {
+            self.push(tag, look, edge, node, &style);
         }
+    }
+
+    /// Adds an open element.
+    fn push(&mut self, tag: &Tag, look: Look, edge: Edge, node: Option<Rc<Node>>, style: &Style) {
+        let at = self.open.len();
+        self.place_box(&tag.name, style.order);
+        if let Some(reversed) = style.lays_out {
+            self.boxes.push(Piece::Boxes { reversed });
+        }
+        self.begun_at = Some(at);
+        self.paragraphs += usize::from(tag.name == local_name!("p"));
+        self.open.push(Element {
+            name: tag.name.clone(),
+            look,
+            edge,
+            lays_out: style.lays_out.is_some(),
+            node,
+            outer_with_name: self.innermost.insert(tag.name.clone(), at),
+            inner: self.inner().with(&tag.name, at),
+        });
+    }
+
+    /// Notes a box in one that reorders its inner boxes. A table does from its foot on, which stands at its end wherever it is written.
+    fn place_box(&mut self, name: &LocalName, order: i16) {
+        let Some(around) = self.open.last_mut() else { return };
+        let is_in_table = around.name == local_name!("table");
+        if is_in_table && *name == local_name!("tfoot") && !around.lays_out {
+            around.lays_out = true;
+            self.boxes.push(Piece::Boxes { reversed: false });
+        }
+        if around.lays_out {
+            let order = match *name {
+                local_name!("tfoot") if is_in_table => 1,
+                local_name!("thead") if is_in_table => -1,
+                _ => order,
+            };
+            self.boxes.push(Piece::Box { order });
+        }
+    }
+
+    /// The innermost open drawing, unless a page stands in it.
+    fn drawing(&self) -> Option<usize> {
+        let at = *self.innermost.get(&local_name!("svg"))?;
+        let page = self.innermost.get(&LocalName::from("foreignobject"));
+        page.is_none_or(|&page| page < at).then_some(at)
     }
 
     /// The node for selectors of an element that begins here.
@@ -206,16 +271,33 @@ impl<'a> Elements<'a> {
 
     /// Closes the element of an end tag, with its open inner elements. Ignores an end tag without a start tag.
     /// Also one that browsers ignore: a cell ends by table tags only, and a block within an element that is none outlives its end tag.
+    /// But one of a paragraph or a line break makes an element (HTML standard, 13.2.6.4.7).
     pub(super) fn close(&mut self, name: &LocalName) {
+        if *name == local_name!("br") {
+            self.open(&empty_tag(name));
+            return;
+        }
+        let found = self.ended_by_tag(name).or_else(|| {
+            (*name == local_name!("p")).then(|| self.open(&empty_tag(name)))?;
+            self.begun_at
+        });
+        if let Some(at) = found {
+            self.close_from(at);
+        } else if self.open.len() == MAX_OPEN && ends_word(name, None) && !self.look().unboxed {
+            // The end of an element that is not tracked.
+            self.edge = Edge::Shown;
+        }
+    }
+
+    /// The index of the element that an end tag closes.
+    fn ended_by_tag(&self, name: &LocalName) -> Option<usize> {
         let inner = self.inner();
         let heading = || inner.block.filter(|&at| is_heading(name) && is_heading(&self.open[at].name));
-        let Some(at) = heading().or_else(|| self.innermost.get(name).copied()) else { return };
+        let at = heading().or_else(|| self.innermost.get(name).copied())?;
         let ends = encloses(name)
             || is_of_table(name) && Some(at) >= self.table()
             || inner.cell <= Some(at) && (ends_blocks(name) || inner.block <= Some(at));
-        if ends {
-            self.close_from(at);
-        }
+        ends.then_some(at)
     }
 
     /// Notes visible text.
@@ -230,20 +312,29 @@ impl<'a> Elements<'a> {
         self.boxes.drain(..).for_each(emit);
     }
 
-    /// Visibility text is shown here.
+    /// Takes the strongest edge of the boxes that began or ended.
+    pub(super) fn take_edge(&mut self) -> Edge {
+        std::mem::take(&mut self.edge)
+    }
+
+    /// How text is shown here.
     pub(super) fn visibility(&self) -> Visibility {
         self.around().visibility()
     }
 
-    /// Whether a picture here is visible and belongs to this message.
-    pub(super) fn shows_pictures(&self) -> bool {
-        let look = self.around();
-        !look.hidden && !look.quoted
+    /// How text of the element that just began is shown: its own, not that in it.
+    pub(super) fn own_visibility(&self) -> Visibility {
+        self.begun.map_or(Visibility::Hidden, |look| look.visibility())
+    }
+
+    /// Whether the picture that just began is visible and belongs to this message.
+    pub(super) fn shows_picture(&self) -> bool {
+        self.begun.is_some_and(|look| look.is_displayed() && !look.invisible && !look.quoted)
     }
 
     /// Whether content here is laid out, in this message or in a quoted one.
     pub(super) fn is_displayed(&self) -> bool {
-        !self.around().hidden
+        self.around().is_displayed()
     }
 
     /// Whether letters here are forced to read from right to left.
@@ -251,25 +342,29 @@ impl<'a> Elements<'a> {
         self.around().reversed
     }
 
-    /// Keeps the alternative text of a picture here.
-    pub(super) fn keep_alternative(&mut self, text: &str) {
-        if self.visibility() == Visibility::Shown && self.alternatives.len() + text.len() < MAX_GENERATED {
-            self.alternatives.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
-            self.alternatives.push('\n');
+    /// Keeps the alternative text of the picture that just began.
+    pub(super) fn keep_alternative(&mut self, text: &str, is_label: bool) {
+        if self.own_visibility() == Visibility::Shown {
+            for all in self.alternatives.iter_mut().skip(usize::from(is_label)) {
+                if all.len() + text.len() < MAX_GENERATED {
+                    all.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
+                    all.push('\n');
+                }
+            }
         }
     }
 
-    /// Takes all alternative texts.
-    pub(super) fn take_alternatives(&mut self) -> String {
+    /// Takes the alternative texts that are more than a label, and all.
+    pub(super) fn take_alternatives(&mut self) -> [String; 2] {
         std::mem::take(&mut self.alternatives)
     }
 
-    /// Text that style sheets put at the beginning of the innermost element.
+    /// Text that style sheets put at the beginning of the element that just began.
     pub(super) fn before(&mut self) -> Option<String> {
         if !self.sheet.generates_text() {
             return None;
         }
-        self.generate(self.open.len().checked_sub(1)?, Pseudo::Before)
+        self.generate(self.begun_at?, Pseudo::Before)
     }
 
     /// Text that style sheets put at the end of the element that this end tag closes.
@@ -334,10 +429,11 @@ impl<'a> Elements<'a> {
     }
 
     fn close_from(&mut self, at: usize) {
-        for Element { name, outer_with_name, node, lays_out, .. } in self.open.drain(at..).rev() {
+        for Element { name, outer_with_name, node, lays_out, edge, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {
                 node.end_before(self.count);
             }
+            self.edge = self.edge.max(edge);
             self.paragraphs -= usize::from(name == local_name!("p"));
             if lays_out {
                 self.boxes.push(Piece::BoxesEnd);
@@ -348,6 +444,12 @@ impl<'a> Elements<'a> {
             };
         }
     }
+}
+
+/// The start tag of an element that an end tag makes.
+fn empty_tag(name: &LocalName) -> Tag {
+    let (name, kind) = (name.clone(), TagKind::StartTag);
+    Tag { kind, name, self_closing: false, attrs: Vec::new(), had_duplicate_attributes: false }
 }
 
 #[cfg(test)]

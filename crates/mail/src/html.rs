@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The text of HTML, its visible part, and the targets of its links.
 
-use super::bidi::in_reading_order;
-use super::elements::Elements;
+use super::bidi::{Line, in_reading_order};
+use super::elements::{Edge, Elements};
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
 use super::look::Visibility;
-use super::names::{ends_word, is_void};
 use super::piece::Piece;
 use super::style::Sheet;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use html5ever::{LocalName, local_name};
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 /// Passes on the text and the link targets of `html`, in order.
@@ -30,12 +28,13 @@ pub fn pieces(html: &str, emit: &mut dyn FnMut(Piece<'_>)) {
     let mut shown = 0;
     let swallowed = tokenize_all(html, &[], &elements, &mut |piece| {
         if let Piece::Text(text) = piece {
-            shown += written(text);
+            shown += written(text.trim());
         }
         emit(piece);
     });
-    // On a page of pictures their alternative texts are shown; beside text, the pictures themselves.
-    let alternatives = elements.borrow_mut().take_alternatives();
+    // On a page of pictures their alternative texts are shown, and labels if nothing else is; beside text, the pictures themselves.
+    let [longer, all] = elements.borrow_mut().take_alternatives();
+    let alternatives = if shown == 0 { all } else { longer };
     if shown < alternatives.len() {
         for text in alternatives.lines() {
             emit(Piece::Break);
@@ -151,7 +150,7 @@ fn tokenize<'a>(
 /// Tokenises the bytes behind the first `known` ones.
 fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     if known == html.len() {
-        sink.end_text();
+        sink.end();
         return Stopped::AtEnd;
     }
     // Pieces have the same bounds as when tokenising from the beginning.
@@ -176,7 +175,7 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     }
     tokenizer.sink.last_is_comment.set(false);
     tokenizer.end();
-    tokenizer.sink.end_text();
+    tokenizer.sink.end();
     // The end of input makes a token of an open comment, but not of an open tag. The comment's own end may have begun.
     match (rest.is_empty(), tokenizer.sink.last_is_comment.get()) {
         (true, _) => tokenizer.sink.ignored.take().map_or(Stopped::AtEnd, Stopped::InIgnored),
@@ -192,6 +191,27 @@ fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
 /// Words of an alternative text that is only a label: a logo, a product.
 const LABEL: usize = 3;
 
+/// Whether a field of this type shows such a value.
+fn shows_value(kind: &str, value: &str) -> bool {
+    match kind {
+        // Browsers drop a value with words.
+        "number" | "date" | "time" | "month" | "week" | "datetime-local" => {
+            value.bytes().all(|b| b.is_ascii_digit() || b"-+:.TWe".contains(&b))
+        }
+        _ => !value.is_empty() && has_text(kind),
+    }
+}
+
+fn has_placeholder(kind: &str) -> bool {
+    has_text(kind)
+        && !matches!(kind, "submit" | "reset" | "button")
+        && !matches!(kind, "date" | "time" | "month" | "week" | "datetime-local")
+}
+
+fn has_text(kind: &str) -> bool {
+    !matches!(kind, "hidden" | "checkbox" | "radio" | "password" | "image" | "file" | "range" | "color")
+}
+
 fn begins(text: &str, with: &str) -> bool {
     text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
@@ -206,6 +226,7 @@ struct Sink<'a, 's> {
     elements: &'a RefCell<Elements<'s>>,
     /// Text since the last tag. The tokenizer passes it in pieces, one for each character reference, but words must be passed on whole.
     text: RefCell<String>,
+    line: RefCell<Line>,
     /// Bytes since the last token that may have ended an attribute, including those of that token's piece.
     separators: Cell<usize>,
     last_is_comment: Cell<bool>,
@@ -223,6 +244,7 @@ impl<'a, 's> Sink<'a, 's> {
             ignored: RefCell::new(None),
             elements,
             text: RefCell::default(),
+            line: RefCell::default(),
             separators: Cell::new(0),
             last_is_comment: Cell::new(false),
         }
@@ -238,32 +260,37 @@ impl<'a, 's> Sink<'a, 's> {
         if !text.is_empty() {
             let mut elements = self.elements.borrow_mut();
             elements.fill();
-            let read = if elements.is_reversed() {
-                Cow::Owned(text.chars().rev().collect())
-            } else {
-                in_reading_order(&text)
-            };
             let visibility = elements.visibility();
             if matches!(visibility, Visibility::Shown) {
                 elements.shown(&text);
             }
-            (self.emit.borrow_mut())(match visibility {
-                Visibility::Shown => Piece::Text(&read),
-                Visibility::Quoted => Piece::Quoted(&read),
-                Visibility::Hidden => Piece::Hidden(&read),
-            });
-            drop(read);
+            let is_reversed = elements.is_reversed();
+            self.line.borrow_mut().read(&text, visibility, is_reversed, *self.emit.borrow_mut());
             text.clear();
         }
     }
 
-    fn show_boxes(&self) {
-        self.elements.borrow_mut().show_boxes(*self.emit.borrow_mut());
+    /// Ends the last text.
+    fn end(&self) {
+        self.end_text();
+        self.line.borrow_mut().end(*self.emit.borrow_mut());
     }
 
-    fn end_word(&self, tag: &Tag) {
-        if ends_word(tag) {
-            (self.emit.borrow_mut())(Piece::Break);
+    /// Passes on the edges of boxes that a tag began or ended.
+    fn show_boxes(&self) {
+        let (mut elements, mut emit) = (self.elements.borrow_mut(), self.emit.borrow_mut());
+        let mut line = self.line.borrow_mut();
+        let edge = elements.take_edge();
+        if edge == Edge::Shown {
+            line.end(*emit);
+        } else if !elements.is_reversed() {
+            line.end_reversed(*emit);
+        }
+        elements.show_boxes(*emit);
+        match edge {
+            Edge::Shown => emit(Piece::Break),
+            Edge::Hidden => emit(Piece::Hidden("\n")),
+            Edge::None => (),
         }
     }
 
@@ -297,7 +324,7 @@ impl<'a, 's> Sink<'a, 's> {
 
     fn picture(&self, tag: &Tag) {
         let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
-        if tag.name != local_name!("img") || !self.elements.borrow().shows_pictures() {
+        if tag.name != local_name!("img") || !self.elements.borrow().shows_picture() {
             return;
         }
         if let Some(source) = value(local_name!("src")).filter(|source| !source.is_empty()) {
@@ -307,41 +334,43 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
-    /// Text in attributes that a reader sees: values of fields and buttons, and alternative texts of remote pictures, which mail programs
-    /// do not fetch.
+    /// Text in attributes that a reader sees: values of fields and buttons, and alternative texts of pictures that mail programs do not
+    /// show at once. They show one that is enclosed.
     fn attribute_text(&self, tag: &Tag) {
-        let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
-        if tag.name == local_name!("img") {
-            let source = value(local_name!("src")).unwrap_or("");
-            let alt = value(local_name!("alt")).unwrap_or("");
-            let is_remote =
-                ["http:", "https:", "//"].iter().any(|start| begins(source, start)) || source.is_empty();
-            if is_remote && alt.split_whitespace().nth(LABEL).is_some() {
-                self.elements.borrow_mut().keep_alternative(alt);
-            }
+        let is_field = tag.name == local_name!("input");
+        if !is_field && tag.name != local_name!("img") {
             return;
         }
-        let text = match tag.name {
-            local_name!("input") => {
-                match value(local_name!("type")).unwrap_or("").to_ascii_lowercase().as_str() {
-                    "hidden" | "checkbox" | "radio" | "password" | "image" | "file" | "range" | "color" => {
-                        None
-                    }
-                    _ => value(local_name!("value"))
-                        .filter(|value| !value.is_empty())
-                        .or_else(|| value(local_name!("placeholder"))),
-                }
+        let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
+        let kind = value(local_name!("type")).unwrap_or("").to_ascii_lowercase();
+        if tag.name == local_name!("img") || is_field && kind == "image" {
+            let alt = value(local_name!("alt")).filter(|alt| !alt.is_empty());
+            let is_enclosed = begins(value(local_name!("src")).unwrap_or(""), "cid:");
+            if let Some(alt) = alt.filter(|_| !is_enclosed) {
+                let is_label = alt.split_whitespace().nth(LABEL).is_none();
+                self.elements.borrow_mut().keep_alternative(alt, is_label);
             }
-            _ => None,
-        };
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.text.borrow_mut().push_str(text);
-            self.end_text();
-            (self.emit.borrow_mut())(Piece::Break);
+        } else if is_field {
+            let written = value(local_name!("value")).filter(|value| shows_value(&kind, value));
+            let text =
+                written.or_else(|| value(local_name!("placeholder")).filter(|_| has_placeholder(&kind)));
+            text.filter(|text| !text.is_empty()).into_iter().for_each(|text| self.field(text));
         }
     }
 
-    /// Visibility the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
+    /// The text in a field, which is a line of its own.
+    fn field(&self, text: &str) {
+        let mut elements = self.elements.borrow_mut();
+        let visibility = elements.own_visibility();
+        if matches!(visibility, Visibility::Shown) {
+            elements.shown(text);
+        }
+        let emit = &mut *self.emit.borrow_mut();
+        emit(visibility.piece(&in_reading_order(text)));
+        emit(if matches!(visibility, Visibility::Hidden) { Piece::Hidden("\n") } else { Piece::Break });
+    }
+
+    /// How the tokenizer must continue after the start tag of `name`, as the tree builder of the HTML standard decides.
     fn content_of(name: &LocalName) -> TokenSinkResult<()> {
         match *name {
             local_name!("script") => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -395,15 +424,12 @@ impl TokenSink for Sink<'_, '_> {
                 self.end_text();
                 self.elements.borrow_mut().open(&tag);
                 self.show_boxes();
-                self.end_word(&tag);
                 self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
                 self.attribute_text(&tag);
-                if !is_void(&tag.name) {
-                    let text = self.elements.borrow_mut().before();
-                    text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
-                }
+                let text = self.elements.borrow_mut().before();
+                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
                 if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
@@ -416,7 +442,6 @@ impl TokenSink for Sink<'_, '_> {
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
                 self.show_boxes();
-                self.end_word(&tag);
                 (self.emit.borrow_mut())(Piece::End(&tag.name));
                 *self.ignored.borrow_mut() = None;
             }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Visibility the text of an element is shown, by its style and that of outer elements.
+//! How the text of an element is shown, by its style and that of outer elements.
 
-use super::names::{is_folded, is_never_shown, is_override, is_quote};
-use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, alike};
+use super::names::{has_no_box, is_control, is_drawn_text, is_folded, is_never_shown, is_override, is_quote};
+use super::piece::Piece;
+use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, WHOLE, alike, is_faint, times};
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
-/// Visibility the text of an element is shown.
+/// How the text of an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
     Shown,
@@ -14,10 +15,28 @@ pub(super) enum Visibility {
     Hidden,
 }
 
+impl Visibility {
+    /// The piece of a text that is shown so.
+    pub(super) const fn piece(self, text: &str) -> Piece<'_> {
+        match self {
+            Self::Shown => Piece::Text(text),
+            Self::Quoted => Piece::Quoted(text),
+            Self::Hidden => Piece::Hidden(text),
+        }
+    }
+}
+
 /// The look of an element, with the properties that inner elements inherit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) hidden: bool,
+    /// Whether its content has no boxes, or only some beside the lines around it: words do not end there.
+    pub(super) unboxed: bool,
+    /// Whether it is a drawing, which shows no text outside of some elements.
+    pub(super) is_drawing: bool,
+    /// The opacity and the scale, of [`WHOLE`].
+    pub(super) opacity: u32,
+    pub(super) scale: u32,
     /// Whether it is shown only after a reader opens an outer element.
     pub(super) folded: bool,
     pub(super) invisible: bool,
@@ -28,8 +47,8 @@ pub(super) struct Look {
     pub(super) ink: Ink,
     /// The fill of letters, which replaces their colour.
     pub(super) fill: Option<Ink>,
-    /// Whether an outline or shadow makes letters visible that are not drawn.
-    pub(super) outlined: bool,
+    /// The shadow and the outline of letters.
+    pub(super) outlines: [Ink; 2],
     pub(super) background: Option<Colour>,
     /// Whether it covers inner content that stands behind it.
     pub(super) covers: bool,
@@ -40,6 +59,10 @@ impl Look {
     /// The look of a page.
     pub(super) const START: Self = Self {
         hidden: false,
+        unboxed: false,
+        is_drawing: false,
+        opacity: WHOLE,
+        scale: WHOLE,
         folded: false,
         invisible: false,
         size: PLAIN,
@@ -47,7 +70,7 @@ impl Look {
         quoted: false,
         ink: Ink::Unknown,
         fill: None,
-        outlined: false,
+        outlines: [Ink::Transparent; 2],
         background: Some(PAGE),
         covers: false,
         reversed: false,
@@ -55,13 +78,41 @@ impl Look {
 
     /// The look of an element within one of this look.
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
+        let outer = if is_control(&tag.name) { self.of_control() } else { self };
+        let is_never_shown = is_never_shown(tag);
+        Self {
+            hidden: outer.hidden || is_never_shown,
+            unboxed: !self.holds_box(style, tag) || is_never_shown,
+            is_drawing: is_drawn_text(&tag.name).map_or(self.is_drawing, |is_text| !is_text),
+            ..outer
+        }
+        .with(style, tag, is_announced)
+    }
+
+    /// Whether an element has a box, within one of this look.
+    pub(super) fn holds_box(&self, style: &Style, tag: &Tag) -> bool {
+        let is_folded = self.folded && is_folded(tag) != Some(false);
+        let is_away = style.is_none || style.hidden && style.is_apart;
+        !(self.unboxed || is_folded || is_away || has_no_box(tag))
+    }
+
+    /// The outer look of a field or button, whose letters do not look like those around it.
+    fn of_control(self) -> Self {
+        let (ink, background) = (Ink::Unknown, Some(PAGE));
+        let outlines = [Ink::Transparent, self.outlines[1]];
+        Self { size: PLAIN, squeezed: false, ink, background, outlines, ..self }
+    }
+
+    fn with(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
         let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
         let behind = style.behind && self.covers;
         // A layer does not cover its own content.
         let covers =
             !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
         Self {
-            hidden: self.hidden || style.hidden || behind || is_never_shown(tag),
+            hidden: self.hidden || style.hidden || behind,
+            opacity: times(self.opacity, style.opacity.unwrap_or(WHOLE)),
+            scale: times(self.scale, style.scale.unwrap_or(WHOLE)),
             folded: is_folded(tag).unwrap_or(self.folded),
             invisible: style.invisible.unwrap_or(self.invisible),
             size: match style.size {
@@ -73,22 +124,34 @@ impl Look {
             quoted: self.quoted || is_quote(tag, is_announced),
             ink: style.ink.unwrap_or(self.ink),
             fill: style.fill.unwrap_or(self.fill),
-            outlined: style.outlined.unwrap_or(self.outlined),
+            outlines: [0, 1].map(|at| style.outlines[at].unwrap_or(self.outlines[at])),
             background: style.background.unwrap_or(self.background),
             covers,
             reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
+            ..self
         }
     }
 
-    /// Visibility the text of an element with this look is shown.
+    /// Whether content with this look takes space that somebody sees.
+    pub(super) const fn is_displayed(&self) -> bool {
+        !(self.hidden || is_faint(self.opacity) || is_faint(self.scale))
+    }
+
+    /// How text with this look is shown.
     pub(super) fn visibility(&self) -> Visibility {
         let is_drawn = match (self.fill.unwrap_or(self.ink), self.background) {
             (Ink::Of(ink), Some(background)) => !alike(ink, background),
             (Ink::Transparent, _) => false,
             _ => true,
         };
-        let is_seen = is_drawn || self.outlined;
-        if self.hidden || self.folded || self.invisible || self.size < TINY || self.squeezed || !is_seen {
+        let is_outlined = self.outlines.into_iter().any(|ink| match ink {
+            Ink::Of(ink) => self.background.is_none_or(|background| !alike(ink, background)),
+            Ink::Transparent => false,
+            Ink::Unknown => true,
+        });
+        let is_tiny = self.squeezed || times(self.size, self.scale) < TINY;
+        let is_unseen = self.folded || self.invisible || is_tiny || !(is_drawn || is_outlined);
+        if !self.is_displayed() || self.is_drawing || is_unseen {
             Visibility::Hidden
         } else if self.quoted {
             Visibility::Quoted

@@ -227,16 +227,63 @@ fn is_replaced(name: &LocalName) -> bool {
     )
 }
 
-/// Whether a word ends at a tag. It continues behind tags that take no place: unknown tags, hidden fields, pictures of no size.
-pub(super) fn ends_word(tag: &Tag) -> bool {
-    let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
-    let is_none = |name| value(name).is_some_and(|v| v.strip_suffix("px").unwrap_or(v).parse() == Ok(0));
-    match tag.name {
+/// Whether a word ends at the edges of an element's box; `by_display` is that of its `display`, if it decides.
+pub(super) fn ends_word(name: &LocalName, by_display: Option<bool>) -> bool {
+    match *name {
         local_name!("br") => true,
-        local_name!("img") => !is_none(local_name!("width")) && !is_none(local_name!("height")),
-        local_name!("input") => value(local_name!("type")).is_none_or(|v| !v.eq_ignore_ascii_case("hidden")),
-        _ => is_block(&tag.name) || is_of_table(&tag.name) || is_replaced(&tag.name),
+        // Browsers have one of each, before all text.
+        local_name!("html") | local_name!("body") | local_name!("head") | local_name!("frameset") => false,
+        _ if is_replaced(name) => true,
+        _ => by_display.unwrap_or_else(|| is_block(name) || is_of_table(name)),
     }
+}
+
+/// Whether an element has no box by the style sheet of browsers (HTML standard, 15.3.1).
+pub(super) fn has_no_box(tag: &Tag) -> bool {
+    let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
+    match tag.name {
+        local_name!("template")
+        | local_name!("noframes")
+        | local_name!("noembed")
+        | local_name!("datalist")
+        | local_name!("rp") => true,
+        local_name!("audio") => value(local_name!("controls")).is_none(),
+        local_name!("dialog") => value(local_name!("open")).is_none(),
+        local_name!("input") => {
+            value(local_name!("type")).is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+        }
+        _ => tag.attrs.iter().any(|a| &*a.name.local == "popover"),
+    }
+}
+
+/// Fields and buttons, whose letters have a look of their own in browsers.
+pub(super) fn is_control(name: &LocalName) -> bool {
+    matches!(
+        *name,
+        local_name!("input") | local_name!("button") | local_name!("select") | local_name!("textarea")
+    )
+}
+
+/// Whether text directly in an element of a drawing is shown; `None` for elements that do not decide it.
+pub(super) fn is_drawn_text(name: &LocalName) -> Option<bool> {
+    match &**name {
+        "svg" => Some(false),
+        "text" | "foreignobject" => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether a drawing ends before an element, which is one of pages only (HTML standard, 13.2.6.5).
+#[rustfmt::skip]
+pub(super) fn ends_drawing(tag: &Tag) -> bool {
+    const OF_PAGES: [&str; 44] = ["b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1",
+        "h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s",
+        "small", "span", "strike", "strong", "sub", "sup", "table", "tt", "u", "ul", "var"];
+    let is_of_look = |name: &LocalName| {
+        matches!(*name, local_name!("color") | local_name!("face") | local_name!("size"))
+    };
+    OF_PAGES.contains(&&*tag.name)
+        || tag.name == local_name!("font") && tag.attrs.iter().any(|a| is_of_look(&a.name.local))
 }
 
 /// Whether browsers never show the content of an element: it is for programs, or a substitute for content that is shown. Mail programs run
@@ -251,7 +298,6 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("noframes")
         | local_name!("noembed")
         | local_name!("datalist")
-        | local_name!("select")
         | local_name!("progress")
         | local_name!("meter")
         | local_name!("rp")
@@ -266,10 +312,15 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("annotation")
         | local_name!("annotation-xml")
         | local_name!("mphantom") => true,
-        // An object without data shows its content instead.
+        // An object without data shows its content instead, and a list of several rows its options.
         local_name!("object") => has(local_name!("data")),
+        local_name!("select") => {
+            let rows = tag.attrs.iter().find(|a| a.name.local == local_name!("size"));
+            let rows = rows.and_then(|a| a.value.trim().parse::<u32>().ok());
+            !has(local_name!("multiple")) && rows.is_none_or(|rows| rows < 2)
+        }
         local_name!("dialog") => !has(local_name!("open")),
-        _ => tag.attrs.iter().any(|a| &*a.name.local == "popover"),
+        _ => &*tag.name == "clippath" || tag.attrs.iter().any(|a| &*a.name.local == "popover"),
     }
 }
 

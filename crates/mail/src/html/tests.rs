@@ -9,6 +9,7 @@ fn seen(html: &str) -> String {
     pieces(html, &mut |piece| match piece {
         Piece::Text(text) => all.push_str(text),
         Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
+        Piece::Hidden("\n") => (),
         Piece::Hidden(text) => all.push_str(&format!("({text})")),
         Piece::Target(target) => all.push_str(&format!("[{target}]")),
         Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
@@ -109,13 +110,32 @@ fn text_in_attributes_is_read() {
             "<img src='//a.example/x' alt='Our winter sale ends on Sunday'>A letter of many words that is longer than it",
             "[//a.example/x]{//a.example/x (None, None)}A letter of many words that is longer than it",
         ),
-        // A label, and a picture that is shown.
+        // A label, alone and beside text, and pictures that are shown or not.
         (
             "<img src='http://a.example/x' alt='Our logo'>",
-            "[http://a.example/x]{http://a.example/x (None, None)}",
+            "[http://a.example/x]{http://a.example/x (None, None)}Our logo",
         ),
+        (
+            "<img src='http://a.example/x' alt='Our logo'>one",
+            "[http://a.example/x]{http://a.example/x (None, None)}one",
+        ),
+        ("<img src=x.png alt='Our logo'>", "[x.png]{x.png (None, None)}Our logo"),
+        (
+            "<img alt='Sale'>&nbsp;<img style='display:none' alt='no'><img hidden src=a alt=no>",
+            "\u{a0}[a]Sale",
+        ),
+        ("<input type=image alt='Sign in'>", "Sign in"),
         ("<img src=cid:x alt='Our winter sale ends on Sunday'>", "{cid:x (None, None)}"),
         ("<p hidden><input value=x>", "(x)"),
+        ("<input style='display:none' value=x><input hidden value=x>", "(x)(x)"),
+        ("<style>.a{display:none}</style><input class=a value=x><input class=b value=y>", "(x)y"),
+        ("<input style='color:#fff;background:#fff' value=x>", "(x)"),
+        // Fields do not take the look of letters from what is around them.
+        ("<div style='color:#fff;font-size:0'><input value=x></div>", "x"),
+        (
+            "<input type=date value=x><input type=number value=x placeholder=y><input type=number value=-5>",
+            "y-5",
+        ),
     ] {
         assert_eq!(seen(html), expected, "{html}");
     }
@@ -139,8 +159,19 @@ fn text_of_style_sheets_is_read() {
         "p:hover::before{content:'no'}",
         "@media print{p::before{content:'no'}}",
         "p::before{color:red}",
+        "p::before{content:'no'} p::before{content:none}",
+        "p::before{content:normal} .z,p::before{color:red}",
+        "p.x::before{content:none} p::before{content:'no';color:red}",
+        "p::before{content:'no'} p::before{content:'other';display:none}",
     ] {
-        assert_eq!(page(css, "<p>x</p>"), "x", "{css}");
+        assert_eq!(page(css, "<p class=x>x</p>"), "x", "{css}");
+    }
+    for css in [
+        "p::before{content:'a'} p::before{content:5px} .z::before{content:none}",
+        ":root{--a:'a'} p::before{content:var(--a)}",
+        "p::before{content:'a'} p::before{content:var(--b)}",
+    ] {
+        assert_eq!(page(css, "<p>x</p>"), "ax", "{css}");
     }
     assert_eq!(page("p::before{content:'a'}", "<div style='display:none'><p>x</p></div>"), "(ax)");
     // The text is bounded, however many elements there are.
@@ -158,6 +189,18 @@ fn reversed_text_is_read_in_visual_order() {
         assert_eq!(seen(html), "one two", "{html}");
     }
     assert_eq!(seen("<bdo dir=ltr>one</bdo><p dir=rtl>two"), "onetwo");
+    // Over several elements, up to the end of the line.
+    for html in [
+        "<bdo dir=rtl><b>owt</b> <b>eno</b></bdo>",
+        "<bdo dir=rtl>owt<i hidden></i> eno</bdo>",
+        "&#8238;owt<b> </b>eno",
+        "&#8238;owt\n<b>e</b>n<i>o</i>",
+        "<bdo dir=rtl>eno</bdo> <bdo dir=rtl>owt</bdo>",
+        "one &#8238;ow&#8238;t&#8236;<b></b>",
+        "&#8238;<b>eno</b><p> two</p>",
+    ] {
+        assert_eq!(seen(html).replace('\n', " "), "one two", "{html}");
+    }
 }
 
 #[test]
@@ -197,4 +240,111 @@ fn pictures() {
     let hidden =
         "<div style='display:none'><img src=cid:a></div><blockquote type=cite><img src=cid:b></blockquote>";
     assert_eq!(seen(&format!("{hidden}<font color=white><img src=cid:c>no")), "{cid:c (None, None)}(no)");
+}
+
+/// The words of a page, which end at the edges of boxes.
+fn words(html: &str) -> String {
+    let mut all = String::new();
+    pieces(html, &mut |piece| match piece {
+        Piece::Text(text) => all.push_str(text),
+        Piece::Break => all.push(' '),
+        _ => (),
+    });
+    all.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn words_continue_where_no_box_begins_or_ends() {
+    for tag in [
+        "</div>",
+        "</td>",
+        "</tr>",
+        "</table>",
+        "</body>",
+        "</html>",
+        "</li>",
+        "</h1>",
+        "</img>",
+        "<td>",
+        "<tr>",
+        "<caption>",
+        "<body>",
+        "<html>",
+        "<head>",
+        "<frameset>",
+        "<br style='display:none'>",
+        "<hr hidden>",
+        "<img src=x hidden>",
+        "<img src=x style='display:none'>",
+        "<img src=x style='width:0'>",
+        "<img src=x width=1 height=1>",
+        "<input style='display:none' value=x>",
+        "<div hidden></div>",
+        "<div style='display:none'>x<br>x</div>",
+        "<div style='display:inline'></div>",
+        "<p style='display:contents'></p>",
+        "<dialog>x</dialog>",
+        "<datalist><option>x</datalist>",
+        "<audio>x</audio>",
+        "<noframes>x</noframes>",
+        "<table hidden><tr><td>x</table>",
+        "<svg style='display:none'></svg>",
+        "<select hidden><option>x</select>",
+        "<button style='display:none'>x</button>",
+        "<div style='position:absolute;left:-9999px'>x<p>x</div>",
+        "<div style='display:inline-block;width:0;overflow:hidden'>x</div>",
+        "<form>",
+    ] {
+        let page = |inner: &str| words(&format!("<style>.a{{display:none}}</style><form>mil{inner}lion"));
+        assert_eq!(page(tag), "million", "{tag}");
+    }
+    assert_eq!(words("<style>br{display:none}</style>mil<br>lion"), "million");
+    assert_eq!(words("<details open><summary>mil<div hidden><p></div>lion"), "million");
+}
+
+#[test]
+fn words_end_at_the_edges_of_boxes() {
+    for tag in [
+        "</p>",
+        "</br>",
+        "<br>",
+        "<hr>",
+        "<img src=x>",
+        "<input>",
+        "<div></div>",
+        "<div>",
+        "<li>",
+        "<table><tr><td></table>",
+        "<svg></svg>",
+        "<select><option>x</select>",
+        "<button></button>",
+        "<iframe></iframe>",
+        "<audio controls></audio>",
+        "<dialog open></dialog>",
+        "<span style='display:block'></span>",
+        "<div style='visibility:hidden'></div>",
+        "<div style='opacity:0'></div>",
+        "<img src=x style='display:inline'>",
+        "<b style='display:list-item'>",
+    ] {
+        assert_eq!(words(&format!("mil{tag}lion")), "mil lion", "{tag}");
+    }
+    assert_eq!(words("<table><tr><td>mil<td>lion<tr><td>one</table>two"), "mil lion one two");
+    assert_eq!(words("<p>one<span>two<p>three"), "onetwo three");
+    // More elements than are tracked.
+    let deep = "<b>".repeat(600);
+    assert_eq!(words(&format!("{deep}one<div>two</div>three<br>four")), "one two three four");
+}
+
+#[test]
+fn a_foot_stands_at_the_end_of_its_table() {
+    let mut all = String::new();
+    pieces("<table><tfoot><tr><td>c<tbody><tr><td>a</table><tfoot>d", &mut |piece| match piece {
+        Piece::Text(text) => all.push_str(text),
+        Piece::Boxes { .. } => all.push('['),
+        Piece::Box { order } => all.push_str(&order.to_string()),
+        Piece::BoxesEnd => all.push(']'),
+        _ => (),
+    });
+    assert_eq!(all, "[1c0a]d");
 }

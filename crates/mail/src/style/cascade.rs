@@ -13,6 +13,8 @@ pub(super) enum Slot {
     Moves,
     /// The element is a block, so that sizes apply.
     Block,
+    /// Words end at its edges.
+    Parts,
     Float,
     Invisible,
     Faint,
@@ -31,8 +33,9 @@ pub(super) enum Slot {
     Reversed,
     /// Its number among such boxes.
     Order,
-    /// Overflowing content is cut off.
+    /// Overflowing content is cut off, by `overflow` or `contain`.
     Clips,
+    Contains,
     /// The element may be moved from its place.
     Moved,
     /// The element is taken out of the flow.
@@ -52,6 +55,8 @@ pub(super) enum Slot {
     Transform,
     Translate,
     Scale,
+    /// The scale of a `transform`.
+    Shrinks,
     Rotate,
     Zoom,
     Filter,
@@ -69,9 +74,10 @@ pub(super) enum Slot {
     Colour,
     /// The fill of letters, which replaces their colour.
     Fill,
-    /// Neither a shadow nor an outline makes undrawn letters visible.
+    /// A shadow or an outline, which may make undrawn letters visible; whether the outline has no width.
     Shadow,
     Stroke,
+    StrokeWidth,
     /// The background shows only through the letters.
     ClipsToText,
     Background,
@@ -92,9 +98,14 @@ pub(super) enum Value {
     /// The size of letters in 64ths of a pixel, or in 64ths of the outer size.
     Size(u32),
     Times(u32),
+    /// A share of the outer opacity or scale, of [`WHOLE`].
+    Share(u32),
     /// The number of a box.
     Number(i16),
 }
+
+/// The share that changes nothing.
+pub(crate) const WHOLE: u32 = 1 << 16;
 
 /// The precedence of a declaration: important ones first, then the element's own, then the more specific one, then the later one (CSS
 /// Cascading and Inheritance, 6.1).
@@ -132,7 +143,16 @@ impl Rank {
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
         (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
-        (Slot::LaysOut | Slot::Reversed | Slot::Order, _) => None,
+        (Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
+        (Slot::Shadow | Slot::Stroke, Value::Colour(_)) => Some(Value::Unknown),
+        // Shares that hide nothing alone.
+        (_, Value::Share(share)) => {
+            if share >= WHOLE / 10 {
+                Some(Value::Share(WHOLE))
+            } else {
+                None
+            }
+        }
         (Slot::FontSize, Value::Size(TINY..)) => Some(value),
         (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
         (Slot::FontSize, _) => None,

@@ -4,7 +4,7 @@
 use super::cascade::{Slot, Value};
 use super::painting::{is_of_paint, paints};
 use super::place::{is_of_place, places};
-use super::vars::Vars;
+use super::vars::Scope;
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, Token,
@@ -32,14 +32,14 @@ pub(super) struct Attributes {
 
 impl Attributes {
     /// Passes on the declarations of an attribute.
-    pub(super) fn read(&mut self, text: &str, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
+    pub(super) fn read(&mut self, text: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Declaration)) {
         if text.len() > MAX_KEPT_BYTES {
-            of_attribute(text, vars, emit);
+            of_attribute(text, scope, emit);
         } else if let Some((_, found)) = self.kept.iter().find(|(known, _)| known == text) {
             found.iter().for_each(|&declaration| emit(declaration));
         } else {
             let mut found = Vec::new();
-            of_attribute(text, vars, &mut |declaration| {
+            of_attribute(text, scope, &mut |declaration| {
                 found.push(declaration);
                 emit(declaration);
             });
@@ -54,22 +54,22 @@ impl Attributes {
 }
 
 /// Reads a `style` attribute.
-fn of_attribute(text: &str, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
+fn of_attribute(text: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Declaration)) {
     // Without these characters a semicolon always ends a declaration. That is nearly always so.
     if text.bytes().any(|b| b"\\\"'({[*".contains(&b)) {
-        RuleBodyParser::new(&mut Parser::new(text), &mut Block { vars, emit }).for_each(drop);
+        RuleBodyParser::new(&mut Parser::new(text), &mut Block { scope, emit }).for_each(drop);
         return;
     }
     for declaration in text.split(';') {
         if let Some((property, value)) = declaration.split_once(':') {
-            read(property.trim(), value.trim(), emit);
+            read(property.trim(), value.trim(), scope, emit);
         }
     }
 }
 
 /// Reads the declarations of a block.
 struct Block<'a> {
-    vars: &'a Vars,
+    scope: Scope<'a>,
     emit: &'a mut dyn FnMut(Declaration),
 }
 
@@ -83,7 +83,7 @@ impl<'i> DeclarationParser<'i> for Block<'_> {
         input: &mut Parser<'i>,
         _start: &ParserState,
     ) -> Result<(), ParseError<()>> {
-        of_value(&name, input, self.vars, self.emit);
+        of_value(&name, input, self.scope, self.emit);
         Ok(())
     }
 }
@@ -111,15 +111,20 @@ impl RuleBodyItemParser<'_, (), ()> for Block<'_> {
 }
 
 /// Reads the value of a declaration, up to its end.
-pub(super) fn of_value(name: &str, input: &mut Parser<'_>, vars: &Vars, emit: &mut dyn FnMut(Declaration)) {
+pub(super) fn of_value(
+    name: &str,
+    input: &mut Parser<'_>,
+    scope: Scope<'_>,
+    emit: &mut dyn FnMut(Declaration),
+) {
     let start = input.state();
     while input.next().is_ok() {}
     let text = input.slice_from(start.position());
     if text.contains('\\') || text.contains("/*") {
         input.reset(&start);
-        read(name, vars.resolve(plain(input).trim()).trim(), emit);
+        read(name, scope.resolve(plain(input).trim()).trim(), scope, emit);
     } else {
-        read(name, vars.resolve(text.trim()).trim(), emit);
+        read(name, scope.resolve(text.trim()).trim(), scope, emit);
     }
 }
 
@@ -155,7 +160,7 @@ fn plain(input: &mut Parser<'_>) -> String {
 /// Letters of the longest property that is read.
 const LONGEST: usize = 25;
 
-fn read(property: &str, value: &str, emit: &mut dyn FnMut(Declaration)) {
+fn read(property: &str, value: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Declaration)) {
     let mut name = [0; LONGEST];
     let Some(name) = name.get_mut(..property.len()) else { return };
     name.copy_from_slice(property.as_bytes());
@@ -167,7 +172,9 @@ fn read(property: &str, value: &str, emit: &mut dyn FnMut(Declaration)) {
     }
     let mut set = |slot, value| emit(Declaration { slot, value, is_important });
     let name = str::from_utf8(name).unwrap_or_default();
-    if is_of_paint(name) {
+    if matches!(name, "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name") {
+        set(Slot::Moves, Value::Hides(scope.animates(value)));
+    } else if is_of_paint(name) {
         paints(name, value.trim_end(), &mut set);
     } else if is_of_place(name) {
         let value = value.trim_end();

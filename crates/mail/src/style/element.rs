@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The style of an element, from its attributes and the style sheets.
 
-use super::cascade::{Cascade, Rank, Slot, Value};
+use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
 use super::colour::{Colour, PAGE, alike};
 use super::declaration::Attributes;
 use super::length::TINY;
 use super::painting::{backdrop, ink};
+use super::place::is_small;
 use super::sheet::Sheet;
 use super::tree::Node;
+use super::vars::Scope;
 use crate::names::is_block;
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
@@ -40,6 +42,17 @@ pub(crate) struct PageState {
 pub(crate) struct Style {
     /// Whether it and its content take no space, or only space that nobody sees.
     pub(crate) hidden: bool,
+    /// Whether it has no box, by `display: none`.
+    pub(crate) is_none: bool,
+    /// Whether its box is apart from the lines around it: it floats, has a place of its own, or stands in a line.
+    pub(crate) is_apart: bool,
+    /// Whether words end at its edges, if its `display` decides that.
+    pub(crate) parts: Option<bool>,
+    /// Whether it takes nearly no place as a picture.
+    pub(crate) is_small: bool,
+    /// Shares of the outer opacity and scale, of [`WHOLE`].
+    pub(crate) opacity: Option<u32>,
+    pub(crate) scale: Option<u32>,
     /// Whether its letters take space but are not drawn.
     pub(crate) invisible: Option<bool>,
     /// The size of its letters.
@@ -49,8 +62,8 @@ pub(crate) struct Style {
     pub(crate) ink: Option<Ink>,
     /// The fill of letters, which replaces their colour; `Some(None)` resets it to their colour.
     pub(crate) fill: Option<Option<Ink>>,
-    /// Whether an outline or a shadow makes letters visible that are not drawn.
-    pub(crate) outlined: Option<bool>,
+    /// The shadow and the outline of letters, by which they may be visible if they are not drawn.
+    pub(crate) outlines: [Option<Ink>; 2],
     /// The colour behind it; `Some(None)` if it is unknown.
     pub(crate) background: Option<Option<Colour>>,
     /// Whether it stands behind its outer element.
@@ -75,9 +88,12 @@ impl Style {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
             match attribute.name.local {
-                local_name!("style") => attributes.read(value, sheet.vars(), &mut |found| {
-                    cascade.add(found.slot, Rank::inline(found.is_important), found.value);
-                }),
+                local_name!("style") => {
+                    let scope = Scope { page: sheet.vars(), own: &[] };
+                    attributes.read(value, scope, &mut |found| {
+                        cascade.add(found.slot, Rank::inline(found.is_important), found.value);
+                    });
+                }
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
                 local_name!("color") if tag.name == local_name!("font") => hint(Slot::Colour, ink(value)),
                 local_name!("text") if tag.name == local_name!("body") => hint(Slot::Colour, ink(value)),
@@ -86,6 +102,8 @@ impl Style {
                 local_name!("dir") => {
                     hint(Slot::RightToLeft, Value::Hides(value.eq_ignore_ascii_case("rtl")))
                 }
+                local_name!("width") if is_picture(&tag.name) => hint(Slot::Width, is_small(value)),
+                local_name!("height") if is_picture(&tag.name) => hint(Slot::Height, is_small(value)),
                 local_name!("bgcolor") => hint(Slot::Background, backdrop(value)),
                 local_name!("background") => hint(Slot::Picture, Value::Unknown),
                 _ => continue,
@@ -108,7 +126,8 @@ impl Style {
             _ => true,
         };
         let is_tiny = matches!(self.size, Some(Size::Of(..TINY)));
-        self.hidden || self.invisible == Some(true) || is_tiny || !is_drawn
+        let is_faint = is_faint(self.opacity.unwrap_or(WHOLE)) || is_faint(self.scale.unwrap_or(WHOLE));
+        self.hidden || self.invisible == Some(true) || is_tiny || is_faint || !is_drawn
     }
 
     fn by(cascade: &Cascade, name: &LocalName) -> Self {
@@ -122,16 +141,23 @@ impl Style {
             Some(Value::Unknown) => Some(Ink::Unknown),
             _ => None,
         };
+        let outline = |slot| match cascade.get(slot) {
+            Some(Value::Hides(_)) => Some(Ink::Transparent),
+            _ => ink(slot),
+        };
         let clips_to_text = cascade.hides(Slot::ClipsToText);
         let is_moved = cascade.hides(Slot::Moved);
+        let shares = Shares::of(cascade, name);
         Self {
             hidden: is_hidden(cascade, name),
+            is_none: cascade.hides(Slot::NotDisplayed),
+            is_apart: is_apart(cascade),
+            parts: flag(Slot::Parts),
+            is_small: is_picture(name) && is_thin(cascade),
+            opacity: shares.opacity,
+            scale: shares.scale,
             invisible: flag(Slot::Invisible),
-            size: match cascade.get(Slot::FontSize) {
-                Some(Value::Size(size)) => Some(Size::Of(size)),
-                Some(Value::Times(times)) => Some(Size::Times(times)),
-                _ => None,
-            },
+            size: size(cascade),
             squeezed: flag(Slot::LetterSpacing),
             ink: if clips_to_text { Some(Ink::Unknown) } else { ink(Slot::Colour) },
             fill: match cascade.get(Slot::Fill) {
@@ -139,10 +165,14 @@ impl Style {
                 Some(Value::Inherit) => Some(None),
                 _ => ink(Slot::Fill).map(Some),
             },
-            outlined: match (flag(Slot::Shadow), flag(Slot::Stroke)) {
-                (None, None) => None,
-                (shadow, stroke) => Some(shadow == Some(false) || stroke == Some(false)),
-            },
+            outlines: [
+                outline(Slot::Shadow),
+                match (outline(Slot::Stroke), flag(Slot::StrokeWidth)) {
+                    (None, None) => None,
+                    (Some(ink), Some(false)) => Some(ink),
+                    _ => Some(Ink::Transparent),
+                },
+            ],
             background: match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
                 (Some(Value::Colour(colour)), _) => Some(Some(colour)),
                 (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
@@ -164,42 +194,101 @@ impl Style {
     }
 }
 
-/// Whether an element takes no space, or only space that nobody sees.
-fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
-    let hides = |slot| cascade.hides(slot);
-    // Sizes do not apply to inline elements, and a cell grows with its content.
-    let is_block = hides(Slot::Float)
-        || hides(Slot::OutOfFlow)
+/// The size of letters.
+fn size(cascade: &Cascade) -> Option<Size> {
+    match cascade.get(Slot::FontSize) {
+        Some(Value::Size(size)) => Some(Size::Of(size)),
+        Some(Value::Times(times)) => Some(Size::Times(times)),
+        _ => None,
+    }
+}
+
+/// Whether a share of opacity or scale leaves nothing to read.
+pub(crate) const fn is_faint(share: u32) -> bool {
+    share < WHOLE / 20
+}
+
+/// Elements whose sides are attributes, and which cut their content.
+fn is_picture(name: &LocalName) -> bool {
+    matches!(*name, local_name!("img") | local_name!("svg"))
+}
+
+/// Whether sizes apply to an element: not to inline ones, and a cell grows with its content.
+fn is_box(cascade: &Cascade, name: &LocalName) -> bool {
+    cascade.hides(Slot::Float)
+        || cascade.hides(Slot::OutOfFlow)
         || match cascade.get(Slot::Block) {
             Some(value) => value == Value::Hides(true),
             None => is_block(name),
+        }
+}
+
+/// Whether the lines around an element continue beside its box.
+fn is_apart(cascade: &Cascade) -> bool {
+    let is_in_line = cascade.hides(Slot::Block) && !cascade.hides(Slot::Parts);
+    cascade.hides(Slot::Float) || cascade.hides(Slot::OutOfFlow) || is_in_line
+}
+
+/// Whether a picture has nearly no width or height.
+fn is_thin(cascade: &Cascade) -> bool {
+    let hides = |slot| cascade.hides(slot);
+    (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth)
+        || (hides(Slot::Height) || hides(Slot::MaxHeight)) && !hides(Slot::MinHeight)
+}
+
+/// The shares of opacity and scale that an element leaves to its content.
+struct Shares {
+    opacity: Option<u32>,
+    scale: Option<u32>,
+}
+
+impl Shares {
+    fn of(cascade: &Cascade, name: &LocalName) -> Self {
+        // An animation may end otherwise.
+        if cascade.hides(Slot::Moves) {
+            return Self { opacity: None, scale: None };
+        }
+        let share = |slot| match cascade.get(slot) {
+            Some(Value::Share(share)) => Some(share),
+            _ => None,
         };
+        let in_a_box = [Slot::Scale, Slot::Shrinks].map(|slot| share(slot).filter(|_| is_box(cascade, name)));
+        // A page sets no letters in a zoom that small for reading.
+        let zoom = share(Slot::Zoom).map(|zoom| if zoom < WHOLE / 10 { 0 } else { zoom });
+        let scales = in_a_box.into_iter().chain([zoom]).flatten();
+        Self { opacity: share(Slot::Faint), scale: scales.reduce(times) }
+    }
+}
+
+/// A share of a share.
+pub(crate) fn times(outer: u32, share: u32) -> u32 {
+    let product = u64::from(outer) * u64::from(share) / u64::from(WHOLE);
+    u32::try_from(product).unwrap_or(u32::MAX)
+}
+
+/// Whether an element takes no space, or only space that nobody sees.
+fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
+    let hides = |slot| cascade.hides(slot);
+    let is_block = is_box(cascade, name);
+    let clips = hides(Slot::Clips) || hides(Slot::Contains);
+    let cuts = is_block && clips || *name == local_name!("svg");
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
-    let is_flat = is_block && hides(Slot::Clips) && (is_low || is_thin || hides(Slot::IndentOut));
+    let is_flat = cuts && (is_low || is_thin || hides(Slot::IndentOut));
     let sides = [Slot::Left, Slot::Right, Slot::Top, Slot::Bottom];
     let is_moved = hides(Slot::Moved) && sides.into_iter().any(hides);
-    let anywhere = [
-        Slot::NotDisplayed,
-        Slot::Faint,
-        Slot::MarginLeft,
-        Slot::ClipPath,
-        Slot::Filter,
-        Slot::Mask,
-        Slot::Zoom,
-    ];
+    let anywhere = [Slot::NotDisplayed, Slot::MarginLeft, Slot::ClipPath, Slot::Filter, Slot::Mask];
     let in_a_box = [
         Slot::Indent,
         Slot::Transform,
         Slot::Translate,
-        Slot::Scale,
         Slot::Rotate,
         Slot::ContentHidden,
         Slot::MarginTop,
         Slot::PaddingLeft,
     ];
-    // An animation shows its content after a while.
+    // An animation may show its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Text that style sheets insert before or behind that of elements (CSS Generated Content Module Level 3).
 
-use super::cascade::{Found, Rank};
+use super::cascade::Rank;
 use super::compound::{Pseudo, Selector};
 use super::tree::Own;
+use super::vars::Scope;
 use cssparser::{ParseError, Parser, Token};
 
 /// Bytes of text that one rule may insert.
@@ -16,16 +17,27 @@ const ATTRIBUTE: char = '\0';
 #[derive(Debug)]
 pub(super) struct Generated {
     selector: Selector,
-    rank: Option<Rank>,
+    rank: Rank,
+    /// Empty if it only keeps other rules from inserting text.
     content: String,
 }
 
-/// The text of a `content` property, without pictures and counters; marks enclose names of attributes.
-pub(super) fn content(input: &mut Parser<'_>) -> Option<String> {
+/// The text of a `content` property, without pictures and counters; marks enclose names of attributes. `None` if browsers ignore the
+/// declaration.
+pub(super) fn content(input: &mut Parser<'_>, scope: Scope<'_>) -> Option<String> {
+    let start = input.state();
+    while input.next().is_ok() {}
+    let resolved = scope.resolve(input.slice_from(start.position()));
+    text_of(&mut Parser::new(&resolved))
+}
+
+fn text_of(input: &mut Parser<'_>) -> Option<String> {
     let mut text = String::new();
     while let Ok(token) = input.next() {
         match token.clone() {
             Token::QuotedString(part) => text.extend(part.chars().filter(|&c| c != ATTRIBUTE)),
+            // Its value is unknown.
+            Token::Function(name) if name.eq_ignore_ascii_case("var") => return None,
             Token::Function(name) => {
                 let is_attribute = name.eq_ignore_ascii_case("attr");
                 let of = input.parse_nested_block(|input| {
@@ -44,22 +56,27 @@ pub(super) fn content(input: &mut Parser<'_>) -> Option<String> {
             }
             // The rest is for readers who listen to the page.
             Token::Delim('/' | '!') => break,
-            _ => (),
+            Token::Ident(_) | Token::UnquotedUrl(_) => (),
+            _ => return None,
         }
     }
-    while input.next().is_ok() {}
     text.truncate(text.floor_char_boundary(MAX_TEXT));
-    text.contains(|c: char| c.is_alphanumeric()).then_some(text)
+    let has_word = text.contains(|c: char| c.is_alphanumeric());
+    Some(if has_word { text } else { String::new() })
 }
 
 impl Generated {
-    /// The most rules that are read of one page.
+    /// The most rules with text that are read of one page, and of those without.
     pub(super) const MAX: usize = 32;
 
-    /// A rule with this selector and text; `found` are its other declarations.
-    pub(super) fn new(selector: Selector, content: &str, found: &[Found]) -> Self {
-        let rank = found.first().map(|&(_, rank, _)| Rank { specificity: selector.specificity, ..rank });
+    /// A rule with this selector and text.
+    pub(super) fn new(selector: Selector, content: &str, rank: Rank) -> Self {
         Self { selector, rank, content: content.to_owned() }
+    }
+
+    /// Whether it inserts no text.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.content.is_empty()
     }
 
     pub(super) fn is_for(&self, pseudo: Pseudo) -> bool {
@@ -70,8 +87,8 @@ impl Generated {
         &self.selector
     }
 
-    pub(super) fn rank(&self) -> (u32, Option<Rank>) {
-        (self.selector.specificity, self.rank)
+    pub(super) const fn rank(&self) -> Rank {
+        self.rank
     }
 
     /// The text for an element.

@@ -22,9 +22,10 @@ mod supports;
 mod tree;
 mod vars;
 
+pub(super) use cascade::WHOLE;
 pub(super) use colour::{Colour, PAGE, alike};
 pub(super) use compound::Pseudo;
-pub(super) use element::{Ink, PageState, Size, Style};
+pub(super) use element::{Ink, PageState, Size, Style, is_faint, times};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

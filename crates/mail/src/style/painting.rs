@@ -3,7 +3,7 @@
 
 use super::cascade::{Slot, Value};
 use super::colour::{PAGE, Paint, alike, of_gradient, paint};
-use super::length::{functions, number, words};
+use super::length::{functions, length, number, words};
 
 pub(super) fn is_of_paint(name: &str) -> bool {
     matches!(
@@ -17,6 +17,7 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "-webkit-text-fill-color"
             | "-webkit-text-stroke"
             | "-webkit-text-stroke-color"
+            | "-webkit-text-stroke-width"
             | "text-shadow"
             | "mask"
             | "mask-image"
@@ -36,10 +37,13 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "color" => set(Slot::Colour, ink(value)),
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
         "-webkit-text-fill-color" => set(Slot::Fill, ink(value)),
-        "text-shadow" => set(Slot::Shadow, Value::Hides(!draws(value))),
-        "-webkit-text-stroke" | "-webkit-text-stroke-color" => {
-            set(Slot::Stroke, Value::Hides(!draws(value)));
+        "text-shadow" => set(Slot::Shadow, outline(value)),
+        "-webkit-text-stroke" => {
+            set(Slot::Stroke, outline(value));
+            set(Slot::StrokeWidth, Value::Hides(!has_width(value)));
         }
+        "-webkit-text-stroke-color" => set(Slot::Stroke, outline(value)),
+        "-webkit-text-stroke-width" => set(Slot::StrokeWidth, Value::Hides(!has_width(value))),
         "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => {
             set(Slot::Mask, Value::Hides(of_gradient(value) == Some(Paint::Transparent)));
         }
@@ -123,11 +127,23 @@ fn picture(value: &str) -> Value {
     }
 }
 
-/// Whether a shadow or an outline makes undrawn letters visible: one in a colour distinct from the page.
-fn draws(value: &str) -> bool {
+/// The colour of a shadow or an outline, by which letters may be visible that are not drawn. Of several, one distinct from the page.
+fn outline(value: &str) -> Value {
     let is_no_length = |word: &&str| number(word).is_none();
-    let mut colours = words(value).filter(is_no_length).filter_map(paint);
-    colours.any(|colour| matches!(colour, Paint::Opaque(colour) if !alike(colour, PAGE)))
+    let colour = |word| match paint(word) {
+        Some(Paint::Opaque(colour)) => Some(colour),
+        _ => None,
+    };
+    let colours = || words(value).filter(is_no_length).filter_map(colour);
+    let distinct = colours().find(|&colour| !alike(colour, PAGE)).or_else(|| colours().next());
+    distinct.map_or(Value::Hides(true), Value::Colour)
+}
+
+/// Whether an outline has a width; without one it is not drawn.
+fn has_width(value: &str) -> bool {
+    words(&value.to_ascii_lowercase()).any(|word| {
+        matches!(word, "thin" | "medium" | "thick") || length(word).is_some_and(|width| width > 0.0)
+    })
 }
 
 /// The paint of letters with this colour.

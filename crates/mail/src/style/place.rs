@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The properties of size and place that may hide text, and their effects.
 
-use super::cascade::{Slot, Value};
+use super::cascade::{Slot, Value, WHOLE};
 use super::colour::FAINT;
 use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
-use super::shape::{clips_all, cuts_all, is_edge_on, transforms_away};
+use super::shape::{clips_all, cuts_all, scale_of, transforms_away, turns_edge_on};
 
 /// Pixels of a box below which no letter in it is readable.
 const FLAT: f32 = 3.0;
@@ -23,8 +23,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
         | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
-        | "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name"
-        | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
+        | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
 
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
@@ -87,6 +86,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             let is_none = matches!(value, "none" | "table-column" | "table-column-group");
             set(Slot::NotDisplayed, Value::Hides(is_none));
             set(Slot::Block, Value::Hides(is_block(value)));
+            set(Slot::Parts, parts_words(value));
             set(Slot::LaysOut, Value::Hides(lays_out(value)));
         }
         "visibility" => set(
@@ -97,7 +97,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
                 _ => Value::Hides(false),
             },
         ),
-        "opacity" => set(Slot::Faint, Value::Hides(number(value).is_some_and(|opacity| opacity < FAINT))),
+        "opacity" => set(Slot::Faint, share(number(value))),
         "height" | "block-size" => set(Slot::Height, below(FLAT)),
         "max-height" | "max-block-size" => set(Slot::MaxHeight, below(FLAT)),
         "min-height" | "min-block-size" => set(Slot::MinHeight, is_high(value)),
@@ -238,24 +238,18 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Translate, Value::Hides(is_away));
         }
         "scale" => {
-            let is_none =
-                words(value).take(2).any(|word| number(word).is_some_and(|factor| factor.abs() < 0.05));
-            set(Slot::Scale, Value::Hides(is_none));
+            let factors = words(value).take(2).filter_map(number).map(f32::abs);
+            set(Slot::Scale, share(factors.reduce(f32::min)));
         }
-        "rotate" => {
-            let all: Vec<&str> = words(value).collect();
-            let is_edge = matches!(all[..], ["x" | "y", angle] | [angle, "x" | "y"] if is_edge_on(angle));
-            set(Slot::Rotate, Value::Hides(is_edge));
-        }
+        "rotate" => set(Slot::Rotate, Value::Hides(turns_edge_on(value))),
         // 0 has no effect.
-        "zoom" => {
-            set(Slot::Zoom, Value::Hides(number(value).is_some_and(|factor| factor > 0.0 && factor < 0.1)))
-        }
+        "zoom" => set(Slot::Zoom, share(number(value).filter(|&factor| factor > 0.0))),
         "filter" | "-webkit-filter" => {
             set(Slot::Filter, Value::Hides(functions(value).any(filters_all)));
         }
-        _ if name.contains("animation") => {
-            set(Slot::Moves, Value::Hides(!words(value).any(|word| word == "none")));
+        "contain" => {
+            let is_cut = words(value).any(|word| matches!(word, "paint" | "strict" | "content"));
+            set(Slot::Contains, Value::Hides(is_cut));
         }
         "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
         "z-index" => {
@@ -263,7 +257,36 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Behind, Value::Hides(level.is_some_and(|level| level < 0)));
             set(Slot::Layer, Value::Hides(level.is_some()));
         }
-        _ => set(Slot::Transform, Value::Hides(functions(value).any(transforms_away))),
+        _ => {
+            set(Slot::Transform, Value::Hides(functions(value).any(transforms_away)));
+            set(Slot::Shrinks, share(Some(functions(value).map(scale_of).product())));
+        }
+    }
+}
+
+/// A share of the outer opacity or scale; without a number, all of it.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+#[allow(clippy::cast_precision_loss, reason = "a power of two")]
+fn share(number: Option<f32>) -> Value {
+    let number = number.filter(|number| number.is_finite());
+    Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
+}
+
+/// Whether the side of a replaced element that an attribute states takes nearly no place.
+pub(super) fn is_small(side: &str) -> Value {
+    let pixels = side.strip_suffix("px").unwrap_or(side).trim_end().parse::<f32>();
+    Value::Hides(pixels.is_ok_and(|pixels| pixels < 2.0))
+}
+
+/// Whether words end at the edges of boxes with this `display`; for boxes in a line, the element decides.
+fn parts_words(display: &str) -> Value {
+    match display {
+        "inline" | "contents" | "initial" | "unset" => Value::Hides(false),
+        "inherit" | "revert" | "revert-layer" => Value::Inherit,
+        _ if display.contains(['(', ' ']) || display.contains("inline") || display.contains("ruby") => {
+            Value::Inherit
+        }
+        _ => Value::Hides(true),
     }
 }
 

@@ -11,7 +11,7 @@ use super::media::{self, Applies};
 use super::selector;
 use super::sheet::{Rules, Sheet};
 use super::supports::supports;
-use super::vars::Vars;
+use super::vars::{Scope, Vars};
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
@@ -66,6 +66,8 @@ struct Context {
 #[derive(Debug, Default)]
 struct Block {
     found: Rules,
+    /// The custom properties that it declares.
+    own: Vec<String>,
     content: Option<String>,
     /// Whether it has unknown contents.
     has_unknown: bool,
@@ -89,7 +91,14 @@ impl Reader<'_> {
             return;
         }
         *self.order += 1;
-        let mut inner = Reader { sheet: self.sheet, context, order: self.order, block: Block::default() };
+        let mut block = Block::default();
+        if self.sheet.vars().has_any() {
+            let start = input.state();
+            while input.next().is_ok() {}
+            block.own = self.sheet.vars().declared_in(input.slice_from(start.position()));
+            input.reset(&start);
+        }
+        let mut inner = Reader { sheet: self.sheet, context, order: self.order, block };
         let mut has_unknown = false;
         for item in RuleBodyParser::new(input, &mut inner) {
             // Rules that cannot be read.
@@ -100,7 +109,7 @@ impl Reader<'_> {
     }
 
     fn finish(self) {
-        let Self { sheet, context, block, .. } = self;
+        let Self { sheet, context, block, order } = self;
         let is_sure = context.applies == Applies::Yes && !block.has_unknown;
         let sure = |&(slot, rank, value): &Found| {
             Some((slot, rank, if is_sure { value } else { perhaps(slot, value)? }))
@@ -109,12 +118,14 @@ impl Reader<'_> {
         for selector in context.selectors.iter() {
             match (selector.pseudo, &block.content) {
                 (None, _) => sheet.add(selector.clone(), &found),
-                (Some(_), Some(content)) if is_sure && sheet.generates() < Generated::MAX => {
+                (Some(_), Some(content)) if is_sure => {
                     let mut cascade = Cascade::default();
                     found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
-                    if !Style::alone(&cascade).hides() {
-                        sheet.add_generated(Generated::new(selector.clone(), content, &found));
-                    }
+                    let text = if Style::alone(&cascade).hides() { "" } else { content };
+                    let specificity = selector.specificity;
+                    let rank =
+                        Rank { is_important: false, origin: context.origin, specificity, order: *order };
+                    sheet.add_generated(Generated::new(selector.clone(), text, rank));
                 }
                 _ => (),
             }
@@ -215,13 +226,16 @@ impl<'i> DeclarationParser<'i> for Reader<'_> {
         input: &mut Parser<'i>,
         _start: &ParserState,
     ) -> Result<(), ParseError<()>> {
-        if name.eq_ignore_ascii_case("content") && self.sheet.generates() < Generated::MAX {
-            self.block.content = content(input);
+        let (important, plain) = (self.rank(true), self.rank(false));
+        let Block { found, own, content: text, .. } = &mut self.block;
+        let scope = Scope { page: self.sheet.vars(), own };
+        if name.eq_ignore_ascii_case("content") {
+            if let Some(value) = content(input, scope) {
+                *text = Some(value);
+            }
             return Ok(());
         }
-        let (important, plain) = (self.rank(true), self.rank(false));
-        let (found, vars) = (&mut self.block.found, self.sheet.vars());
-        declaration::of_value(&name, input, vars, &mut |Declaration { slot, value, is_important }| {
+        declaration::of_value(&name, input, scope, &mut |Declaration { slot, value, is_important }| {
             found.add((slot, if is_important { important } else { plain }, value));
         });
         Ok(())

@@ -20,6 +20,8 @@ pub(super) fn cuts_all(value: &str) -> bool {
             words(list).take(2).any(|radius| share(radius).is_some_and(|radius| radius < 1.0))
         }
         "polygon" => is_flat(list),
+        "path" => is_flat_path(list),
+        "shape" => is_flat_shape(list),
         "rect" => {
             let sides: Vec<f32> = words(list).take(4).filter_map(share).collect();
             matches!(sides[..], [top, right, bottom, left] if bottom - top < 1.0 || right - left < 1.0)
@@ -60,40 +62,137 @@ fn is_flat(list: &str) -> bool {
         let (Some(Some(x)), Some(Some(y))) = (both.next(), both.next()) else { return false };
         points.push((x, y));
     }
-    // Twice the area, by the shoelace formula.
+    !points.is_empty() && area(&points) < 1.0
+}
+
+/// The area of a polygon, by the shoelace formula.
+fn area(points: &[(f32, f32)]) -> f32 {
     let next = points.iter().cycle().skip(1);
-    let area: f32 = points.iter().zip(next).map(|((x, y), (next_x, next_y))| x * next_y - next_x * y).sum();
-    !points.is_empty() && area.abs() < 2.0
+    let twice: f32 = points.iter().zip(next).map(|((x, y), (next_x, next_y))| x * next_y - next_x * y).sum();
+    twice.abs() / 2.0
+}
+
+/// Whether a path of straight lines has no area. Its letters are small here, so it must be flat with absolute and with relative numbers.
+fn is_flat_path(list: &str) -> bool {
+    let text = arguments(list).last().unwrap_or_default();
+    let path = text.trim_matches(['"', '\'']);
+    [false, true]
+        .into_iter()
+        .all(|is_relative| area_of_path(path, is_relative).is_some_and(|area| area < 1.0))
+}
+
+/// The sum of the areas of a path's parts; `None` if it has curves or cannot be read.
+fn area_of_path(path: &str, is_relative: bool) -> Option<f32> {
+    let (mut sum, mut points, mut last) = (0.0, Vec::new(), (0.0, 0.0));
+    let mut command = None;
+    for step in path.split_inclusive(|c: char| c.is_ascii_alphabetic()) {
+        // Numbers stand between their command and the next one.
+        let numbers = step.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let next = step[numbers.len()..].chars().next();
+        let Some(known) = std::mem::replace(&mut command, next) else { continue };
+        let (width, is_upright) = match known {
+            'm' | 'l' => (2, false),
+            'h' | 'v' => (1, known == 'v'),
+            'z' if numbers.trim().is_empty() => continue,
+            _ => return None,
+        };
+        if known == 'm' {
+            sum += area(&std::mem::take(&mut points));
+        }
+        let numbers = numbers.split([',', ' ']).filter(|number| !number.is_empty());
+        let numbers: Vec<f32> = numbers.map(str::parse).collect::<Result<_, _>>().ok()?;
+        for number in numbers.chunks(width) {
+            let from = if is_relative { last } else { (0.0, 0.0) };
+            last = match *number {
+                [x, y] => (from.0 + x, from.1 + y),
+                [y] if is_upright => (last.0, from.1 + y),
+                [x] if width == 1 => (from.0 + x, last.1),
+                _ => return None,
+            };
+            points.push(last);
+        }
+    }
+    (!points.is_empty()).then(|| sum + area(&points))
+}
+
+/// Whether a `shape()` of straight lines has no area.
+fn is_flat_shape(list: &str) -> bool {
+    let mut points = Vec::new();
+    for step in arguments(list).take(64) {
+        let mut all = words(step).skip_while(|word| matches!(*word, "nonzero" | "evenodd"));
+        let is_line = match all.next() {
+            Some("close") => continue,
+            Some("from") => true,
+            Some("line" | "move") => all.next() == Some("to"),
+            _ => false,
+        };
+        let (Some(Some(x)), Some(Some(y)), true) = (all.next().map(share), all.next().map(share), is_line)
+        else {
+            return false;
+        };
+        points.push((x, y));
+    }
+    !points.is_empty() && area(&points) < 1.0
 }
 
 /// Whether a function of a `transform` hides the box.
 pub(super) fn transforms_away((name, list): (&str, &str)) -> bool {
     let all = || arguments(list).flat_map(words);
     match name {
-        "scale" | "scalex" | "scaley" => {
-            all().any(|factor| number(factor).is_some_and(|factor| factor.abs() < 0.05))
-        }
-        "scale3d" => all().take(2).any(|factor| number(factor).is_some_and(|factor| factor.abs() < 0.05)),
         "translate" | "translatex" | "translatey" | "translate3d" => {
             all().take(2).any(|by| length(by).is_some_and(|pixels| pixels <= -AWAY || pixels >= FAR))
         }
         "rotatex" | "rotatey" => is_edge_on(list),
-        "matrix" => {
-            let numbers: Vec<f32> = all().filter_map(number).collect();
-            match numbers[..] {
-                // The factor of the area, and the move.
-                [a, b, c, d, x, y] => {
-                    (a * d - b * c).abs() < 0.0025 || [x, y].iter().any(|by| *by <= -AWAY || *by >= FAR)
-                }
-                _ => false,
-            }
+        "rotate3d" => matches!(*all().collect::<Vec<_>>(), [x, y, z, angle] if turns_by([x, y, z], angle)),
+        "matrix" | "matrix3d" => {
+            matrix(list).is_some_and(|(_, by)| by.iter().any(|by| *by <= -AWAY || *by >= FAR))
         }
         _ => false,
     }
 }
 
+/// The factor by which a function of a `transform` changes the size of letters, in the direction in which it shrinks them most.
+pub(super) fn scale_of((name, list): (&str, &str)) -> f32 {
+    match name {
+        "scale" | "scalex" | "scaley" | "scale3d" => {
+            let factors = arguments(list).take(2).filter_map(number).map(f32::abs);
+            factors.reduce(f32::min).unwrap_or(1.0)
+        }
+        "matrix" | "matrix3d" => matrix(list).map_or(1.0, |(area, _)| area.sqrt()),
+        _ => 1.0,
+    }
+}
+
+/// The factor of the area, and the moves, of a matrix.
+fn matrix(list: &str) -> Option<(f32, [f32; 2])> {
+    let numbers: Vec<f32> = arguments(list).flat_map(words).take(17).filter_map(number).collect();
+    match numbers[..] {
+        [a, b, c, d, x, y] | [a, b, _, _, c, d, _, _, _, _, _, _, x, y, _, _] => {
+            Some(((a * d - b * c).abs(), [x, y]))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a `rotate` turns a box edge-on.
+pub(super) fn turns_edge_on(value: &str) -> bool {
+    match *words(value).collect::<Vec<_>>() {
+        ["x" | "y", angle] | [angle, "x" | "y"] => is_edge_on(angle),
+        [angle, x, y, z] if number(angle).is_none() => turns_by([x, y, z], angle),
+        [x, y, z, angle] => turns_by([x, y, z], angle),
+        _ => false,
+    }
+}
+
+/// Whether a box is turned edge-on around an axis in its own plane.
+fn turns_by(axis: [&str; 3], angle: &str) -> bool {
+    let [x, y, z] = axis.map(number);
+    let is_in_plane = z == Some(0.0) && [x, y].iter().flatten().any(|n| *n != 0.0);
+    is_in_plane && is_edge_on(angle)
+}
+
 /// Whether a box is turned edge-on by this angle, around its own axis.
-pub(super) fn is_edge_on(angle: &str) -> bool {
+fn is_edge_on(angle: &str) -> bool {
     let units = [("deg", 360.0), ("grad", 400.0), ("rad", std::f32::consts::TAU), ("turn", 1.0)];
     let Some((number, whole)) =
         units.into_iter().find_map(|(unit, whole)| Some((angle.trim().strip_suffix(unit)?, whole)))
@@ -124,6 +223,10 @@ mod tests {
             "rect(0 0 0 0)",
             "xywh(0 0 0 10px)",
             "inset(9999px)",
+            "path('m0 0')",
+            "path(evenodd, \"m0 0 l10 0 z\")",
+            "path('m0,0h0v0z m5 5')",
+            "shape(from 0 0, line to 0 0, line to 100% 0, close)",
         ] {
             assert!(cuts_all(shape), "{shape}");
         }
@@ -138,6 +241,12 @@ mod tests {
             "url(#a)",
             "rect(0 100% 100% 0)",
             "inset(",
+            "path('m0 0h9v9z')",
+            "path('m0 0c1 1 2 2 3 3')",
+            "path('m10 0 10 10 20 20z')",
+            "path()",
+            "shape(from 0 0, hline to 100%, vline to 100%)",
+            "shape(from 0 0, line to 100% 0, line to 0 100%)",
         ] {
             assert!(!cuts_all(shape), "{shape}");
         }
@@ -145,13 +254,23 @@ mod tests {
             ("rotatey", "90deg", true),
             ("rotatex", "-.25turn", true),
             ("rotatey", "180deg", false),
-            ("matrix", "0,0,0,0,0,0", true),
             ("matrix", "1,0,0,1,-9999,0", true),
             ("matrix", "1,0,0,1,0,0", false),
-            ("scale3d", "1,1,0", false),
+            ("rotate3d", "1,0,0,90deg", true),
+            ("rotate3d", "0,0,1,90deg", false),
+            ("matrix3d", "1,0,0,0,0,1,0,0,0,0,1,0,-9999,0,0,1", true),
             ("translate", "0, -9999px", true),
         ] {
             assert_eq!(transforms_away((name, list)), expected, "{name}({list})");
+        }
+        for (name, list, expected) in [
+            ("matrix", "0,0,0,0,0,0", 0.0),
+            ("matrix3d", &["0"; 16].join(","), 0.0),
+            ("scale3d", "1,.5,0", 0.5),
+            ("scalex", "-.5", 0.5),
+            ("scale", "x", 1.0),
+        ] {
+            assert!((scale_of((name, list)) - expected).abs() < 1e-6, "{name}({list})");
         }
     }
 }

@@ -108,11 +108,24 @@ impl Sheet {
     }
 
     /// The sheet after all was read: without rules, if there were too many.
-    pub(super) fn finish(self) -> Self {
-        if self.is_over { Self { vars: self.vars, ..Self::default() } } else { self }
+    pub(super) fn finish(mut self) -> Self {
+        if self.is_over {
+            return Self { vars: self.vars, ..Self::default() };
+        }
+        // Most pages only have rules without text, such as those that end floats.
+        if self.generated.iter().all(Generated::is_empty) {
+            self.generated.clear();
+        }
+        for generated in &self.generated {
+            self.needs.add(generated.selector().needs());
+            // The text may contain values of attributes.
+            self.needs.anything = true;
+            self.needs.attributes = true;
+        }
+        self
     }
 
-    /// The custom properties of the page.
+    /// The custom properties and animations of the page.
     pub(super) const fn vars(&self) -> &Vars {
         &self.vars
     }
@@ -167,7 +180,8 @@ impl Sheet {
             generated.is_for(pseudo)
                 && matching::fits(generated.selector(), node, &self.budget) == Applies::Yes
         });
-        fitting.max_by_key(|generated| generated.rank()).map(|generated| generated.text(&node.own))
+        let highest = fitting.max_by_key(|generated| generated.rank())?;
+        (!highest.is_empty()).then(|| highest.text(&node.own))
     }
 
     /// Adds the declarations of a rule for one of its selectors.
@@ -183,7 +197,7 @@ impl Sheet {
         }
         let Compound { kind, id, classes, others } = &selector.compound;
         let is_plain = selector.is_of_one() && others.is_empty();
-        self.need(&selector);
+        self.needs.add(selector.needs());
         let is_one = usize::from(kind.is_some()) + usize::from(id.is_some()) + classes.len() <= 1;
         let rules = match (kind, id, classes.last()) {
             (_, Some(id), _) => self.ids.entry(id.clone()).or_default(),
@@ -198,27 +212,17 @@ impl Sheet {
         }
     }
 
-    fn need(&mut self, selector: &Selector) {
-        self.needs.add(selector.needs());
-    }
-
-    /// Adds a rule that inserts text.
+    /// Adds a rule that inserts text, or keeps others from it.
     pub(super) fn add_generated(&mut self, generated: Generated) {
-        self.need(generated.selector());
-        // The text may contain values of attributes.
-        self.needs.anything = true;
-        self.needs.attributes = true;
-        self.generated.push(generated);
+        let is_same = |there: &&Generated| there.is_empty() == generated.is_empty();
+        if self.generated.iter().filter(is_same).count() < Generated::MAX {
+            self.generated.push(generated);
+        }
     }
 
     /// Whether any rule inserts text.
     pub(crate) const fn generates_text(&self) -> bool {
         !self.generated.is_empty()
-    }
-
-    /// Number of such rules.
-    pub(super) const fn generates(&self) -> usize {
-        self.generated.len()
     }
 
     /// Counts more declarations kept, or selectors made.

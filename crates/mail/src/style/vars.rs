@@ -3,7 +3,7 @@
 
 use super::length::closing;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Custom properties that are kept of a page, and bytes of their values.
 const MAX_KEPT: usize = 256;
@@ -41,12 +41,32 @@ fn place(before: &str) -> Place {
     if selector.split(',').any(is_all) { Place::All } else { Place::Some }
 }
 
-/// The custom properties of a page: each with its value, or `None` if there are several values, or only some elements have it.
+/// A custom property.
+#[derive(Debug)]
+struct Known {
+    /// `None` if it has several values.
+    value: Option<String>,
+    /// Whether all elements have it.
+    is_of_all: bool,
+}
+
+/// The custom properties and animations of a page.
 #[derive(Debug, Default)]
-pub(super) struct Vars(HashMap<String, Option<String>>);
+pub(super) struct Vars {
+    known: HashMap<String, Known>,
+    /// The names of `@keyframes`.
+    animations: HashSet<String>,
+}
+
+/// The names that declarations of one rule can use: those of the page, and custom properties that the rule itself declares.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) page: &'a Vars,
+    pub(super) own: &'a [String],
+}
 
 impl Vars {
-    /// Finds them in style sheets and `style` attributes, if anything in the page uses one. One pass.
+    /// Finds them in style sheets and `style` attributes, if anything in the page uses one. One pass for each.
     pub(super) fn of(html: &str) -> Self {
         let mut all = HashMap::new();
         let bytes = html.as_bytes();
@@ -57,17 +77,42 @@ impl Vars {
                 if let Some((name, value)) =
                     declaration(&html[at..]).filter(|_| !is_inside && all.len() < MAX_KEPT)
                 {
-                    let kept = all.entry(name.to_owned()).or_insert_with(|| Some(value.to_owned()));
-                    let is_same = kept.as_deref() == Some(value);
+                    let new = || Known { value: Some(value.to_owned()), is_of_all: true };
+                    let kept = all.entry(name.to_owned()).or_insert_with(new);
+                    let is_same = kept.value.as_deref() == Some(value);
                     places -= u32::from(is_same && places > 0);
                     let before = &html[html.floor_char_boundary(at.saturating_sub(MAX_PLACE))..at];
-                    if !is_same || places == 0 || place(before) == Place::Some {
-                        *kept = None;
+                    if !is_same {
+                        kept.value = None;
+                    } else if places == 0 || place(before) == Place::Some {
+                        kept.is_of_all = false;
                     }
                 }
             }
         }
-        Self(all)
+        Self { known: all, animations: animations(html) }
+    }
+
+    /// Whether the page has custom properties that it uses.
+    pub(super) fn has_any(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// The custom properties that a rule declares before its inner rules; `block` is its text.
+    pub(super) fn declared_in(&self, block: &str) -> Vec<String> {
+        let block = block.split('{').next().unwrap_or_default();
+        let found =
+            memchr::memmem::find_iter(block.as_bytes(), b"--").filter_map(|at| declared(&block[at..]));
+        found.filter(|name| self.known.contains_key(*name)).take(MAX_KEPT).map(str::to_owned).collect()
+    }
+}
+
+impl Scope<'_> {
+    /// Whether the value of an `animation` or `animation-name` has the name of one.
+    pub(super) fn animates(&self, value: &str) -> bool {
+        let words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | '"' | '\''));
+        let mut words = words.filter(|word| !word.is_empty());
+        !self.page.animations.is_empty() && words.any(|word| self.page.animations.contains(word))
     }
 
     /// A value with `var()` resolved; unchanged if one of these is unknown.
@@ -91,8 +136,11 @@ impl Vars {
                 Some((name, fallback)) => (name.trim(), Some(fallback.trim())),
                 None => (after[..end].trim(), None),
             };
-            let value = match self.0.get(name) {
-                Some(known) => known.as_deref()?,
+            let value = match self.page.known.get(name) {
+                Some(known) if known.is_of_all || self.own.iter().any(|own| own == name) => {
+                    known.value.as_deref()?
+                }
+                Some(_) => return None,
                 None => fallback?,
             };
             if depth == MAX_DEPTH || out.len() > MAX_RESOLVED {
@@ -110,15 +158,34 @@ fn is_of_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
 
+/// The names of the `@keyframes` of a page.
+fn animations(html: &str) -> HashSet<String> {
+    let name = |at: usize| {
+        let rule = html.get(at + 1..)?;
+        let word = |text: &str| text.bytes().position(|b| !is_of_name(&b)).unwrap_or(text.len());
+        let (kind, rest) = rule.split_at(word(&rule[..rule.floor_char_boundary(MAX_VALUE)]));
+        let (_, last) = kind.rsplit_once('-').unwrap_or(("", kind));
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\''));
+        let name = rest.get(..word(&rest[..rest.floor_char_boundary(MAX_VALUE)]))?;
+        (last.eq_ignore_ascii_case("keyframes") && !name.is_empty()).then(|| name.to_owned())
+    };
+    memchr::memchr_iter(b'@', html.as_bytes()).filter_map(name).take(MAX_KEPT).collect()
+}
+
+/// The name of a declaration that begins with two dashes.
+fn declared(text: &str) -> Option<&str> {
+    let name = text.bytes().take(MAX_VALUE).position(|b| !is_of_name(&b)).filter(|&name| name > 2)?;
+    text[name..].trim_start().starts_with(':').then(|| &text[..name])
+}
+
 /// Name and value of a declaration that begins with two dashes.
 fn declaration(text: &str) -> Option<(&str, &str)> {
-    let bytes = text.as_bytes();
-    let name = bytes.iter().take(MAX_VALUE).position(|b| !is_of_name(b))?;
+    let name = declared(text)?.len();
     let rest = text[name..].trim_start().strip_prefix(':')?;
     let rest = &rest[..rest.floor_char_boundary(MAX_VALUE)];
     let end = rest.find([';', '}', '"', '<'])?;
     let value = rest[..end].trim();
-    (name > 2).then(|| (&text[..name], value.strip_suffix("!important").unwrap_or(value).trim_end()))
+    Some((&text[..name], value.strip_suffix("!important").unwrap_or(value).trim_end()))
 }
 
 #[cfg(test)]
@@ -141,7 +208,23 @@ mod tests {
             ("var(--a", "var(--a"),
             ("calc(1px * var(--f,1))", "calc(1px * 0)"),
         ] {
-            assert_eq!(vars.resolve(value), expected, "{value}");
+            assert_eq!(Scope { page: &vars, own: &[] }.resolve(value), expected, "{value}");
+        }
+        let vars = Vars::of(".x{--a:none;color:var(--a)}.y{--b:1}.z{--b:2}");
+        let own = vars.declared_in("--a:none;--b :1;.w{--c:0}");
+        assert_eq!(own, ["--a", "--b"]);
+        assert_eq!(Scope { page: &vars, own: &own }.resolve("var(--a) x"), "none x");
+        assert_eq!(Scope { page: &vars, own: &own }.resolve("var(--b)"), "var(--b)");
+        assert_eq!(Scope { page: &vars, own: &[] }.resolve("var(--a)"), "var(--a)");
+    }
+
+    #[test]
+    fn animations_have_rules() {
+        let vars = Vars::of("<style>@keyframes a{}@-WEBKIT-KEYFRAMES  'b' {}</style>me@keyframes.example @");
+        for (value, expected) in
+            [("a", true), ("1s b,c 2s", true), ("'a'", true), ("none", false), ("A 1s", false), ("", false)]
+        {
+            assert_eq!(Scope { page: &vars, own: &[] }.animates(value), expected, "{value}");
         }
     }
 
@@ -150,6 +233,6 @@ mod tests {
     fn no_value_grows_without_bounds() {
         let page: String = (0..100).map(|i| format!("--v{i}:var(--v{0}) var(--v{0});", i + 1)).collect();
         let vars = Vars::of(&page);
-        assert_eq!(vars.resolve("var(--v0)"), "var(--v0)");
+        assert_eq!(Scope { page: &vars, own: &[] }.resolve("var(--v0)"), "var(--v0)");
     }
 }
