@@ -7,11 +7,11 @@
 //! reports that are in no update yet are held back: if the file is an old copy, they may be in an update that others know.
 
 use crate::history::vector::{Origin, Vector};
-use crate::history::window::Calendar;
+use crate::history::window::{Calendar, Window};
 use crate::state::changes::JournalEntry;
 use crate::state::layer::LayerWindow;
 use bulkmark_types::Signature;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Reports that are in no update of their origin.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,18 @@ impl HeldBack {
     }
 }
 
+fn by_signature(held: &BTreeMap<Origin, HeldBack>) -> HashMap<Signature, Vec<(Window, u32)>> {
+    let mut all = HashMap::<_, Vec<(Window, u32)>>::new();
+    for entry in held.values().flat_map(|held| &held.entries) {
+        let windows = all.entry(entry.signature).or_default();
+        match windows.iter_mut().find(|(window, _)| *window == entry.window) {
+            Some((_, times)) => *times = times.saturating_add(entry.times),
+            None => windows.push((entry.window, entry.times)),
+        }
+    }
+    all
+}
+
 /// The peers without an answer, and the reports that are held back until then.
 #[derive(Default)]
 pub struct PeerCheck {
@@ -45,6 +57,8 @@ pub struct PeerCheck {
     /// Whether nothing may be counted before they answer.
     waits: bool,
     held: BTreeMap<Origin, HeldBack>,
+    /// The number of held reports of each signature, by window: each look-up asks for it.
+    by_signature: HashMap<Signature, Vec<(Window, u32)>>,
     /// Whether the file has other held reports than these.
     pub changed: bool,
 }
@@ -53,7 +67,8 @@ impl PeerCheck {
     /// The state after a start. A server `waits` for its peers if it has a history of which they may know more.
     pub fn new(peers: &[String], waits: bool, held: BTreeMap<Origin, HeldBack>) -> Self {
         let peers: BTreeSet<_> = peers.iter().cloned().collect();
-        Self { waits: waits && !peers.is_empty(), peers, held, changed: false }
+        let by_signature = by_signature(&held);
+        Self { waits: waits && !peers.is_empty(), peers, held, by_signature, changed: false }
     }
 
     /// Whether nothing may be counted yet.
@@ -83,10 +98,13 @@ impl PeerCheck {
 
     /// The number of held reports of a signature.
     pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
-        let entries = self.held.values().flat_map(|held| &held.entries);
-        let counts = entries
-            .filter(|entry| entry.signature == signature && calendar.counts(entry.window, signature, now))
-            .map(|entry| entry.times);
+        let held = self.by_signature.get(&signature).into_iter().flatten();
+        let counts = held.filter(|(window, _)| {
+            #[cfg(test)]
+            LOOKS.set(LOOKS.get() + 1);
+            calendar.counts(*window, signature, now)
+        });
+        let counts = counts.map(|(_, times)| *times);
         counts.fold(0, u32::saturating_add)
     }
 
@@ -99,7 +117,10 @@ impl PeerCheck {
     pub fn receive(&mut self, peer: &str, theirs: &Vector) {
         let before = self.held.len();
         self.held.retain(|&origin, held| theirs.get(origin).version <= held.version);
-        self.changed |= self.held.len() != before;
+        if self.held.len() != before {
+            self.changed = true;
+            self.by_signature = by_signature(&self.held);
+        }
         self.peers.remove(peer);
     }
 
@@ -110,6 +131,55 @@ impl PeerCheck {
         }
         self.waits = false;
         self.changed |= !self.held.is_empty();
+        self.by_signature = HashMap::new();
         std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many windows of held reports this thread read.
+    static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::vector::Mark;
+    use crate::settings::Settings;
+    use crate::state::anomaly::tests::element;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn signature(n: u64) -> Signature {
+        Signature::from_bytes(element(n).to_le_bytes())
+    }
+
+    /// A look-up reads the held reports of its signature alone; they count until a peer knows them.
+    #[test]
+    fn a_look_up_reads_no_other_reports() {
+        let calendar = Calendar::new(&Settings::default());
+        let mut held = BTreeMap::<Origin, HeldBack>::new();
+        for n in 0..6000 {
+            let entry = JournalEntry {
+                window: calendar.at(NOW),
+                signature: signature(n / 2),
+                times: 2,
+                client: None,
+            };
+            held.entry(Origin(n % 2)).or_default().push(entry, None);
+        }
+        let mut check = PeerCheck::new(&["a".to_owned(), "b".to_owned()], true, held);
+        let counts = |check: &PeerCheck, of: u64| -> u32 {
+            (of..of + 1000).map(|n| check.count(calendar, signature(n), NOW)).sum()
+        };
+        assert_eq!((counts(&check, 0), counts(&check, 5000)), (4000, 0));
+        assert_eq!(LOOKS.get(), 1000);
+        let mut known = Vector::new();
+        known.set(Origin(1), Mark { version: 1, ..Mark::default() });
+        check.receive("a", &known);
+        assert_eq!(counts(&check, 0), 2000);
+        check.receive("b", &Vector::new());
+        assert_eq!((check.release().len(), counts(&check, 0)), (1, 0));
     }
 }
