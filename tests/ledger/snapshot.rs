@@ -45,7 +45,7 @@ fn updates(server: &Ledger, since: &Vector) -> Vec<Arc<[u8]>> {
 
 fn assembly(server: &Ledger) -> Assembly {
     let snapshot = server.reader().unwrap().snapshot().unwrap();
-    let mut assembly = Assembly::new(&settings(), snapshot.vector().clone());
+    let mut assembly = Assembly::new(&settings(), snapshot.vector().clone(), NOW);
     let rows = snapshot.count_rows().unwrap();
     // As in transit: in pieces, and as bytes.
     let mut from = 0;

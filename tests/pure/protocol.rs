@@ -126,7 +126,8 @@ async fn what_was_counted_counts() {
     let directory = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(directory.path(), Role::Cache, &settings(), &FederationKey::public()).unwrap();
     let contents = frames(SNAPSHOT, &body("snapshot.bin"));
-    let mut assembly = Assembly::new(&settings(), SnapshotHead::decode(&contents[0]).unwrap().vector);
+    let vector = SnapshotHead::decode(&contents[0]).unwrap().vector;
+    let mut assembly = Assembly::new(&settings(), vector, bulkmark_ledger::now());
     for row in &contents[1..] {
         assert_eq!(assembly.add(&Row::decode(row).unwrap()), Ok(true));
     }

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bulkmark_counts::history::bulk::BulkMark;
 use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::step::Step;
-use bulkmark_counts::history::vector::{Chain, Origin, Vector};
+use bulkmark_counts::history::vector::{Chain, MAX_ORIGINS, Origin, Vector};
 use bulkmark_counts::state::retries::Retries;
 use bulkmark_counts::state::roles::State;
 use parking_lot::Mutex;
@@ -49,6 +49,12 @@ pub(crate) struct Shared {
     pub(crate) busy: Busy,
 }
 
+/// Whether there are so many origins now, and were not before, that the administrator must know. Snapshots bring thousands at a time.
+const fn is_passed(before: usize, now: usize) -> bool {
+    const MANY: usize = MAX_ORIGINS / 4 * 3;
+    before < MANY && now >= MANY
+}
+
 impl Shared {
     /// Returns the shared data of a ledger that was read; `parameters` are the id of its key and the length of a window in seconds.
     pub(crate) fn new(loaded: Loaded, parameters: (u64, u64)) -> Self {
@@ -85,6 +91,10 @@ impl Shared {
             let vector = state.vector();
             let moved = **shared != vector;
             if moved {
+                if is_passed(shared.len(), vector.len()) {
+                    let known = vector.len();
+                    log::warn!("{known} origins are known now; at {MAX_ORIGINS} no new one is counted");
+                }
                 *shared = Arc::new(vector);
             }
             let own = state.own_origins();
@@ -103,5 +113,17 @@ impl Shared {
         if self.db.load().is_none() {
             self.db.store(Some(Arc::clone(db)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The administrator learns once, and at each start, that there are many origins, however many come at a time.
+    #[test]
+    fn many_origins_are_noticed() {
+        let passed = [(0, 49_151), (49_151, 49_152), (40_000, 60_000), (0, 49_152), (49_152, 49_153)];
+        assert_eq!(passed.map(|(before, now)| is_passed(before, now)), [false, true, true, true, false]);
     }
 }

@@ -85,7 +85,7 @@ pub(super) async fn fetch_rows(
 ) -> Result<(Assembly, u64), Stopped> {
     let mut stream = remote.snapshot(None, 0).await?;
     let head = head_of(&mut stream).await?;
-    let mut assembly = Assembly::new(settings, head.vector.clone());
+    let mut assembly = Assembly::new(settings, head.vector.clone(), now());
     if head.rows > 0 {
         log::info!("{}: a snapshot of {} rows is coming", remote.url(), head.rows);
     }

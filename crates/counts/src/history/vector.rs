@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Origins, versions and version vectors.
 
+use bulkmark_filter::ParameterError;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most origins that a holder knows, over all servers and partners, including gone ones.
+/// The most origins that a holder takes from others, over all servers and partners, including gone ones.
 pub const MAX_ORIGINS: usize = 65_536;
 
+/// The most origins in a vector that is read: those of others, and a server's own and its partners'. These come on top, because a server
+/// that knows all others must still be able to count.
+pub const MAX_READ: usize = MAX_ORIGINS + 16_384;
+
 /// Bytes of the text of the largest vector: per origin 16 digits, a version of up to 20, a hash of 32, and separators.
-pub const MAX_VECTOR_BYTES: usize = MAX_ORIGINS * 71;
+pub const MAX_VECTOR_BYTES: usize = MAX_READ * 71;
 
 /// One server's own community: only this server writes its filters. A random number, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +86,39 @@ impl Vector {
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Checks whether there is room for so many more origins of others.
+    ///
+    /// # Errors
+    /// If there would be more than [`MAX_ORIGINS`].
+    pub fn check_room(&self, more: usize) -> Result<(), ParameterError> {
+        let all = if more > 0 { self.len() + more } else { 0 };
+        ParameterError::check("the number of origins", all as u64, 0, MAX_ORIGINS as u64)
+    }
+
+    /// Reads the text of a vector that this ledger wrote itself, however long it is: a server continues under new origins, and those before
+    /// stay in its vector.
+    ///
+    /// # Errors
+    /// As [`from_str`](Self::from_str).
+    pub fn from_own(text: &str) -> Result<Self, ParseError> {
+        Self::read(text, usize::MAX)
+    }
+
+    fn read(text: &str, most: usize) -> Result<Self, ParseError> {
+        let mut vector = Self::default();
+        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
+            let fault = || ParseError::new(entry, "origin:version:hash");
+            if vector.len() >= most {
+                return Err(ParseError::new(entry, "no more than 81,920 origins"));
+            }
+            let (origin, rest) = entry.split_once(':').ok_or_else(fault)?;
+            let (version, chain) = rest.split_once(':').ok_or_else(fault)?;
+            let version = version.parse().map_err(|_| fault())?;
+            vector.set(origin.parse()?, Mark { version, chain: chain.parse()? });
+        }
+        Ok(vector)
     }
 
     /// The marks that differ from `before`; for an origin that is gone, the mark before the first update. Walks through both once.
@@ -176,18 +214,7 @@ impl FromStr for Vector {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut vector = Self::default();
-        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-            let fault = || ParseError::new(entry, "origin:version:hash");
-            if vector.len() >= MAX_ORIGINS {
-                return Err(ParseError::new(entry, "no more than 65,536 origins"));
-            }
-            let (origin, rest) = entry.split_once(':').ok_or_else(fault)?;
-            let (version, chain) = rest.split_once(':').ok_or_else(fault)?;
-            let version = version.parse().map_err(|_| fault())?;
-            vector.set(origin.parse()?, Mark { version, chain: chain.parse()? });
-        }
-        Ok(vector)
+        Self::read(text, MAX_READ)
     }
 }
 
@@ -205,6 +232,25 @@ mod tests {
             let error = text.parse::<Vector>().unwrap_err();
             assert!(error.to_string().len() < 1000 && error.found.chars().count() <= MAX_SHOWN, "{error}");
         }
+    }
+
+    /// A server that knows as many others as it may, and has partners, writes a vector that all can read.
+    #[test]
+    fn the_vector_of_a_server_with_all_others_can_be_read() {
+        let of = |origins: u64| {
+            Vector(
+                (0..origins)
+                    .map(|n| (Origin(n << 40), Mark { version: u64::MAX, ..Mark::default() }))
+                    .collect(),
+            )
+        };
+        let full = of(MAX_READ as u64);
+        let text = full.to_string();
+        assert!(text.len() <= MAX_VECTOR_BYTES);
+        assert_eq!(text.parse(), Ok(full));
+        let more = of(MAX_READ as u64 + 1);
+        assert!(more.to_string().parse::<Vector>().is_err());
+        assert_eq!(Vector::from_own(&more.to_string()), Ok(more));
     }
 
     proptest! {

@@ -91,7 +91,7 @@ mod tests {
         let blocks = LayerWindow::blocks(CAPACITY);
         let dense = Delta::from_changes(blocks, (0..1 << 22).map(|cell| (cell, 3))).unwrap().encode();
         assert!(dense.len() < 40_000);
-        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new(), 86_400 * 20_000);
         for n in 0..100 {
             assert_eq!(assembly.add(&row(86_400 * 20_000, Some(Origin(n)), &dense)), Ok(true));
         }
@@ -109,7 +109,7 @@ mod tests {
     fn places_have_a_bound() {
         let blocks = LayerWindow::blocks(CAPACITY);
         let few = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
-        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new(), 86_400 * 20_000);
         let part = |chunk| {
             let row = Row { chunk, ..row(86_400 * 20_000, Some(Origin(1)), &few) };
             Row::decode(&row.encode()).unwrap()
@@ -129,7 +129,7 @@ mod tests {
     /// A row that comes repeatedly does not belong to a snapshot.
     #[test]
     fn a_place_has_its_rows_once() {
-        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new(), 86_400 * 20_000);
         let blocks = LayerWindow::blocks(CAPACITY);
         let few = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
         let of_client = row(86_400 * 20_000, Some(Origin(1)), &few);

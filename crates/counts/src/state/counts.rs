@@ -182,7 +182,7 @@ impl Counts {
         if first && !(is_empty && self.held.signatures() == 0 && !self.bulk.is_begun()) {
             // A chain begins with empty counts. Counts from elsewhere are not in it.
             let (mut merged, mut held) = (MergedCounts::new(&self.settings), BulkCounts::new(&self.settings));
-            let kept = FoldTarget { merged: &mut merged, held: &mut held, keeps };
+            let kept = FoldTarget { merged: &mut merged, held: &mut held, broken: &mut self.broken, keeps };
             self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
             (self.merged, self.held) = (merged, held);
             self.unwritten = Unwritten { merged: Merged::Replace, relisted: true, ..self.unwritten };
@@ -204,11 +204,12 @@ impl Counts {
 
     /// Adds a step to the counts.
     pub fn apply_to_fleet(&mut self, step: &Step, bytes: &[u8], place: u64) -> Result<Applied, StepRefusal> {
-        let Self { fleet, merged, held, settings, unwritten, bulk, .. } = self;
+        let Self { fleet, merged, held, broken, settings, unwritten, bulk, .. } = self;
         let keeps = Keeps::of(settings);
         let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         let anew = bulk.is_begun() && withdraws;
-        let applied = fleet.apply(FoldTarget { merged, held, keeps }, step, bytes, place, settings)?;
+        let applied =
+            fleet.apply(FoldTarget { merged, held, broken, keeps }, step, bytes, place, settings)?;
         unwritten.relisted |= anew && applied == Applied::New;
         Ok(applied)
     }
@@ -277,7 +278,7 @@ impl Counts {
         let origin =
             snapshot.vector().iter().next().map_or_else(|| self.local.origin(), |(origin, _)| origin);
         let parameter = |error| Refusal::Parameter { origin, error };
-        self.merged.check_sizes(snapshot).map_err(parameter)?;
+        self.merged.check_addition(snapshot).map_err(parameter)?;
         if let Err(error) = self.merged.add_all(snapshot) {
             self.broken = Some(format!("a snapshot could be added in part only: {error}"));
             return Err(parameter(error));

@@ -7,9 +7,9 @@
 use crate::history::chunks::layer_parts;
 use crate::history::refusal::Refusal;
 use crate::history::row::Row;
-use crate::history::update::{Update, most_capacity};
+use crate::history::update::{Part, Update, most_capacity};
 use crate::history::vector::Origin;
-use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
+use crate::history::window::{Calendar, FUTURE_WINDOWS, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::allowance::Allowance;
 use crate::state::bounds::{Bounds, origins_of};
@@ -22,9 +22,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most limited clients of all servers together. Most lookups need only the bounds, whatever their number.
 const MAX_LAYERS: usize = 16_384;
 
-/// A lookup reads one sum for each size in a window, so these are few.
-fn check_sizes(sizes: &BTreeSet<u32>) -> Result<(), ParameterError> {
-    ParameterError::check("the number of capacities in a window", sizes.len() as u64, 0, MAX_SIZES as u64)
+/// The filters that parts would add, so that each part is checked together with those before it.
+#[derive(Default)]
+struct Planned {
+    /// Clients without a layer.
+    layers: BTreeSet<Origin>,
+    /// The capacity of each filter.
+    filters: BTreeMap<(Origin, Window), u32>,
+    /// The windows of the bounds, and their sizes.
+    sizes: BTreeSet<(Window, u32)>,
 }
 
 /// The layers, by the origin of the client.
@@ -103,13 +109,18 @@ impl Layers {
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
     pub fn apply(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
-        self.check(update, now)?;
-        let origin = update.origin;
+        self.check_all([update].into_iter(), now)?;
+        self.apply_checked(update, now).map_err(|error| Refusal::Parameter { origin: update.origin, error })
+    }
+
+    /// Applies an update that [`check_all`](Self::check_all) accepted.
+    ///
+    /// # Errors
+    /// If there is not enough memory; then a part of it is applied.
+    pub(crate) fn apply_checked(&mut self, update: &Update, now: u64) -> Result<(), ParameterError> {
         let calendar = self.calendar;
         for part in update.parts.iter().filter(|part| !calendar.is_over(part.window, now)) {
-            // The window was admitted, and the delta was read for that size.
-            let added = self.add(origin, part.window, part.capacity, &part.delta);
-            added.map_err(|error| Refusal::Parameter { origin, error })?;
+            self.add(update.origin, part.window, part.capacity, &part.delta)?;
         }
         Ok(())
     }
@@ -127,77 +138,84 @@ impl Layers {
         self.bounds.window_mut(window, capacity)?.apply(origin, delta)
     }
 
-    /// Whether an update can be applied.
-    fn check(&self, update: &Update, now: u64) -> Result<(), Refusal> {
-        let (origin, version) = (update.origin, update.version);
-        for part in &update.parts {
-            self.admit(origin, part.window, part.capacity, now).map_err(|why| match why {
-                NotAdmitted::Clock(why) => {
-                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
-                }
-                NotAdmitted::Parameter(error) => Refusal::Parameter { origin, error },
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Whether all of these updates, of different origins, can be applied.
+    /// Whether all of these updates can be applied.
     ///
     /// # Errors
     /// [`Refusal`].
     pub fn check_all<'a>(&self, updates: impl Iterator<Item = &'a Update>, now: u64) -> Result<(), Refusal> {
-        let mut layers = self.all.len();
-        let mut all_sizes: BTreeMap<Window, BTreeSet<u32>> = BTreeMap::new();
+        let mut planned = Planned::default();
         for update in updates {
-            self.check(update, now)?;
-            let origin = update.origin;
-            let parameter = |error| Refusal::Parameter { origin, error };
-            layers += usize::from(!self.all.contains_key(&origin));
-            ParameterError::check("the number of limited clients", layers as u64, 0, MAX_LAYERS as u64)
-                .map_err(parameter)?;
-            // Parts in a new window must all have one size.
-            let mut sizes = BTreeMap::new();
-            for part in &update.parts {
-                let size = *sizes.entry(part.window).or_insert(part.capacity);
-                ParameterError::same("capacity", size.into(), part.capacity.into()).map_err(parameter)?;
-                let known = || self.bounds.sizes(part.window).collect();
-                let all = all_sizes.entry(part.window).or_insert_with(known);
-                all.insert(size);
-                check_sizes(all).map_err(parameter)?;
+            let (origin, version) = (update.origin, update.version);
+            for &Part { window, capacity, .. } in &update.parts {
+                let known_length = self.calendar.check_length(window.length);
+                known_length.map_err(|error| Refusal::Parameter { origin, error })?;
+                // Such parts are skipped.
+                if self.calendar.is_over(window, now) {
+                    continue;
+                }
+                self.admit(&mut planned, (origin, window, capacity), now).map_err(|why| match why {
+                    NotAdmitted::Clock(why) => {
+                        Refusal::Clock { origin, version, window: window.to_string(), why }
+                    }
+                    NotAdmitted::Parameter(error) => Refusal::Parameter { origin, error },
+                })?;
             }
         }
         Ok(())
     }
 
-    /// Whether there may be a filter of this size.
-    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NotAdmitted> {
+    /// Whether a client may have a filter of this size in this window, beside those that are here or `planned`. It is planned then.
+    fn admit(
+        &self,
+        planned: &mut Planned,
+        (origin, window, capacity): (Origin, Window, u32),
+        now: u64,
+    ) -> Result<(), NotAdmitted> {
         let parameter = NotAdmitted::Parameter;
         self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
-        let mut sizes: BTreeSet<u32> = self.bounds.sizes(window).collect();
-        sizes.insert(capacity);
-        check_sizes(&sizes).map_err(parameter)?;
-        match self.all.get(&origin) {
-            None => {
-                let layers = self.all.len() as u64 + 1;
-                ParameterError::check("the number of limited clients", layers, 0, MAX_LAYERS as u64)
-                    .map_err(parameter)?;
-            }
-            Some(layer) => {
-                if let Some(held) = layer.windows.get(&window) {
-                    return ParameterError::same("capacity", held.capacity.into(), capacity.into())
-                        .map_err(parameter);
-                }
-                let (windows, most) = (layer.windows.len() as u64 + 1, self.calendar.most() as u64);
-                ParameterError::check("the number of windows", windows, 0, most).map_err(parameter)?;
-            }
+        let layer = self.all.get(&origin);
+        let held = layer.and_then(|layer| layer.windows.get(&window)).map(|held| held.capacity);
+        if let Some(known) = held.or_else(|| planned.filters.get(&(origin, window)).copied()) {
+            return ParameterError::same("capacity", known.into(), capacity.into()).map_err(parameter);
         }
-        if self.bounds.windows().any(|known| known == window) {
+        if layer.is_none() && planned.layers.insert(origin) {
+            let layers = (self.all.len() + planned.layers.len()) as u64;
+            ParameterError::check("the number of limited clients", layers, 0, MAX_LAYERS as u64)
+                .map_err(parameter)?;
+        }
+        self.admit_sum(planned, (window, capacity), now)?;
+        planned.filters.insert((origin, window), capacity);
+        Ok(())
+    }
+
+    /// Likewise, for the sum of a window's filters of this size. All clients together have few windows, since each sum takes memory for its
+    /// size, and each lookup reads all sums of a window.
+    fn admit_sum(
+        &self,
+        planned: &mut Planned,
+        (window, capacity): (Window, u32),
+        now: u64,
+    ) -> Result<(), NotAdmitted> {
+        let planned_sizes = planned.sizes.range((window, 0)..=(window, u32::MAX)).map(|(_, size)| *size);
+        let sizes: BTreeSet<u32> = self.bounds.sizes(window).chain(planned_sizes).collect();
+        if sizes.contains(&capacity) {
             return Ok(());
         }
-        // The windows of all clients together are few, so that made-up clients bring no more of them than one.
-        self.calendar.admit(window, self.bounds.windows(), now).map_err(NotAdmitted::Clock)
+        if sizes.is_empty() {
+            let new = planned.sizes.iter().map(|(window, _)| *window);
+            let windows: BTreeSet<Window> = self.bounds.windows().chain(new).collect();
+            let (number, most) = (windows.len() as u64 + 1, self.calendar.most() as u64);
+            self.calendar.admit(window, windows.into_iter(), now).map_err(NotAdmitted::Clock)?;
+            ParameterError::check("the number of windows", number, 0, most)
+                .map_err(NotAdmitted::Parameter)?;
+        }
+        let number = sizes.len() as u64 + 1;
+        ParameterError::check("the number of capacities in a window", number, 0, MAX_SIZES as u64)
+            .map_err(NotAdmitted::Parameter)?;
+        planned.sizes.insert((window, capacity));
+        Ok(())
     }
 
     /// Removes all counts of a client.
@@ -205,20 +223,28 @@ impl Layers {
         self.all.remove(&origin);
     }
 
-    /// Adds a row of a snapshot. Returns false if it does not fit its place. A row with more cells than the budget of all rows allows is
-    /// skipped: its client made them up, and this must not prevent the snapshot.
+    /// Adds a row of a snapshot at the time `now`. Returns false if it does not fit its place. A row with more cells than the budget of all
+    /// rows allows is skipped: its client made them up, and this must not prevent the snapshot. Rows of windows that are over are kept: the
+    /// clock may be ahead for a while.
     ///
     /// # Errors
-    /// If its filter has an unjustified size, or more parts than that size has.
+    /// If its filter has an unjustified size, or more parts than that size has; or if there are too many windows.
     pub fn add_row(
         &mut self,
         origin: Origin,
         row: &Row,
+        now: u64,
         allowance: &mut Allowance,
     ) -> Result<bool, ParameterError> {
-        match self.admit(origin, row.window, row.capacity, row.window.start) {
+        match self.admit(&mut Planned::default(), (origin, row.window, row.capacity), now) {
             Err(NotAdmitted::Parameter(error)) => return Err(error),
-            Err(NotAdmitted::Clock(_)) => return Ok(false),
+            Err(NotAdmitted::Clock(_)) => {
+                let ahead = self.bounds.windows().filter(|known| known.start > now).count() as u64;
+                let most = FUTURE_WINDOWS as u64;
+                // A clock behind the server's is the usual reason.
+                ParameterError::check("the number of windows that have yet to begin", ahead + 1, 0, most)?;
+                return Ok(false);
+            }
             Ok(()) => (),
         }
         let parts = layer_parts(LayerWindow::blocks(row.capacity)).end;
@@ -235,6 +261,24 @@ impl Layers {
         allowance.spend(row.bytes.len(), delta.len());
         self.add(origin, row.window, row.capacity, &delta)?;
         Ok(true)
+    }
+
+    /// Whether the layers of another, none of whose origins is here, can be added.
+    ///
+    /// # Errors
+    /// If there would be too many clients, windows, or sizes in a window.
+    pub fn check_addition(&self, others: &Self) -> Result<(), ParameterError> {
+        let mut planned = Planned::default();
+        for (&origin, layer) in &others.all {
+            for (&window, held) in &layer.windows {
+                // The other admitted it at its time.
+                let place = (origin, window, held.capacity);
+                if let Err(NotAdmitted::Parameter(error)) = self.admit(&mut planned, place, window.start) {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the layers of another, none of whose origins is here.
@@ -284,34 +328,39 @@ impl Layers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::update::{Part, Scope};
+    use crate::history::update::Scope;
     use crate::history::vector::Chain;
-    use crate::history::window::FUTURE_WINDOWS;
 
     const NOW: u64 = 1_800_000_000;
+
+    fn layers() -> Layers {
+        Layers::new(&Settings::default())
+    }
+
+    /// The window `n` days from now.
+    fn day(n: u64) -> Window {
+        Calendar::new(&Settings::default()).at(NOW + n * 86_400)
+    }
+
+    /// The first update of a client, with a part for each of these windows and capacities.
+    fn update(client: u64, parts: impl IntoIterator<Item = (Window, u32)>) -> Update {
+        let part = |(window, capacity)| {
+            let delta = Delta::from_changes(LayerWindow::blocks(capacity), [(7, 1)]).unwrap();
+            Part { window, capacity, slice: 0, delta }
+        };
+        let parts = parts.into_iter().map(part).collect();
+        Update { origin: Origin(client), version: 1, before: Chain::default(), scope: Scope::Client, parts }
+    }
+
+    const CAPACITY: u32 = 1_000_000;
 
     /// Clients that nobody has make their members take no more than so many layers; those that are known are counted on.
     #[test]
     fn no_member_holds_more_than_so_many_clients() {
-        let settings = Settings::default();
-        let window = Calendar::new(&settings).at(NOW);
-        let capacity = settings.capacity.get();
-        let blocks = LayerWindow::blocks(capacity);
-        let update = |client: u64| {
-            let delta = Delta::from_changes(blocks, [(7, 1)]).unwrap();
-            let parts = vec![Part { window, capacity, slice: 0, delta }];
-            Update {
-                origin: Origin(client),
-                version: 1,
-                before: Chain::default(),
-                scope: Scope::Client,
-                parts,
-            }
-        };
-        let mut layers = Layers::new(&settings);
+        let mut layers = layers();
         (1..16_384).for_each(|client| layers.insert(Origin(client), Layer::default()).unwrap());
-        let known = update(1);
-        let new = [16_384, 16_385].map(update);
+        let known = update(1, [(day(0), CAPACITY)]);
+        let new = [16_384, 16_385].map(|client| update(client, [(day(0), CAPACITY)]));
         assert!(layers.check_all(new.iter(), NOW).is_err(), "there is room for one of them");
         assert!(layers.check_all([&known, &new[0]].into_iter(), NOW).is_ok());
         layers.apply(&new[0], NOW).unwrap();
@@ -324,24 +373,42 @@ mod tests {
     /// Each of many made-up clients brings another window that never ends: as few are taken as of one client.
     #[test]
     fn made_up_clients_bring_few_windows() {
-        let settings = Settings::default();
-        let calendar = Calendar::new(&settings);
-        let capacity = settings.capacity.get();
-        let mut layers = Layers::new(&settings);
-        let apply = |layers: &mut Layers, client: u64, window| {
-            let delta = Delta::from_changes(LayerWindow::blocks(capacity), [(7, 1)]).unwrap();
-            let parts = vec![Part { window, capacity, slice: 0, delta }];
-            let origin = Origin(client);
-            layers.apply(
-                &Update { origin, version: 1, before: Chain::default(), scope: Scope::Client, parts },
-                NOW,
-            )
-        };
-        let day = |n: u64| calendar.at(NOW + n * 86_400);
+        let mut layers = layers();
+        let apply =
+            |layers: &mut Layers, client, window| layers.apply(&update(client, [(window, CAPACITY)]), NOW);
         let taken = (1..100).filter(|&n| apply(&mut layers, n, day(n)).is_ok()).count();
         let odd = Window { start: day(0).start + 1, ..day(0) };
         assert!(apply(&mut layers, 100, odd).is_err(), "it begins where no window does");
         assert_eq!(taken, FUTURE_WINDOWS);
         assert!(apply(&mut layers, 101, day(0)).is_ok() && apply(&mut layers, 102, day(1)).is_ok());
+    }
+
+    /// Parts are checked together with those before them, in one update and in several: a refused one leaves nothing.
+    #[test]
+    fn parts_are_checked_together() {
+        let windows = |days: std::ops::Range<u64>| days.map(|n| (day(n), CAPACITY));
+        let refused = [
+            ("1,024 windows that have yet to begin", update(1, windows(1..1025))),
+            (
+                "two sizes in one window of a client",
+                update(1, [(day(0), CAPACITY), (day(0), CAPACITY + 1000)]),
+            ),
+        ];
+        for (name, update) in &refused {
+            let mut layers = layers();
+            assert!(layers.check_all([update].into_iter(), NOW).is_err(), "{name}");
+            assert!(layers.apply(update, NOW).is_err(), "{name}");
+            assert_eq!((layers.iter().count(), layers.bounds.windows().count()), (0, 0), "{name}");
+        }
+        let step = |last| [update(1, windows(0..4)), update(2, windows(3..last))];
+        let accepted = |last| layers().check_all(step(last).iter(), NOW).is_ok();
+        assert_eq!([5, 6].map(accepted), [true, false], "of two clients");
+        let over = update(
+            1,
+            (1..1000).map(|n| (Calendar::new(&Settings::default()).at(NOW - n * 86_400), CAPACITY)),
+        );
+        let mut layers = layers();
+        layers.apply(&over, NOW).unwrap();
+        assert_eq!(layers.bounds.windows().count(), 6, "parts of windows that are over have no effect");
     }
 }

@@ -4,7 +4,7 @@
 use crate::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::history::refusal::Refusal;
 use crate::history::update::{Part, Scope, Update, most_capacity};
-use crate::history::vector::{MAX_ORIGINS, Vector};
+use crate::history::vector::Vector;
 use crate::history::window::{Calendar, MAX_SIZES, NotAdmitted, Window};
 use crate::settings::Settings;
 use crate::state::generations::Generation;
@@ -156,9 +156,7 @@ impl MergedCounts {
             return Err(Refusal::Fork { origin, version });
         }
         if known.version == 0 {
-            let origins = self.vector.len() as u64 + 1;
-            ParameterError::check("the number of origins", origins, 0, MAX_ORIGINS as u64)
-                .map_err(|error| Refusal::Parameter { origin, error })?;
+            self.vector.check_room(1).map_err(|error| Refusal::Parameter { origin, error })?;
         }
         match update.scope {
             Scope::Community => self.apply_parts(update, now)?,
@@ -166,9 +164,6 @@ impl MergedCounts {
             Scope::Withdrawn => self.layers.withdraw(origin),
         }
         self.vector.set(origin, update.mark(bytes));
-        if known.version == 0 && self.vector.len() == MAX_ORIGINS / 4 * 3 {
-            log::warn!("{} origins are known now; at {MAX_ORIGINS} no new one is counted", self.vector.len());
-        }
         Ok(Applied::New)
     }
 
@@ -318,11 +313,13 @@ impl MergedCounts {
         Ok(())
     }
 
-    /// Checks whether all counts of another can be added.
+    /// Checks whether all counts of another, none of whose origins is included here, can be added.
     ///
     /// # Errors
-    /// If a window would have filters of too many sizes.
-    pub fn check_sizes(&self, other: &Self) -> Result<(), ParameterError> {
+    /// If there would be too many origins, clients or windows, or filters of too many sizes in a window.
+    pub fn check_addition(&self, other: &Self) -> Result<(), ParameterError> {
+        self.vector.check_room(other.vector.len())?;
+        self.layers.check_addition(&other.layers)?;
         for theirs in &other.windows {
             let window = theirs.window;
             let new = other

@@ -3,7 +3,7 @@
 
 use crate::history::past::Past;
 use crate::history::refusal::Refusal;
-use crate::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
+use crate::history::vector::{Mark, Origin, Vector};
 use crate::history::window::Calendar;
 use crate::state::bounds::Bounds;
 use crate::state::changes::{JournalEntry, NewWindow};
@@ -138,7 +138,7 @@ impl Server {
             if counts || self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
                 continue;
             }
-            if known.version == 0 && self.counts.merged.vector().len() >= MAX_ORIGINS {
+            if known.version == 0 && self.counts.merged.vector().check_room(1).is_err() {
                 // Nothing of it counts, and there is no room to remember it.
                 continue;
             }

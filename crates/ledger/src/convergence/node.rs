@@ -225,7 +225,7 @@ impl Node {
     /// Returns a snapshot after its transfer, with the updates that came after it if it would be a step back for a holder at `theirs`.
     pub(super) fn snapshot(&self, theirs: &Vector) -> MergedCounts {
         let snapshot = self.reader().snapshot().unwrap();
-        let mut assembly = Assembly::new(&self.settings, snapshot.vector().clone());
+        let mut assembly = Assembly::new(&self.settings, snapshot.vector().clone(), self.now);
         for row in snapshot.rows(0, usize::MAX).unwrap() {
             assert!(assembly.add(&row).unwrap());
         }

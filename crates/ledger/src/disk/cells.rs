@@ -103,8 +103,8 @@ pub(crate) fn load_merged(
         .iter_mut()
         .for_each(|window| window.dirty.iter_mut().for_each(|slice| slice.fill(false)));
     if let Some(row) = get_meta(txn, VECTOR)? {
-        let text = String::from_utf8_lossy(&row);
-        let vector: Vector = text.parse().map_err(|e| damaged(format!("its version vector: {e}")))?;
+        let vector = Vector::from_own(&String::from_utf8_lossy(&row))
+            .map_err(|e| damaged(format!("its version vector: {e}")))?;
         for (origin, mark) in vector.iter().filter(|(origin, _)| !own.contains(origin)) {
             merged.vector_mut().set(origin, mark);
         }

@@ -63,8 +63,7 @@ impl FleetSnapshot {
         let (Fleet { mark, origin, time, bound, .. }, _) = chain::decode(&row)?;
         let vector = match text(VECTOR)? {
             None => Vector::new(),
-            Some(row) => String::from_utf8_lossy(&row)
-                .parse()
+            Some(row) => Vector::from_own(&String::from_utf8_lossy(&row))
                 .map_err(|e| damaged(format!("its version vector: {e}")))?,
         };
         let head = Head { mark, origin, time, key_id, window, vector };

@@ -77,8 +77,7 @@ impl Reader {
         let Some(mark) = row(BULK_STATE)? else { return Ok(None) };
         let mark = mark_of(&mark)?;
         let vector = row(VECTOR)?.unwrap_or_default();
-        let vector: Vector = String::from_utf8_lossy(&vector)
-            .parse()
+        let vector = Vector::from_own(&String::from_utf8_lossy(&vector))
             .map_err(|_| LedgerError::Unavailable("its version vector is damaged".to_owned()))?;
         let versions = vector.iter().map(|(origin, mark)| (origin, mark.version)).collect();
         drop(meta);
@@ -161,7 +160,7 @@ mod tests {
             let server = loaded.state.server().unwrap();
             let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
             let reports = [(signature, 10)];
-            server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap();
+            server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap().unwrap();
             server.cut(NOW + u64::from(number));
             marks.push(server.counts.bulk);
             // At the third note the first two are too old.

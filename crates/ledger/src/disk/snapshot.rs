@@ -46,7 +46,7 @@ impl Snapshot {
             None => Vector::new(),
             Some(row) => unseal("meta", VECTOR.as_bytes(), row.value())
                 .ok()
-                .and_then(|row| std::str::from_utf8(row).ok()?.parse().ok())
+                .and_then(|row| Vector::from_own(std::str::from_utf8(row).ok()?).ok())
                 .ok_or_else(|| LedgerError::Unavailable("its version vector is damaged".to_owned()))?,
         };
         let (db, ends) = (Arc::downgrade(db), Mutex::default());

@@ -155,7 +155,11 @@ impl FleetAssembly {
             return Ok(());
         }
         let fits = match row.client {
-            Some(origin) => self.merged.layers_mut().add_row(origin, row, &mut self.allowance),
+            // Windows are those of the log's clock, in steps that all members took: only their number has a bound here.
+            Some(origin) => {
+                let (at, allowance) = (row.window.start, &mut self.allowance);
+                self.merged.layers_mut().add_row(origin, row, at, allowance)
+            }
             None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
                 self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
             }),

@@ -301,7 +301,14 @@ impl Drafting<'_> {
         parts.extend(clients.map(|(&origin, client)| (origin, Scope::Client, client.parts())));
         parts.retain(|(_, _, parts)| !parts.is_empty());
         parts.extend(withdrawn.into_iter().map(|origin| (origin, Scope::Withdrawn, Vec::new())));
-        let vector = self.merged.vector();
+        let (vector, mut new) = (self.merged.vector(), 0);
+        // All members would skip a step with an origin for which there is no room.
+        parts.retain(|(origin, _, _)| {
+            let is_new = vector.get(*origin).version == 0;
+            let has_room = !is_new || vector.check_room(new + 1).is_ok();
+            new += usize::from(is_new && has_room);
+            has_room
+        });
         let updates = parts.into_iter().map(|part| (next_update(vector, part), Vec::new())).collect();
         let head = StepHead {
             origin: self.origin,
@@ -327,7 +334,9 @@ fn next_update(vector: &Vector, (origin, scope, parts): (Origin, Scope, Vec<Part
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::vector::{Chain, MAX_ORIGINS, Mark};
     use crate::state::layer::Layer;
+    use crate::state::merged::Applied;
     use crate::state::user_reports_tests::counts;
 
     /// An aggregator that did not know of it yet may have counted something of a client under any of its former origins: that is taken
@@ -354,5 +363,37 @@ mod tests {
         former.sort_unstable();
         assert_eq!(withdrawn(5), former);
         assert_eq!(withdrawn(u32::MAX), last);
+    }
+
+    /// Where the vector has no place for another origin, an aggregator makes no step that all would skip: it counts the known clients.
+    #[test]
+    fn a_full_vector_takes_no_new_client() {
+        let mut counts = counts(&Settings::default());
+        let origin = |name: &str| origin_of_client(Origin(7), name, 0);
+        (counts.fleet.mark.version, counts.fleet.origin) = (1, Origin(7));
+        let mark = Mark { version: 1, chain: Chain::default() };
+        let known = [Origin(7), origin("known")].into_iter().chain((100..).map(Origin));
+        known.take(MAX_ORIGINS).for_each(|origin| counts.merged.vector_mut().set(origin, mark));
+        let batch = |place: u64, client: &str| {
+            let reports = vec![(Signature::from_bytes([7; 16]), 1)];
+            let key_id = counts.settings.federation.key_id;
+            let batch = SpoolBatch { key_id, spool: 1, number: 1, lowest: 1, bulk_from: 0, reports };
+            let limits = Some(Limits { influence: 5, quota: 1000 });
+            LoggedBatch {
+                place,
+                at: 1_800_000_000,
+                client: client.to_owned(),
+                limits,
+                withdrawn: 0,
+                bytes: batch.encode(),
+            }
+        };
+        let batches = [batch(1, "new"), batch(2, "known")];
+        let terms = Terms { most_bytes: MAX_STEP, ..Terms::default() };
+        let outline = draft(&counts, &batches, &terms, 9, Origin(1)).unwrap().unwrap();
+        let (step, drafted) = outline.finish();
+        assert_eq!(counts.apply_to_fleet(&step, &drafted.bytes, 1), Ok(Applied::New));
+        let counted = ["new", "known"].map(|name| counts.merged.layers().get(origin(name)).is_some());
+        assert_eq!((counted, drafted.batches), ([false, true], 2));
     }
 }

@@ -5,7 +5,7 @@
 use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::{Refusal, StepRefusal};
 use crate::history::step::{Step, StepHead};
-use crate::history::update::{Scope, Update};
+use crate::history::update::Scope;
 use crate::history::vector::{Chain, Origin};
 use crate::settings::Settings;
 use crate::state::bulk_counts::BulkCounts;
@@ -40,7 +40,7 @@ impl Fleet {
     /// [`StepRefusal`]; nothing is changed then.
     pub fn apply(
         &mut self,
-        FoldTarget { merged, held, keeps }: FoldTarget<'_>,
+        FoldTarget { merged, held, broken, keeps }: FoldTarget<'_>,
         step: &Step,
         bytes: &[u8],
         place: u64,
@@ -54,7 +54,15 @@ impl Fleet {
         if !self.marks.are_followed_by(&step.marks) {
             return Err(junk("the step counts batches again that are counted"));
         }
-        self.apply_updates(merged, step, time, keeps.cells)?;
+        check_updates(merged, step)?;
+        if keeps.cells {
+            apply_cells(merged, broken, step, time)?;
+        }
+        // Without cells, only the versions are followed; if all others refuse a step that this member applied, it is on a branch, which the
+        // next step shows.
+        for (update, bytes) in &step.updates {
+            merged.vector_mut().set(update.origin, update.mark(bytes));
+        }
         if keeps.list {
             self.apply_bulk(held, step, settings);
         }
@@ -106,58 +114,47 @@ impl Fleet {
         }
         step.bulk.iter().for_each(|section| held.raise(section, step.head.time, |_, _, _| ()));
     }
+}
 
-    /// Applies all updates, or none: everything that can be refused is checked first. Without cells, only the versions are followed; if all
-    /// others refuse a step that this member applied, it is on a branch, which the next step shows.
-    fn apply_updates(
-        &self,
-        merged: &mut MergedCounts,
-        step: &Step,
-        time: u64,
-        cells: bool,
-    ) -> Result<(), StepRefusal> {
-        let updates = || step.updates.iter().map(|(update, _)| update);
-        for update in updates() {
-            let known = merged.vector().get(update.origin);
-            if known.version.checked_add(1) != Some(update.version) || update.before != known.chain {
-                return Err(junk(&format!(
-                    "an update of the origin {} does not follow the last one",
-                    update.origin
-                )));
-            }
+/// Checks whether the updates follow the vector, and whether it has room for their origins: a longer one can be read by no member.
+fn check_updates(merged: &MergedCounts, step: &Step) -> Result<(), StepRefusal> {
+    let (vector, mut new) = (merged.vector(), 0);
+    for (update, _) in &step.updates {
+        let known = vector.get(update.origin);
+        if known.version.checked_add(1) != Some(update.version) || update.before != known.chain {
+            return Err(junk(&format!(
+                "an update of the origin {} does not follow the last one",
+                update.origin
+            )));
         }
-        let refused = |refusal: Refusal| junk(&refusal);
-        if !cells {
-            for (update, bytes) in &step.updates {
-                merged.vector_mut().set(update.origin, update.mark(bytes));
-            }
-            return Ok(());
-        }
-        merged
-            .layers()
-            .check_all(updates().filter(|update| update.scope == Scope::Client), time)
-            .map_err(refused)?;
-        if let Some(community) = updates().find(|update| update.scope == Scope::Community) {
-            merged.apply_parts(community, time).map_err(refused)?;
-        }
-        for (update, bytes) in &step.updates {
-            self.apply_checked(merged, update, time).map_err(refused)?;
-            merged.vector_mut().set(update.origin, update.mark(bytes));
-        }
-        Ok(())
+        new += usize::from(known.version == 0);
     }
+    vector.check_room(new).map_err(|error| junk(&error))
+}
 
-    /// Applies an update that was checked before.
-    fn apply_checked(&self, merged: &mut MergedCounts, update: &Update, time: u64) -> Result<(), Refusal> {
-        match update.scope {
-            Scope::Community => Ok(()),
-            Scope::Client => merged.layers_mut().apply(update, time),
-            Scope::Withdrawn => {
-                merged.layers_mut().withdraw(update.origin);
-                Ok(())
-            }
-        }
+/// Adds the cells of all updates, or none: everything that can be refused is checked first. If a change fails all the same, the counts are
+/// `broken`.
+fn apply_cells(
+    merged: &mut MergedCounts,
+    broken: &mut Option<String>,
+    step: &Step,
+    time: u64,
+) -> Result<(), StepRefusal> {
+    let of =
+        |scope| step.updates.iter().map(|(update, _)| update).filter(move |update| update.scope == scope);
+    let refused = |refusal: Refusal| junk(&refusal);
+    merged.layers().check_all(of(Scope::Client), time).map_err(refused)?;
+    if let Some(community) = of(Scope::Community).next() {
+        merged.apply_parts(community, time).map_err(refused)?;
     }
+    for update in of(Scope::Client) {
+        merged.layers_mut().apply_checked(update, time).map_err(|error| {
+            *broken = Some(format!("a step of the fleet could be applied in part only: {error}"));
+            junk(&error)
+        })?;
+    }
+    of(Scope::Withdrawn).for_each(|update| merged.layers_mut().withdraw(update.origin));
+    Ok(())
 }
 
 /// Checks whether a step or a snapshot was made for the settings here.
@@ -180,4 +177,102 @@ pub fn check_parameters((ours, theirs): (u64, u64), window: (u64, u64)) -> Resul
         return Err(StepRefusal::Unlike { name: "window", ours, theirs });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::step::SpoolMarks;
+    use crate::history::update::{Part, Update};
+    use crate::history::vector::{MAX_ORIGINS, Mark};
+    use crate::history::window::{Calendar, Window};
+    use crate::state::counts::Counts;
+    use crate::state::layer::LayerWindow;
+    use crate::state::user_reports_tests::counts;
+    use bulkmark_filter::Delta;
+
+    const NOW: u64 = 1_800_000_000;
+    const CAPACITY: u32 = 1_000_000;
+
+    /// An update of an origin that is new, with a part for each of these windows.
+    fn update(origin: u64, scope: Scope, windows: &[Window]) -> Update {
+        let part = |&window| {
+            let delta = Delta::from_changes(LayerWindow::blocks(CAPACITY), [(7, 1)]).unwrap();
+            Part { window, capacity: CAPACITY, slice: 0, delta }
+        };
+        let parts = windows.iter().map(part).collect();
+        Update { origin: Origin(origin), version: 1, before: Chain::default(), scope, parts }
+    }
+
+    /// Applies a step with these updates, which follows the last one.
+    fn apply(counts: &mut Counts, updates: impl Iterator<Item = Update>) -> Result<Applied, StepRefusal> {
+        let FleetMark { version, chain, .. } = counts.fleet.mark;
+        let head = StepHead {
+            origin: Origin(9),
+            version: version + 1,
+            before: chain,
+            key_id: counts.settings.federation.key_id,
+            window: counts.settings.window.as_secs(),
+            epoch: 0,
+            made: 0,
+            covers: 0,
+            time: NOW,
+            bound: 0,
+        };
+        let updates = updates.map(|update| (update.clone(), update.encode())).collect();
+        let step = Step { head, marks: SpoolMarks::new(), bulk: Vec::new(), updates };
+        counts.apply_step(&step, step.encode().into(), version + 1, NOW)
+    }
+
+    /// Steps with withdrawals of made-up origins: the vector stays one that every member can read, and a chain whose vector is full goes on.
+    #[test]
+    fn steps_bring_no_more_origins_than_members_read() {
+        let mut counts = counts(&Settings::default());
+        let withdrawn = |origins: std::ops::Range<u64>| origins.map(|n| update(n, Scope::Withdrawn, &[]));
+        for first in (100..).step_by(15_000).take(4) {
+            assert_eq!(apply(&mut counts, withdrawn(first..first + 15_000)), Ok(Applied::New));
+        }
+        let refusal = apply(&mut counts, withdrawn(60_100..75_100));
+        assert!(
+            matches!(&refusal, Err(StepRefusal::Junk(why)) if why.contains("the number of origins")),
+            "{refusal:?}"
+        );
+        assert_eq!((counts.merged.vector().len(), counts.fleet.mark.version), (60_000, 4));
+        assert_eq!(apply(&mut counts, withdrawn(60_100..60_100 + 5536)), Ok(Applied::New));
+        assert_eq!(counts.merged.vector().len(), MAX_ORIGINS);
+        let known = Update {
+            version: 2,
+            before: counts.merged.vector().get(Origin(100)).chain,
+            ..update(100, Scope::Withdrawn, &[])
+        };
+        assert_eq!(apply(&mut counts, [known].into_iter()), Ok(Applied::New));
+        assert!(apply(&mut counts, withdrawn(1..2)).is_err());
+    }
+
+    /// The windows of all clients together are too many: the fleet's own counts in the same step are not added either.
+    #[test]
+    fn a_refused_step_changes_nothing() {
+        let settings = Settings::default();
+        let day = |n: u64| Calendar::new(&settings).at(NOW + n * 86_400);
+        let mut counts = counts(&settings);
+        let community = update(9, Scope::Community, &[day(0)]);
+        let all = |clients: &[&[u64]]| {
+            let windows = |days: &[u64]| days.iter().map(|&n| day(n)).collect::<Vec<_>>();
+            let clients = (20..).zip(clients).map(|(n, days)| update(n, Scope::Client, &windows(days)));
+            [community.clone()].into_iter().chain(clients.collect::<Vec<_>>())
+        };
+        let too_many: [[&[u64]; 2]; 2] = [[&[1, 2, 3], &[4, 5, 6]], [&[1, 2, 3, 4], &[5]]];
+        for clients in too_many {
+            let refusal = apply(&mut counts, all(&clients));
+            assert!(matches!(refusal, Err(StepRefusal::Junk(_))), "{refusal:?}");
+            let Counts { merged, fleet, broken, .. } = &counts;
+            assert!(merged.windows().is_empty() && merged.vector().is_empty());
+            assert_eq!((merged.layers().iter().count(), fleet, broken), (0, &Fleet::default(), &None));
+        }
+        assert_eq!(apply(&mut counts, all(&[&[1, 2, 3, 4]])), Ok(Applied::New));
+        assert_eq!(
+            counts.merged.vector().get(Origin(9)),
+            Mark { version: 1, chain: Chain::of(&community.encode()) }
+        );
+    }
 }

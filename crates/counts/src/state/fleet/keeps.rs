@@ -49,5 +49,7 @@ impl Keeps {
 pub struct FoldTarget<'a> {
     pub(crate) merged: &'a mut MergedCounts,
     pub(crate) held: &'a mut BulkCounts,
+    /// The reason why memory and file cannot be made to agree any more.
+    pub(crate) broken: &'a mut Option<String>,
     pub(crate) keeps: Keeps,
 }
