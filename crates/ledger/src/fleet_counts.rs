@@ -17,7 +17,7 @@ use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::member::Member;
 use bulkmark_counts::state::merged::MergedCounts;
-use bulkmark_counts::state::receipts::{Receipt, Reporter};
+use bulkmark_counts::state::receipts::{LastBatch, Receipt, Reporter};
 use bulkmark_counts::state::roles::State;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -123,7 +123,8 @@ impl FleetCounts {
             };
             let changes = &mut server.counts.changes;
             let batches = self.batches.into_iter();
-            changes.receipts.extend(batches.map(|(reporter, number)| (reporter, Some((number, receipt)))));
+            let last = |number| LastBatch { number, receipt, at: now() };
+            changes.receipts.extend(batches.map(|(reporter, number)| (reporter, Some(last(number)))));
             for Partner { name, origin, capacity } in self.partners {
                 let member = Member::new(Origin(random()?), Mark::default(), vec![origin], capacity);
                 changes.clients.insert(name.clone());

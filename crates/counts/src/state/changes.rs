@@ -5,7 +5,7 @@ use crate::history::past::Past;
 use crate::history::vector::Origin;
 use crate::history::window::Window;
 use crate::state::kept::{KeptNote, KeptStep, KeptUpdate};
-use crate::state::receipts::{Receipt, Reporter};
+use crate::state::receipts::{LastBatch, Reporter};
 use crate::state::report::RetryKey;
 use crate::state::spool::SpoolChanges;
 use crate::state::user_report::ReportKey;
@@ -46,7 +46,7 @@ pub struct Changes {
     pub entries: Vec<JournalEntry>,
     /// The last batch of each of these reporters; `None` for forgotten ones. A reporter that is forgotten and comes again has one entry, so
     /// the later change holds.
-    pub receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
+    pub receipts: HashMap<Reporter, Option<LastBatch>>,
     /// The time at which each of these was refused; `None` if it is no longer remembered.
     pub refused: HashMap<RetryKey, Option<u64>>,
     /// The changes of the spool.

@@ -2,7 +2,7 @@
 //! The batches of reports that were counted.
 
 use crate::history::vector::Origin;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The sender that numbers batches: a client of this server, and one of its spools. A client may have several milters, and a milter that
 /// lost its disk begins another spool.
@@ -23,35 +23,41 @@ pub struct Receipt {
     pub version: u64,
 }
 
-/// The last counted batch of a spool, as stored in a file.
-#[derive(Debug, Clone)]
+/// The last counted batch of a spool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastBatch {
-    /// The spool.
-    pub reporter: Reporter,
     /// The batch's number.
     pub number: u64,
     /// Where it was counted.
     pub receipt: Receipt,
+    /// When it came, in seconds since 1970; 0 in a file of an older program.
+    pub at: u64,
 }
 
-/// The most spools of one client that are remembered. A client has as many as it has milters; more would only enlarge the ledger, so the
-/// ones that are silent for longest are forgotten.
+/// The most spools of one client that are remembered: more would only enlarge the ledger. A client has as many as it has milters, and one
+/// for each time that one of them started over.
 pub const MAX_SPOOLS: usize = 1000;
 
 /// The last batch of each reporter: by client, then by spool.
 #[derive(Debug, Clone, Default)]
 pub struct Receipts {
-    clients: HashMap<String, HashMap<u64, Last>>,
-    /// Grows with each batch. Versions of two origins have no common order.
+    /// With each batch its position in the order of arrival: versions of two origins have none, and many batches come in a second.
+    clients: HashMap<String, HashMap<u64, (LastBatch, u64)>>,
+    /// Grows with each batch.
     clock: u64,
+    /// Clients whose new spools are refused, according to the log.
+    refused: HashSet<String>,
 }
 
-/// The last batch of a spool, and its position in time.
-#[derive(Debug, Clone, Copy)]
-struct Last {
-    number: u64,
-    receipt: Receipt,
-    at: u64,
+/// A client has as many spools as are remembered, and each of them may still send its last batch again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{MAX_SPOOLS} milters, or new ledgers of milters, reported as {client} within {days} days, so no other one can; give some of the milters \
+     another name (bulkmark client add)"
+)]
+pub struct TooManySpools {
+    client: String,
+    days: u64,
 }
 
 /// A batch number is below that of a counted batch, so that its meaning is unknown.
@@ -65,15 +71,14 @@ pub struct Backwards {
 }
 
 impl Receipts {
-    /// Restores the last batches of a server's file; `origin` is the server's present origin. A file has no order of arrival; those of the
-    /// present origin are the newest, and within an origin versions give the order.
-    pub fn restore(mut read: Vec<LastBatch>, origin: Origin) -> Self {
-        read.sort_by_key(|LastBatch { receipt, .. }| (receipt.origin == origin, receipt.version));
+    /// Restores the last batches of a server's file; `origin` is the server's present origin. In files of older programs batches have no
+    /// times: those of the present origin are the newest, and within an origin versions give the order.
+    pub fn restore(mut read: Vec<(Reporter, LastBatch)>, origin: Origin) -> Self {
+        read.sort_by_key(|(_, LastBatch { receipt, at, .. })| {
+            (*at, receipt.origin == origin, receipt.version)
+        });
         let mut receipts = Self::default();
-        for LastBatch { reporter, number, receipt } in read {
-            // The file has no more than are remembered.
-            let _ = receipts.set(reporter, number, receipt);
-        }
+        read.into_iter().for_each(|(reporter, last)| receipts.set(reporter, last));
         receipts
     }
 
@@ -81,31 +86,59 @@ impl Receipts {
     pub fn iter(&self) -> impl Iterator<Item = (Reporter, u64)> {
         let spools =
             self.clients.iter().flat_map(|(client, all)| all.iter().map(move |spool| (client, spool)));
-        spools.map(|(client, (&spool, last))| (Reporter { client: client.clone(), spool }, last.number))
+        spools.map(|(client, (&spool, (last, _)))| (Reporter { client: client.clone(), spool }, last.number))
     }
 
     /// Returns the receipt of a counted batch; `None` if it is new.
     pub fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
         match self.clients.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {
-            Some(last) if number == last.number => Ok(Some(last.receipt)),
-            Some(last) if number < last.number => Err(Backwards { found: number, last: last.number }),
+            Some((last, _)) if number == last.number => Ok(Some(last.receipt)),
+            Some((last, _)) if number < last.number => Err(Backwards { found: number, last: last.number }),
             _ => Ok(None),
         }
     }
 
-    /// Remembers a counted batch. Returns the spool that is forgotten for it.
-    #[must_use]
-    pub fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
-        let Reporter { client, spool } = reporter;
-        self.clock += 1;
-        let spools = self.clients.entry(client.clone()).or_default();
-        spools.insert(spool, Last { number, receipt, at: self.clock });
-        if spools.len() <= MAX_SPOOLS {
-            return None;
+    /// Makes place for a reporter at the time `now`, if it is new. Of a client with too many spools the oldest one is forgotten and returned,
+    /// if it has been silent for so many seconds that it can send nothing again.
+    ///
+    /// # Errors
+    /// If there is none: if it were forgotten, a batch that comes again would count twice.
+    pub fn make_place(
+        &mut self,
+        reporter: &Reporter,
+        now: u64,
+        silent: u64,
+    ) -> Result<Option<Reporter>, TooManySpools> {
+        let Some(spools) = self.clients.get_mut(&reporter.client) else { return Ok(None) };
+        if spools.len() < MAX_SPOOLS || spools.contains_key(&reporter.spool) {
+            return Ok(None);
         }
-        let oldest = spools.iter().min_by_key(|(_, last)| last.at).map(|(&spool, _)| spool)?;
-        spools.remove(&oldest);
-        Some(Reporter { client, spool: oldest })
+        let client = reporter.client.clone();
+        let is_old = |last: &LastBatch| last.at.saturating_add(silent) < now;
+        let oldest = spools.iter().min_by_key(|(_, (last, order))| (last.at, *order));
+        if let Some((&spool, _)) = oldest.filter(|(_, (last, _))| is_old(last)) {
+            spools.remove(&spool);
+            self.refused.remove(&client);
+            return Ok(Some(Reporter { client, spool }));
+        }
+        let refusal = TooManySpools { client: client.clone(), days: silent.div_ceil(86_400) };
+        if self.refused.insert(client) {
+            log::warn!("{refusal}");
+        }
+        Err(refusal)
+    }
+
+    /// Forgets all spools of a client, and returns them.
+    pub fn forget(&mut self, client: &str) -> impl Iterator<Item = Reporter> {
+        self.refused.remove(client);
+        let spools = self.clients.remove(client).unwrap_or_default().into_keys();
+        spools.map(|spool| Reporter { client: client.to_owned(), spool })
+    }
+
+    /// Remembers a counted batch of a reporter that has a place.
+    pub fn set(&mut self, Reporter { client, spool }: Reporter, last: LastBatch) {
+        self.clock += 1;
+        self.clients.entry(client).or_default().insert(spool, (last, self.clock));
     }
 }
 
@@ -113,56 +146,68 @@ impl Receipts {
 mod tests {
     use super::*;
 
-    /// A client that begins a new spool for each batch makes the ledger no larger than others do, and harms only itself.
+    const NOW: u64 = 1_800_000_000;
+    const SILENT: u64 = 1000;
+
+    fn reporter(client: &str, spool: u64) -> Reporter {
+        Reporter { client: client.to_owned(), spool }
+    }
+
+    fn last(number: u64, version: u64, at: u64) -> LastBatch {
+        LastBatch { number, receipt: Receipt { origin: Origin(1), version }, at }
+    }
+
+    /// A client that begins a new spool for each batch makes the ledger no larger than others do, and harms only itself: it waits until its
+    /// spools are old. The log says so once.
     #[test]
     fn spools_of_a_client_are_bounded() {
         let mut receipts = Receipts::default();
-        let reporter = |client: &str, spool| Reporter { client: client.to_owned(), spool };
-        let receipt = |version| Receipt { origin: Origin(1), version };
-        assert_eq!(receipts.set(reporter("good", 1), 7, receipt(1)), None);
-        for n in 0..3000 {
-            let forgotten = receipts.set(reporter("bad", n), 1, receipt(n + 1));
-            let expected = n.checked_sub(MAX_SPOOLS as u64).map(|spool| reporter("bad", spool));
-            assert_eq!(forgotten, expected);
-        }
-        assert_eq!(receipts.find(&reporter("good", 1), 7), Ok(Some(receipt(1))));
-        assert_eq!(receipts.find(&reporter("bad", 2999), 1), Ok(Some(receipt(3000))));
-        assert_eq!(receipts.find(&reporter("bad", 0), 1), Ok(None));
+        receipts.set(reporter("good", 1), last(7, 1, NOW));
+        let mut take = |n: u64, now| {
+            let forgotten = receipts.make_place(&reporter("bad", n), now, SILENT)?;
+            receipts.set(reporter("bad", n), last(1, n, now));
+            Ok(forgotten)
+        };
+        let most = MAX_SPOOLS as u64;
+        assert!((0..most).all(|n| take(n, NOW + n / 2) == Ok(None)));
+        let refusal = TooManySpools { client: "bad".to_owned(), days: 1 };
+        assert_eq!(take(most, NOW + SILENT), Err(refusal.clone()));
+        assert_eq!(take(0, NOW + SILENT), Ok(None), "it has a place");
+        assert_eq!(take(most, NOW + SILENT + 1), Ok(Some(reporter("bad", 1))));
+        assert_eq!(take(most + 1, NOW + SILENT + 1), Err(refusal));
+        assert_eq!(receipts.find(&reporter("good", 1), 7).map(|found| found.is_some()), Ok(true));
+        assert_eq!(receipts.find(&reporter("bad", 1), 1), Ok(None));
+        assert_eq!(receipts.iter().count(), 1 + MAX_SPOOLS);
     }
 
     /// A batch counts once. A batch with a lower number does not count: it may be any earlier one.
     #[test]
     fn numbers_go_up() {
         let mut receipts = Receipts::default();
-        let reporter = |spool| Reporter { client: "a".to_owned(), spool };
-        let receipt = Receipt { origin: Origin(1), version: 3 };
-        assert_eq!(receipts.set(reporter(1), 7, receipt), None);
-        assert_eq!(receipts.find(&reporter(1), 7), Ok(Some(receipt)));
-        assert_eq!(receipts.find(&reporter(1), 8), Ok(None));
-        assert_eq!(receipts.find(&reporter(1), 6), Err(Backwards { found: 6, last: 7 }));
-        assert_eq!(receipts.find(&reporter(2), 6), Ok(None), "of another spool");
+        receipts.set(reporter("a", 1), last(7, 3, NOW));
+        let found = |spool, number| receipts.find(&reporter("a", spool), number);
+        assert_eq!(found(1, 7), Ok(Some(last(7, 3, NOW).receipt)));
+        assert_eq!(found(1, 8), Ok(None));
+        assert_eq!(found(1, 6), Err(Backwards { found: 6, last: 7 }));
+        assert_eq!(found(2, 6), Ok(None), "of another spool");
     }
 
-    /// A server that continues under another origin starts over with version 1. Its reporters are still the newest.
+    /// A file of an older program has no times. A server that continues under another origin starts over with version 1; its reporters are
+    /// still the newest.
     #[test]
     fn receipts_of_a_new_origin_are_the_newest() {
-        let reporter = |spool| Reporter { client: "a".to_owned(), spool };
-        let old = |n| Receipt { origin: Origin(1), version: 5000 + n };
-        let new = Receipt { origin: Origin(2), version: 1 };
-        let mut receipts = Receipts::default();
         let full = MAX_SPOOLS as u64;
-        for n in 0..full {
-            assert_eq!(receipts.set(reporter(n), 1, old(n)), None);
-        }
-        assert_eq!(receipts.set(reporter(full), 1, new), Some(reporter(0)));
-        assert_eq!(receipts.find(&reporter(full), 1), Ok(Some(new)));
-        // The same holds after a restart.
         let read = (1..=full).map(|n| {
-            let receipt = if n < full { old(n) } else { new };
-            LastBatch { reporter: reporter(n), number: 1, receipt }
+            let origin = Origin(if n < full { 1 } else { 2 });
+            let version = if n < full { 5000 + n } else { 1 };
+            (reporter("a", n), LastBatch { receipt: Receipt { origin, version }, ..last(1, 0, 0) })
         });
         let mut receipts = Receipts::restore(read.collect(), Origin(2));
-        assert_eq!(receipts.set(reporter(full + 1), 1, new), Some(reporter(1)));
-        assert_eq!(receipts.set(reporter(full + 2), 1, new), Some(reporter(2)));
+        for n in 1..full {
+            let new = reporter("a", full + n);
+            assert_eq!(receipts.make_place(&new, NOW, SILENT), Ok(Some(reporter("a", n))));
+            receipts.set(new, last(1, 2, NOW));
+        }
+        assert!(receipts.find(&reporter("a", full), 1).is_ok_and(|found| found.is_some()));
     }
 }

@@ -4,7 +4,8 @@
 use crate::history::refusal::Refusal;
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Mark, Origin, Vector};
-use crate::history::window::Calendar;
+use crate::history::window::{Calendar, USER_REPORT_WINDOW};
+use crate::settings::SPOOL_AGE;
 use crate::state::bounds::Bounds;
 use crate::state::changes::JournalEntry;
 use crate::state::counts::Counts;
@@ -14,7 +15,7 @@ use crate::state::member::{Member, Reported};
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::note_queue::NoteQueue;
 use crate::state::peer_check::PeerCheck;
-use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
+use crate::state::receipts::{Backwards, LastBatch, Receipt, Receipts, Reporter, TooManySpools};
 use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ impl Server {
     /// Counts a client's batch once, within the client's limits if there are any. `new` is a random number for a new origin.
     ///
     /// # Errors
-    /// [`NotCounted`]; nothing is counted then.
+    /// [`TooManySpools`], or [`NotCounted`]; nothing is counted then.
     pub fn take_batch(
         &mut self,
         reporter: Reporter,
@@ -91,28 +92,39 @@ impl Server {
         limits: Option<Limits>,
         now: u64,
         new: Origin,
-    ) -> Result<Receipt, NotCounted> {
+    ) -> Result<Result<Receipt, NotCounted>, TooManySpools> {
         self.counts.clock = now;
-        if let Some(receipt) = self.receipts.find(&reporter, number)? {
-            return Ok(receipt);
+        match self.receipts.find(&reporter, number) {
+            Ok(Some(receipt)) => return Ok(Ok(receipt)),
+            Err(backwards) => return Ok(Err(backwards.into())),
+            Ok(None) if self.peer_check.waits() => return Ok(Err(NotCounted::Waits)),
+            Ok(None) => (),
         }
-        if self.peer_check.waits() {
-            return Err(NotCounted::Waits);
+        if let Some(forgotten) = self.receipts.make_place(&reporter, now, self.longest_wait())? {
+            self.counts.changes.receipts.insert(forgotten, None);
         }
         let receipt = match limits {
             None => self.count_batch(reports, now),
-            Some(limits) => self.count_limited(&reporter.client, reports, limits, now, new)?,
+            Some(limits) => match self.count_limited(&reporter.client, reports, limits, now, new) {
+                Ok(receipt) => receipt,
+                Err(over) => return Ok(Err(over.into())),
+            },
         };
-        if let Some(forgotten) = self.receipts.set(reporter.clone(), number, receipt) {
-            self.counts.changes.receipts.insert(forgotten, None);
-        }
-        self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
+        let last = LastBatch { number, receipt, at: now };
+        self.receipts.set(reporter.clone(), last);
+        self.counts.changes.receipts.insert(reporter, Some(last));
         reports.iter().for_each(|&(signature, _)| self.queue_if_bulk(signature, now));
         if self.counts.local.is_full() || self.note_queue.is_full() || self.limited.grown_cells() >= CUT_CELLS
         {
             self.cut(now);
         }
-        Ok(receipt)
+        Ok(Ok(receipt))
+    }
+
+    /// The longest time, in seconds, for which a milter keeps reports without an answer: user reports for as long as they count.
+    fn longest_wait(&self) -> u64 {
+        let user_reports = self.counts.settings.user_report_retention.as_secs();
+        SPOOL_AGE.as_secs().max(user_reports.saturating_add(USER_REPORT_WINDOW))
     }
 
     /// Counts a batch of a client without limits, in the common counts.
@@ -175,6 +187,9 @@ impl Server {
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
+        // A batch that comes again counts once: what it counted before is withdrawn.
+        let forgotten = self.receipts.forget(client);
+        self.counts.changes.receipts.extend(forgotten.map(|reporter| (reporter, None)));
         // This history is finished, but others still need it.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);

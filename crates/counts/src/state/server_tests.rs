@@ -6,7 +6,8 @@ use crate::history::vector::{Chain, Mark, Origin};
 use crate::settings::Settings;
 use crate::state::anomaly::tests::element;
 use crate::state::limited::Limits;
-use crate::state::receipts::Reporter;
+use crate::state::receipts::{MAX_SPOOLS, Reporter};
+use crate::state::server::Server;
 use crate::state::spool::MAX_BATCH;
 use crate::state::user_reports_tests::server;
 use bulkmark_types::Signature;
@@ -26,7 +27,10 @@ fn what_partners_reported_waits_in_bounded_memory() {
             .map(|n| (Signature::from_bytes(element(n).to_le_bytes()), 1))
             .collect();
         let reporter = Reporter { client: format!("partner{}", batch % 3), spool: 1 };
-        server.take_batch(reporter, number, &reports, Some(limits), NOW, Origin(10 + batch)).unwrap();
+        server
+            .take_batch(reporter, number, &reports, Some(limits), NOW, Origin(10 + batch))
+            .unwrap()
+            .unwrap();
         most = most.max(server.limited.grown_cells());
     }
     let updates = server.counts.changes.updates.len();
@@ -45,4 +49,43 @@ fn a_history_is_passed_over_once_it_is_over() {
     server.skip_past(&[past(21, NOW - 1), past(22, NOW + 600), past(23, NOW + 601)], NOW);
     let known = |origin| server.counts.merged.vector().get(Origin(origin)).version;
     assert_eq!([21, 22, 23].map(known), [9, 9, 0]);
+}
+
+/// A client with more milters than are remembered: a batch that is sent again counts once, however many others reported meanwhile. Spools
+/// that can send nothing again make place for new ones.
+#[test]
+fn a_batch_of_many_milters_counts_once() {
+    let mut server = server(&Settings::default());
+    let signature = Signature::from_bytes([7; 16]);
+    let mut take = |spool, now| {
+        let reporter = Reporter { client: "mx".to_owned(), spool };
+        server.take_batch(reporter, 1, &[(signature, 1)], None, now, Origin(0)).is_ok()
+    };
+    let spools = MAX_SPOOLS as u64;
+    let taken = (0..=spools).filter(|&spool| take(spool, NOW)).count() as u64;
+    let again = (0..spools).filter(|&spool| take(spool, NOW + 60)).count() as u64;
+    let year = 366 * 86_400;
+    assert!(take(spools, NOW + year) && take(0, NOW + year));
+    assert_eq!(
+        (taken, again, server.count(signature, NOW)),
+        (spools, spools, u32::try_from(spools).unwrap())
+    );
+}
+
+/// A partner that used up its places for spools gets all of them back when its reports are withdrawn.
+#[test]
+fn a_withdrawn_client_has_all_places_again() {
+    let mut server = server(&Settings::default());
+    let limits = Limits { influence: 5, quota: 1_000_000 };
+    let signature = Signature::from_bytes([7; 16]);
+    let take = |server: &mut Server, spool| {
+        let reporter = Reporter { client: "isp".to_owned(), spool };
+        let taken = server.take_batch(reporter, 1, &[(signature, 1)], Some(limits), NOW, Origin(10 + spool));
+        taken.is_ok_and(|taken| taken.is_ok())
+    };
+    let taken = |server: &mut Server| (0..1100).filter(|&spool| take(server, spool)).count();
+    assert_eq!(taken(&mut server), MAX_SPOOLS);
+    assert!(server.withdraw("isp", NOW));
+    assert!(server.counts.changes.receipts.values().all(Option::is_none));
+    assert_eq!((taken(&mut server), server.count(signature, NOW)), (MAX_SPOOLS, 5));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Single schedules for earlier faults.
 
-use super::node::{NOW, Node};
+use super::node::{DAY, NOW, Node};
 use super::world::signature;
 use bulkmark_counts::history::refusal::Refusal;
-use bulkmark_counts::history::vector::{Origin, Vector};
+use bulkmark_counts::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
 use bulkmark_counts::settings::{Federation, Role, Settings};
 use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::receipts::{MAX_SPOOLS, Reporter};
@@ -24,7 +24,7 @@ fn node(role: Role, number: u64) -> Node {
 fn count(server: &mut Node, number: u64, reported: usize) {
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = server.state().server().unwrap();
-    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap();
+    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap().unwrap();
     server.checkpoint(&Expired::default());
 }
 
@@ -125,7 +125,8 @@ fn send(milter: &mut Node, server: &mut Node, reported: usize) {
     let (spool, batch) = milter.state().cache().unwrap().next_batch("one", true).unwrap();
     let reporter = Reporter { client: "milter".to_owned(), spool };
     let taken = server.state().server().unwrap();
-    let receipt = taken.take_batch(reporter, batch.number, &batch.reports, None, NOW, Origin(0)).unwrap();
+    let receipt =
+        taken.take_batch(reporter, batch.number, &batch.reports, None, NOW, Origin(0)).unwrap().unwrap();
     server.state().cut(NOW);
     server.commit();
     milter.state().cache().unwrap().acknowledge("one", batch.number, receipt);
@@ -175,7 +176,7 @@ fn reports_held_back_outlive_another_kill() {
     count(&mut one, 1, 0);
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = one.state().server().unwrap();
-    taken.take_batch(reporter, 2, &[(signature(1), 1)], None, NOW, Origin(0)).unwrap();
+    taken.take_batch(reporter, 2, &[(signature(1), 1)], None, NOW, Origin(0)).unwrap().unwrap();
     one.commit();
     one.restart(None);
     one.state().cut(NOW);
@@ -189,31 +190,56 @@ fn reports_held_back_outlive_another_kill() {
     assert_eq!([0, 1, 2].map(|n| two.counted(signature(n))), [1; 3]);
 }
 
-/// A reporter that is forgotten and reports again before the commit is remembered; one that is forgotten last is not.
+/// A client has as many spools as are remembered: a new one is refused while they may send their last batches again, also after a restart.
+/// One that is forgotten and reports again before the commit is remembered; one that is forgotten last is not.
 #[test]
 fn the_last_change_of_a_reporter_is_on_disk() {
     let mut server = node(Role::Server, 1);
     let reporter = |spool| Reporter { client: "a".to_owned(), spool };
-    let spools = MAX_SPOOLS as u64;
-    for spool in (0..=spools).chain([0]) {
+    let take = |server: &mut Node, spool, number, now| {
         let taken = server.state().server().unwrap();
-        taken
-            .take_batch(
-                reporter(spool),
-                1 + u64::from(spool == 0),
-                &[(signature(0), 1)],
-                None,
-                NOW,
-                Origin(0),
-            )
-            .unwrap();
+        let taken = taken.take_batch(reporter(spool), number, &[(signature(0), 1)], None, now, Origin(0));
+        taken.map(|taken| assert!(taken.is_ok())).map_err(|refusal| refusal.to_string())
+    };
+    let spools = MAX_SPOOLS as u64;
+    assert!((0..spools).all(|spool| take(&mut server, spool, 1, NOW).is_ok()));
+    for _ in 0..2 {
+        let why = "1000 milters, or new ledgers of milters, reported as a within 35 days, so no other one can; give some of the milters another \
+                   name (bulkmark client add)";
+        assert_eq!(take(&mut server, spools, 1, NOW + 35 * DAY), Err(why.to_owned()));
+        server.commit();
+        server.restart(None);
     }
+    assert_eq!(server.view().count(signature(0), NOW), u32::try_from(spools).unwrap());
+    let first = server.state().server().unwrap().receipts.iter().map(|(of, _)| of.spool).min().unwrap();
+    let now = NOW + 36 * DAY;
+    take(&mut server, spools, 1, now).unwrap();
+    let known = |server: &mut Node, spool| {
+        let found = server.state().server().unwrap().receipts.find(&reporter(spool), 1);
+        found.is_ok_and(|found| found.is_some())
+    };
+    let gone = (first..spools).find(|&spool| !known(&mut server, spool)).unwrap();
+    take(&mut server, gone, 1, now).unwrap();
     server.commit();
     server.restart(None);
-    let receipts = &server.state().server().unwrap().receipts;
-    assert!(receipts.find(&reporter(0), 2).unwrap().is_some());
-    assert_eq!(receipts.find(&reporter(1), 1), Ok(None), "it was forgotten for the one that came again");
-    assert!(receipts.find(&reporter(spools), 1).unwrap().is_some());
+    assert!(known(&mut server, gone) && known(&mut server, spools));
+    assert_eq!(server.state().server().unwrap().receipts.iter().count(), MAX_SPOOLS);
+}
+
+/// A server that knows as many others' origins as it may counts under one of its own, too: it starts again, and others read its vector.
+#[test]
+fn a_server_that_knows_all_origins_starts_again() {
+    let mut server = node(Role::Server, 1);
+    let mark = Mark { version: 1, ..Mark::default() };
+    for n in 0..MAX_ORIGINS as u64 {
+        server.state().counts_mut().merged.vector_mut().set(Origin(n << 33), mark);
+    }
+    count(&mut server, 1, 0);
+    server.restart(None);
+    assert_eq!(server.view().vector().len(), MAX_ORIGINS + 1);
+    let vector = server.view().vector();
+    assert_eq!(vector.to_string().parse(), Ok(vector));
+    assert_eq!(server.snapshot(&Vector::new()).vector().len(), MAX_ORIGINS + 1);
 }
 
 /// Returns a server whose windows are made for so many signatures.
@@ -254,7 +280,7 @@ fn a_window_keeps_its_size_over_a_crash() {
     let reporter = |n| Reporter { client: "a".to_owned(), spool: n };
     for n in 0..3 {
         let taken = server.state().server().unwrap();
-        taken.take_batch(reporter(n), 1, &[(signature(0), 1)], None, NOW, Origin(0)).unwrap();
+        taken.take_batch(reporter(n), 1, &[(signature(0), 1)], None, NOW, Origin(0)).unwrap().unwrap();
         server.state().cut(NOW);
         server.commit();
         pull(&server, &mut milter);
@@ -279,7 +305,7 @@ fn reports_held_back_count_once() {
         let taken = server.state().server().unwrap();
         let receipt = taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(9));
         server.commit();
-        receipt
+        receipt.unwrap()
     };
     report(&mut server, 1, 0).unwrap();
     server.state().cut(NOW);

@@ -244,7 +244,7 @@ impl World {
         let (new, now) = (Origin(server.new_name()), server.now);
         let taken = server.state().server().unwrap();
         let is_new = matches!(taken.receipts.find(&reporter, batch.number), Ok(None));
-        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, now, new);
+        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, now, new).unwrap();
         server.commit();
         if is_new && receipt.is_ok() {
             self.of(batch).into_iter().for_each(|report| self.made[report].taken += 1);

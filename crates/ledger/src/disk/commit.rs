@@ -86,9 +86,9 @@ fn write_receipts(txn: &WriteTransaction, changes: &Changes) -> Result<(), redb:
     for (reporter, last) in &changes.receipts {
         let place = (&*reporter.client, reporter.spool);
         match last {
-            Some((number, receipt)) => {
+            Some(last) => {
                 let key = [reporter.client.as_bytes(), &reporter.spool.to_le_bytes()].concat();
-                let row = seal("receipts", &key, &encode_receipt(*number, *receipt));
+                let row = seal("receipts", &key, &encode_receipt(*last));
                 drop(table.insert(place, &*row)?);
             }
             None => drop(table.remove(place)?),

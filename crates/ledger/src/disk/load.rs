@@ -186,15 +186,14 @@ fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
     Ok((Mark { version, chain: Chain(fields.take()?) }, at))
 }
 
-fn load_receipts(txn: &WriteTransaction) -> Result<Vec<LastBatch>, Fault> {
+fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, LastBatch)>, Fault> {
     let mut receipts = Vec::new();
     for row in txn.open_table(RECEIPTS)?.range::<(&str, u64)>(..)? {
         let (key, value) = row?;
         let (client, spool) = key.value();
         let row_key = [client.as_bytes(), &spool.to_le_bytes()].concat();
-        let (number, receipt) = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
-        let reporter = Reporter { client: client.to_owned(), spool };
-        receipts.push(LastBatch { reporter, number, receipt });
+        let last = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
+        receipts.push((Reporter { client: client.to_owned(), spool }, last));
     }
     Ok(receipts)
 }

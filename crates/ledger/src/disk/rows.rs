@@ -8,7 +8,7 @@ use bulkmark_counts::history::vector::Origin;
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::state::changes::JournalEntry;
 use bulkmark_counts::state::inherited::LastSent;
-use bulkmark_counts::state::receipts::Receipt;
+use bulkmark_counts::state::receipts::{LastBatch, Receipt};
 use bulkmark_counts::state::spool::{Batch, Spool, Stored, Waiting};
 use bulkmark_types::Signature;
 
@@ -104,15 +104,18 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<JournalEntry>, Fault> {
     entries.iter().map(decode).collect()
 }
 
-/// Encodes the number of a batch, and where it was counted.
-pub(crate) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
-    [number, receipt.origin.0, receipt.version].map(u64::to_le_bytes).concat()
+/// Encodes the number of a batch, where it was counted, and when it came.
+pub(crate) fn encode_receipt(LastBatch { number, receipt, at }: LastBatch) -> Vec<u8> {
+    [number, receipt.origin.0, receipt.version, at].map(u64::to_le_bytes).concat()
 }
 
-pub(crate) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
+/// Rows of older programs have no time.
+pub(crate) fn decode_receipt(bytes: &[u8]) -> Result<LastBatch, Fault> {
     let mut fields = Fields(bytes);
     let number = fields.u64()?;
-    Ok((number, Receipt { origin: Origin(fields.u64()?), version: fields.u64()? }))
+    let receipt = Receipt { origin: Origin(fields.u64()?), version: fields.u64()? };
+    let at = if fields.0.is_empty() { 0 } else { fields.u64()? };
+    Ok(LastBatch { number, receipt, at })
 }
 
 /// Bytes of one report in the spool: signature, number of times, time.
