@@ -187,7 +187,7 @@ impl Server {
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
-        // A batch that comes again counts once: what it counted before is withdrawn.
+        // A batch that comes again counts once, since its earlier count is withdrawn.
         let forgotten = self.receipts.forget(client);
         self.counts.changes.receipts.extend(forgotten.map(|reporter| (reporter, None)));
         // This history is finished, but others still need it.
