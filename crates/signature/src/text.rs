@@ -2,14 +2,14 @@
 //! Kinds of characters.
 
 /// White space, controls, and invisible characters (Unicode, Default_Ignorable_Code_Point): soft hyphen, zero-width ones, fillers,
-/// selectors, marks of direction, byte order mark.
+/// selectors, marks of direction, byte order mark. Also others without ink: the empty pattern of Braille, annotation marks, a note without a head.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c, '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
             | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFF8}'
-            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+            | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D159}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// Characters of scripts that are written without spaces: Thai to Khmer, Kana, Han.

@@ -250,6 +250,10 @@ mod tests {
         ] {
             assert!(!cuts_all(shape), "{shape}");
         }
+    }
+
+    #[test]
+    fn functions_move_and_shrink() {
         for (name, list, expected) in [
             ("rotatey", "90deg", true),
             ("rotatex", "-.25turn", true),

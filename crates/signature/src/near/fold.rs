@@ -2,6 +2,7 @@
 //! Folds words that look alike into one: case, accents, letters of other scripts, digits for letters (V1agr@).
 
 use crate::text::is_blank;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -150,6 +151,7 @@ fn letter_of(c: char) -> Option<char> {
     match c {
         '\u{1F150}'..='\u{1F169}' => of_row('\u{1F150}'),
         '\u{1F170}'..='\u{1F189}' => of_row('\u{1F170}'),
+        '\u{1F1E6}'..='\u{1F1FF}' => of_row('\u{1F1E6}'),
         '\u{1F110}'..='\u{1F129}' => of_row('\u{1F110}'),
         '\u{249C}'..='\u{24B5}' => of_row('\u{249C}'),
         '\u{250}'..='\u{A7FF}' => {
@@ -261,6 +263,47 @@ fn is_accent(c: char) -> bool {
         | '\u{FE20}'..='\u{FE2F}')
 }
 
+/// A token without marks of other scripts on letters of Latin, Greek and Cyrillic, where they are no part of the word.
+pub(super) fn without_marks(token: &str) -> Cow<'_, str> {
+    let mut is_marked = false;
+    let mut is_base = false;
+    let mut keeps = |c: char| {
+        if is_base && c >= FIRST_MARK && is_combining_mark(c) {
+            is_marked = true;
+            return false;
+        }
+        // Marks may follow one another, and invisible characters.
+        is_base = is_european(c) || is_base && (is_accent(c) || is_blank(c));
+        true
+    };
+    let kept: String = token.chars().filter(|&c| keeps(c)).collect();
+    if is_marked { Cow::Owned(kept) } else { Cow::Borrowed(token) }
+}
+
+/// The first mark behind the accents of Latin, Greek and Cyrillic.
+const FIRST_MARK: char = '\u{591}';
+
+/// A visible character of ASCII, or a letter of Latin, Greek or Cyrillic, in any form.
+fn is_european(c: char) -> bool {
+    match c {
+        '!'..=FIRST_MARK => !is_accent(c),
+        '\u{1C80}'..='\u{1C8F}'
+        | '\u{1D00}'..='\u{1DBF}'
+        | '\u{1E00}'..='\u{1FFF}'
+        | '\u{2460}'..='\u{24FF}'
+        | '\u{2C60}'..='\u{2C7F}'
+        | '\u{A640}'..='\u{A66E}'
+        | '\u{A680}'..='\u{A69D}'
+        | '\u{A720}'..='\u{A7FF}'
+        | '\u{AB30}'..='\u{AB6F}'
+        | '\u{FB00}'..='\u{FB06}'
+        | '\u{FF01}'..='\u{FF5E}'
+        | '\u{1D400}'..='\u{1D7FF}'
+        | '\u{1F110}'..='\u{1F1FF}' => true,
+        _ => false,
+    }
+}
+
 fn push_read(byte: u8, out: &mut String) {
     let letter = READ_AS[usize::from(byte & 0x7F)];
     if letter != 0 {
@@ -353,7 +396,9 @@ mod tests {
                     "Vɪᴀɢʀᴀ",
                     "𝐕𝒊𝖆𝗴𝚛𝒶",
                     "🅅🅘🅰🄶⒭⒜",
+                    "🇻\u{200c}🇮🇦🇬🇷🇦",
                     "vi\u{1}a\u{2028}g\u{85}ra",
+                    "v\u{b}i\u{c}agra",
                 ][..],
             ),
             (

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Splits lines into words and links.
 
-use super::fold::{READ_AS, fold, is_long_number, plain_bytes};
+use super::fold::{READ_AS, fold, is_long_number, plain_bytes, without_marks};
 use super::product::{BLOCK, WordKey};
 use crate::text::is_unspaced;
+use std::borrow::Cow;
 
 /// Letters and digits of a random string, which differs in each copy, at least.
 const RANDOM: usize = 8;
@@ -55,7 +56,8 @@ const TABLE: [(u8, u8); 256] = {
     let mut b = 0u8;
     loop {
         table[b as usize] = match b {
-            b'\t'..=b'\r' | b' ' => (class::SPACE, 0),
+            // The other controls show nothing.
+            b'\t' | b'\n' | b'\r' | b' ' => (class::SPACE, 0),
             b'a'..=b'z' | b'A'..=b'Z' => (class::LETTER, READ_AS[b as usize]),
             b'0'..=b'9' => (class::DIGIT, READ_AS[b as usize]),
             b'@' => (class::AT, 0),
@@ -145,11 +147,13 @@ impl Words {
         if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
             return;
         }
-        let is_long = || token.len() > LONGEST && token.chars().map(plain_bytes).sum::<usize>() > LONGEST;
-        if is_wide && (is_long() || token.contains(is_unspaced)) {
+        let plain = if is_wide { without_marks(token) } else { Cow::Borrowed(token) };
+        let read = &*plain;
+        let is_long = || token.len() > LONGEST && read.chars().map(plain_bytes).sum::<usize>() > LONGEST;
+        if is_wide && (is_long() || read.contains(is_unspaced)) {
             // A text without spaces, or in an undeclared charset: each character is a word.
-            for (at, c) in token.char_indices() {
-                let token = &token[at..at + c.len_utf8()];
+            for (at, c) in read.char_indices() {
+                let token = &read[at..at + c.len_utf8()];
                 let entry = self.characters.entry(c, token, self.key);
                 if !entry.folded().is_empty() {
                     sink.word(Word { hash: entry.hash, folded: entry.folded(), token, digits: None });
@@ -158,11 +162,11 @@ impl Words {
             return;
         }
         self.folded.clear();
-        fold(token, &mut self.folded);
+        fold(read, &mut self.folded);
         if !self.folded.is_empty() {
             let folded = self.folded.as_bytes();
             let digits = || token.bytes().filter(u8::is_ascii_digit).collect::<Vec<_>>();
-            let digits = is_long_number(token).then(|| self.key.hash(&digits()));
+            let digits = is_long_number(read).then(|| self.key.hash(&digits()));
             sink.word(Word { hash: self.key.hash(folded), folded, token, digits });
         }
     }
@@ -213,11 +217,12 @@ impl CharacterCache {
     }
 }
 
-/// White space except characters that mail programs do not show: separators of lines and paragraphs, a control character. The empty
+/// White space except characters that mail programs do not show: separators of lines and paragraphs, control characters. The empty
 /// pattern of Braille and the fillers of Hangul look like blanks.
 fn separates_words(c: char) -> bool {
     let looks_blank = matches!(c, '\u{2800}' | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}');
-    looks_blank || c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+    let shows_nothing = matches!(c, '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    looks_blank || c.is_whitespace() && !shows_nothing
 }
 
 fn is_address(token: &str) -> bool {
@@ -266,6 +271,40 @@ mod tests {
             "see <http://a.example/x> or <www.b.example>"
         );
         assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
+        assert_eq!(seen("mil\u{b}lion gar\u{c}den gär\u{c}ten re\u{1}port"), "mllllon garden garten report");
+        // Marks of other scripts on Latin letters, and in their own words.
+        for mark in [
+            '\u{591}',
+            '\u{5bf}',
+            '\u{670}',
+            '\u{711}',
+            '\u{816}',
+            '\u{859}',
+            '\u{cbc}',
+            '\u{e31}',
+            '\u{e47}',
+            '\u{fc6}',
+            '\u{135d}',
+            '\u{2cef}',
+            '\u{2de0}',
+            '\u{302a}',
+            '\u{3099}',
+            '\u{a8e0}',
+            '\u{101fd}',
+            '\u{16af0}',
+            '\u{1d165}',
+            '\u{1e000}',
+            '\u{1e8d0}',
+        ] {
+            let marked: String = "garden".chars().flat_map(|c| [c, mark, mark]).collect();
+            assert_eq!(seen(&marked), "garden", "{mark:?}");
+            let marked: String = "сад".chars().flat_map(|c| [c, mark]).collect();
+            assert_eq!(seen(&marked), "сад", "{mark:?}");
+        }
+        for word in ["हिन्दी", "שָׁלוֹם", "سَلَام"] {
+            assert_eq!(seen(word).chars().count(), word.chars().count(), "{word}");
+        }
+        assert_eq!(seen("กำ").split(' ').count(), 2);
         // A letter without ink.
         assert_eq!(seen("one\u{2800}two\u{3164}\u{2800}three\u{ffa0}four"), "one two three four");
     }

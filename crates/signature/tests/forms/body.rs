@@ -243,6 +243,21 @@ fn references_do_not_split_words() {
     assert_eq!(letters.map_err(|e| e.words), references.map_err(|e| e.words));
 }
 
+#[test]
+fn characters_without_ink_do_not_matter() {
+    let text = |inside: &str| {
+        signature(
+            format!(
+                "Content-Type: text/plain; charset=utf-8\r\n\r\nHalf the price on every win{inside}ter coat"
+            )
+            .as_bytes(),
+        )
+    };
+    for inside in ["\u{2800}", "\u{fff9}", "\u{fffa}", "\u{fffb}", "\u{1d159}", "\u{200b}", "\u{c}"] {
+        assert_eq!(text(inside), text(""), "{inside:?}");
+    }
+}
+
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
 }

@@ -410,9 +410,10 @@ fn letters_are_read_as_they_are_seen() {
         })
     };
     let header = "Content-Type: text/plain; charset=utf-8\n\n";
-    for mark in
-        ["\u{1}", "\u{1f}", "\u{2028}", "\u{2029}", "\u{85}", "\u{17b4}", "\u{200b}", "\u{1ab0}", "\u{20d0}"]
-    {
+    for mark in [
+        "\u{1}", "\u{b}", "\u{c}", "\u{1f}", "\u{2028}", "\u{2029}", "\u{85}", "\u{17b4}", "\u{200b}",
+        "\u{1ab0}", "\u{20d0}",
+    ] {
         reads(format!("{header}{}", inside(mark)));
     }
     // Between all letters, too.
