@@ -182,10 +182,9 @@ fn replaced(text: &str) -> usize {
 
 /// Whether ASCII bytes mean themselves in `charset`: not in charsets that use escapes or two bytes for everything.
 fn is_ascii_superset(charset: &str) -> bool {
-    let name = charset.to_ascii_lowercase();
-    !["utf-7", "utf7", "utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"]
-        .iter()
-        .any(|prefix| name.replace('_', "-").starts_with(prefix))
+    let name = charset.trim().to_ascii_lowercase().replace('_', "-");
+    let prefixes = ["utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"];
+    !legacy::is_utf7(&name) && !prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -300,6 +299,22 @@ mod tests {
         let late =
             [" ".repeat(PAST).as_bytes(), b"<meta charset=koi8-r>", &encoded(CHINESE, "big5")].concat();
         assert!(lenient(&late, None).ends_with(CHINESE));
+    }
+
+    #[test]
+    fn utf_7_has_many_names() {
+        for label in [
+            "utf-7",
+            "UTF7",
+            "x-utf-7",
+            "unicode-1-1-utf-7",
+            "unicode-2-0-utf-7",
+            "csUnicode11UTF7",
+            "x-unicode-2-0-utf7",
+        ] {
+            assert_eq!(lenient(b"caf+AOk- +AGE-b", Some(label)), "caf\u{e9} ab", "{label}");
+        }
+        assert_eq!(lenient("caf\u{e9} +AGE-".as_bytes(), Some("unicode-1-1-utf-8")), "caf\u{e9} +AGE-");
     }
 
     const PAST: usize = 1024;

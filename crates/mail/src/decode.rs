@@ -181,6 +181,23 @@ pub(super) struct Mime {
     pub(super) is_attachment: bool,
     /// Whether it only accompanies the root part.
     pub(super) is_related: bool,
+    /// The type by the name of its file, if that is a text or a message.
+    named: Option<(&'static str, &'static str)>,
+}
+
+/// The type of a file of this name, if it is a text or a message.
+fn type_of_name(name: &str) -> Option<(&'static str, &'static str)> {
+    let decoded = name.contains("=?").then(|| subject(name.as_bytes()));
+    let name = decoded.as_deref().unwrap_or(name).trim_end_matches(['.', ' ']);
+    let (_, extension) = name.rsplit_once('.')?;
+    Some(match &*extension.to_ascii_lowercase() {
+        "html" | "htm" | "xhtml" | "shtml" => ("text", "html"),
+        "txt" => ("text", "plain"),
+        "ics" => ("text", "calendar"),
+        "svg" => ("text", "svg+xml"),
+        "eml" => ("message", "rfc822"),
+        _ => return None,
+    })
 }
 
 impl Mime {
@@ -196,6 +213,7 @@ impl Mime {
             id: None,
             is_attachment: false,
             is_related: false,
+            named: None,
         };
         if head.is_empty() {
             return mime;
@@ -208,14 +226,30 @@ impl Mime {
             mime.charset = field.parameter("charset");
             mime.start = field.parameter("start").map(|id| id.trim_matches(['<', '>']).to_owned());
             let is_yes = |value: String| value.eq_ignore_ascii_case("yes");
-            mime.deletes_blanks = field.parameter("delsp").is_some_and(is_yes);
+            let is_flowed = |value: String| value.eq_ignore_ascii_case("flowed");
+            mime.deletes_blanks = field.parameter("format").is_some_and(is_flowed)
+                && field.parameter("delsp").is_some_and(is_yes);
+            mime.named = field.parameter("name").and_then(|name| type_of_name(&name));
         }
         let mut encodings = structured(head, "content-transfer-encoding");
         mime.encoding =
             encodings.find_map(|field| Encoding::named(&field.value)).unwrap_or(Encoding::Identity);
         let disposition = structured(head, "content-disposition").find(|field| !field.value.is_empty());
-        mime.is_attachment = disposition.is_some_and(|field| field.value == "attachment");
+        if let Some(field) = disposition {
+            mime.is_attachment = field.value == "attachment";
+            let named = field.parameter("filename").and_then(|name| type_of_name(&name));
+            mime.named = named.or(mime.named);
+        }
         mime
+    }
+
+    /// The type of a file of bytes by its name, by which programs open it; also that of a drawing, which is text.
+    pub(super) fn by_name(&self, media: (&str, &str)) -> Option<(&'static str, &'static str)> {
+        match media {
+            ("image", "svg+xml") => Some(("text", "svg+xml")),
+            ("text" | "multipart" | "message" | "image" | "audio" | "video" | "font" | "model", _) => None,
+            _ => self.named,
+        }
     }
 }
 
@@ -249,6 +283,16 @@ mod tests {
         assert_eq!(decode(base64, b"not <base64> at all!"), "not <base64> at all!");
         let qp = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
         assert_eq!(decode(qp, b"5 = 6 =ZZ"), "5 = 6 =ZZ");
+    }
+
+    /// RFC 3676 defines `delsp` for flowed text alone.
+    #[test]
+    fn only_flowed_text_deletes_blanks() {
+        let deletes = |parameters: &str| {
+            Mime::of(format!("Content-Type: text/plain; {parameters}\r\n\r\n").as_bytes()).deletes_blanks
+        };
+        assert!(deletes("format=Flowed; delsp=yes") && deletes("delsp=YES; format=flowed"));
+        assert!(!deletes("delsp=yes") && !deletes("format=fixed; delsp=yes") && !deletes("format=flowed"));
     }
 
     #[test]

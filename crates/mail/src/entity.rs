@@ -132,3 +132,22 @@ impl Iterator for Delimiters<'_> {
         }
     }
 }
+
+/// Whether a CR ends a line. Those in front of an LF belong to its line end.
+pub(super) fn has_bare_returns(lines: &[u8]) -> bool {
+    lines.windows(2).any(|pair| pair[0] == b'\r' && !matches!(pair[1], b'\r' | b'\n'))
+}
+
+/// The same lines with an LF for each CR that ends a line.
+pub(super) fn with_line_feeds(lines: &[u8]) -> Vec<u8> {
+    let mut lines = lines.to_vec();
+    let mut next = 0;
+    for b in lines.iter_mut().rev() {
+        if *b != b'\r' {
+            next = *b;
+        } else if next != b'\n' {
+            *b = b'\n';
+        }
+    }
+    lines
+}

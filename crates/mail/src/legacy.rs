@@ -10,7 +10,7 @@ pub(super) fn decode(label: &str, bytes: &[u8]) -> Option<String> {
     Some(match &*label {
         "hz-gb-2312" | "hz" => hz(bytes),
         "iso-2022-kr" | "csiso2022kr" => korean(bytes),
-        "unicode-1-1-utf-7" | "utf-7" | "utf7" | "x-unicode-2-0-utf-7" => utf7(bytes),
+        label if is_utf7(label) => utf7(bytes),
         "utf-32" | "utf-32le" | "utf-32be" | "ucs-4" | "iso-10646-ucs-4" => utf32(bytes, &label),
         _ => {
             let number = ["cp", "ibm", "dos-", "csibm", "ibm-", "cp-"]
@@ -23,6 +23,11 @@ pub(super) fn decode(label: &str, bytes: &[u8]) -> Option<String> {
             bytes.iter().map(char_of).collect()
         }
     })
+}
+
+/// Whether a label in small letters names UTF-7, as of some version of Unicode.
+pub(super) fn is_utf7(label: &str) -> bool {
+    label.contains("utf-7") || label.contains("utf7")
 }
 
 /// Whether [`decode`] knows a label.

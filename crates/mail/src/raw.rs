@@ -95,7 +95,7 @@ impl RawMessage {
         Self { exact: Some(Exact::default()), ..Self::default() }
     }
 
-    /// A whole message in its wire or file form, with CRLF or LF line ends. An mbox `From ` line in front is ignored.
+    /// A whole message in its wire or file form, with CRLF or LF line ends, or CR if it has no other. An mbox `From ` line in front is ignored.
     #[must_use]
     pub fn from_bytes(raw: &[u8]) -> Self {
         Self::new().fill(raw)
@@ -109,6 +109,9 @@ impl RawMessage {
 
     fn fill(self, raw: &[u8]) -> Self {
         let mut message = self;
+        // Line ends of old machines, if there are no others.
+        let by_return = (memchr::memchr(b'\n', raw).is_none()).then(|| entity::with_line_feeds(raw));
+        let raw = by_return.as_deref().unwrap_or(raw);
         let raw = if raw.starts_with(b"From ") { entity::after_line(raw) } else { raw };
         let (head, body) = entity::split_entity(raw);
         for field in decode::exact_fields_of(head) {
@@ -245,6 +248,11 @@ mod tests {
         assert_eq!(fields.message_id.as_deref(), Some("<1@x>"));
         let lf = raw.iter().copied().filter(|&b| b != b'\r').collect::<Vec<_>>();
         assert_eq!(RawMessage::from_bytes(&lf).fields(), fields);
+        // Line ends of old machines, if there are no others.
+        let cr = RawMessage::from_bytes(
+            &lf.iter().map(|&b| if b == b'\n' { b'\r' } else { b }).collect::<Vec<_>>(),
+        );
+        assert_eq!((cr.fields(), cr.exact_body()), (fields, &b"body"[..]));
     }
 
     /// A verifier of signatures needs this.

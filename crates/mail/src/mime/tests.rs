@@ -103,6 +103,127 @@ fn lines_that_flow_are_joined() {
     assert_eq!(join_lines("one tw \r\no \n-- \r\nx"), "one two-- \r\nx");
 }
 
+const MIXED: &str = "Content-Type: multipart/mixed; boundary=b\n\n";
+
+#[test]
+fn text_beside_blank_parts_is_shown() {
+    let html = "Content-Type: text/html";
+    let blank = [
+        "",
+        "\n \u{200b}\n",
+        &format!("{html}\n\n"),
+        &format!(
+            "{html}\n\n<html><head><title>t</title><style>p{{}}</style></head><!-- c > --><body>&nbsp;<p> </body></html>"
+        ),
+        "Content-Type: application/pgp-signature\n\nxyz",
+        "Content-Type: multipart/mixed; boundary=c\n\n--c\n\n\n--c--",
+    ];
+    for part in blank {
+        let last = |body: String| script(&format!("{MIXED}{body}")).pop();
+        assert_eq!(last(format!("one two\n--b\n{part}\n--b--\n")).as_deref(), Some("text one two"), "{part}");
+        assert_eq!(last(format!("--b\n{part}\n--b--\none two")).as_deref(), Some("text one two"), "{part}");
+        assert_eq!(
+            last(format!("one\n--b\n{part}\n--b--\n\n--b--\ntwo")).as_deref(),
+            Some("text one\r\ntwo")
+        );
+        // Parts behind the end.
+        let more = format!("--b\n{part}\n--b--\n\n--b\n{html}\n\n<p>one\n--b--\n");
+        assert_eq!(last(more).as_deref(), Some("html <p>one"), "{part}");
+        let junk = format!("--b junk\n\none\n--b\n{part}\n--b--\n");
+        assert_eq!(last(junk).as_deref(), Some("text --b junk\r\n\r\none"), "{part}");
+    }
+    // A part with content is enough.
+    for part in [
+        "\n.",
+        "Content-Type: image/png\n\nx",
+        &format!("{html}\n\n<img src=x>"),
+        &format!("{html}\n\n<a>&#65;</a>"),
+    ] {
+        assert_eq!(script(&format!("{MIXED}one\n--b\n{part}\n--b--\ntwo")).len(), 1, "{part}");
+    }
+    // Programs say in front of the parts that these are for other programs.
+    let note = "This is a multi-part message in MIME format.\n\n";
+    assert_eq!(script(&format!("{MIXED}{note}--b\n\n\n--b--\n")), ["text "]);
+    assert_eq!(script(&format!("{MIXED}{note}one\n--b\n\n\n--b--\n")), ["text ", "text one"]);
+}
+
+#[test]
+fn a_return_alone_ends_a_line_of_a_header() {
+    let mut script = Script::default();
+    let mixed = "Content-Type: multipart/mixed; boundary=b\n\n";
+    let part = "Content-Type: text/html\rContent-Transfer-Encoding: quoted-printable\r\r<p>=6Fne\ntwo";
+    walk(format!("{mixed}--b\n{part}\n--b--\n").as_bytes(), &mut script);
+    assert_eq!(script.0, ["html <p>one\ntwo"]);
+    let mut script = Script::default();
+    let part = "Content-Type: text/html\r\r\nContent-Transfer-Encoding: quoted-printable\r\r\n\r\r\n<p>=6Fne";
+    walk(format!("{mixed}--b\n{part}\n--b--\n").as_bytes(), &mut script);
+    assert!(script.0[0].starts_with("html") && script.0[0].ends_with("<p>one"), "several returns are one");
+}
+
+#[test]
+fn files_are_read_by_their_names() {
+    let of = |head: &str, body: &str| script(&format!("{MIXED}--b\n{head}\n\n{body}\n--b--"));
+    let octets = "Content-Type: application/octet-stream";
+    for name in ["a.html", "b.HTM", "c.x.xhtml", "d.svg", "e.txt", "f.ics", "g.html. "] {
+        assert_eq!(of(&format!("{octets}; name=\"{name}\""), "<p>one"), ["text <p>one"], "{name}");
+        let by_disposition =
+            format!("Content-Type: application/x-zzz\nContent-Disposition: inline; filename=\"{name}\"");
+        assert_eq!(of(&by_disposition, "<p>one"), ["text <p>one"], "{name}");
+    }
+    // "page.html"
+    assert_eq!(of(&format!("{octets}; name=\"=?utf-8?B?cGFnZS5odG1s?=\""), "one"), ["text one"]);
+    assert_eq!(of("Content-Type: image/svg+xml", "<svg>one"), ["text <svg>one"]);
+    let enclosed = of(&format!("{octets}; name=x.eml"), "Subject: s\n\none");
+    assert_eq!(enclosed, ["message |||s|", "text one", "end"]);
+    for head in [
+        format!("{octets}; name=x.pdf"),
+        format!("{octets}; name=html"),
+        "Content-Type: image/png; name=x.html".to_owned(),
+    ] {
+        assert_eq!(of(&head, "one"), ["attachment one"], "{head}");
+    }
+    assert_eq!(of(&format!("{octets}; name=x.html"), "\0one"), ["attachment \0one"], "no text");
+}
+
+#[test]
+fn messages_of_any_kind_are_shown() {
+    let of = |kind: &str| script(&format!("Content-Type: message/{kind}\n\nSubject: s\n\none"));
+    assert_eq!(of("news"), ["message |||s|", "text one", "end"]);
+    for kind in ["partial; id=x; number=1", "zzz", "delivery-status"] {
+        assert_eq!(of(kind), ["text Subject: s\r\n\r\none"], "{kind}");
+    }
+    let status = "--b\nContent-Type: message/delivery-status\n\none\n--b--";
+    assert_eq!(
+        script(&format!("Content-Type: multipart/report; boundary=b\n\n{status}")),
+        ["attachment one"]
+    );
+    assert_eq!(script(&format!("{MIXED}{status}")), ["text one"]);
+}
+
+#[test]
+fn blank_parts_take_no_place() {
+    let blank = "--b\n\n\n".repeat(MAX_PARTS);
+    let html = "--b\nContent-Type: text/html\n\n<p>one\n--b--";
+    assert_eq!(script(&format!("{MIXED}{blank}{html}")).pop().as_deref(), Some("html <p>one"));
+    // The last part is read whatever their number, and in an alternative it is the one shown.
+    for (kind, parts) in [
+        ("mixed", "--b\n\nx\n".repeat(5000)),
+        ("alternative", "--b\n\nx\n".repeat(5000)),
+        ("mixed", blank.repeat(50)),
+    ] {
+        let raw = format!("Content-Type: multipart/{kind}; boundary=b\n\n{parts}{html}");
+        let shown = script(&raw);
+        assert_eq!(shown.last().map(String::as_str), Some("html <p>one"), "{kind}");
+        assert!(shown.len() < MAX_PARTS + MAX_BLANK + 3);
+    }
+    let inner = |text: &str| format!("Content-Type: multipart/mixed; boundary=c\n\n--c\n\n{text}\n--c--");
+    let many = "--b\n\nx\n".repeat(MAX_PARTS);
+    let raw = format!("{MIXED}{many}--b\n{}\n--b\n{}\n--b--\n", inner("one"), inner("two"));
+    let shown = script(&raw);
+    assert!(shown[MAX_PARTS].contains("one"));
+    assert_eq!(shown[MAX_PARTS + 1..], ["text two"]);
+}
+
 #[test]
 fn depth_and_number_are_bounded() {
     let nested = "Content-Type: message/rfc822\n\n".repeat(1000) + "\ntext";
@@ -112,6 +233,7 @@ fn depth_and_number_are_bounded() {
 
     let many = "Content-Type: multipart/mixed; boundary=b\n\n".to_owned() + &"--b\n\nx\n".repeat(10_000);
     let shown = script(&many);
-    assert_eq!(shown.len(), MAX_PARTS + 1);
-    assert!(shown[MAX_PARTS].starts_with("attachment \r\nx\r\n--b"));
+    assert_eq!(shown.len(), MAX_PARTS + 2);
+    assert!(shown[MAX_PARTS].starts_with("text \r\nx\r\n\r\nx\r\n"));
+    assert_eq!(shown[MAX_PARTS + 1], "text x\r\n");
 }
