@@ -4,7 +4,7 @@
 use super::guard::Guard;
 use super::settings::Settings;
 use super::text::is_blank;
-use bulkmark_mail::{File, Piece, RawMessage, Text, Visitor};
+use bulkmark_mail::{File, Piece, RawMessage, Text, Visitor, is_data};
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, LowInformation, Signature};
 use hmac::{Hmac, Mac};
@@ -44,6 +44,9 @@ pub(super) struct Canonical {
     guard: Guard,
 }
 
+/// Characters of an address from which on the picture in it is as much as an attachment: programs put the same dots and lines into all mail.
+const MIN_DATA: usize = 1024;
+
 /// Bytes that are collected before they are hashed; small enough for the first-level cache.
 const PIECE: usize = 8 << 10;
 
@@ -73,6 +76,10 @@ impl Canonical {
                 self.characters(target);
                 self.mark(mark::TARGET_END);
                 self.guard.target(target);
+            }
+            // Its bytes are in its address, which is content.
+            Piece::Picture { source, .. } if source.len() > MIN_DATA && is_data(source) => {
+                self.guard.attachment(source.as_bytes());
             }
             // The link's target is content; enclosed pictures enter as attachments.
             Piece::Picture { .. }

@@ -56,7 +56,7 @@ pub(crate) struct Content {
     pub(super) positions: Vec<Position>,
     /// Links and visible pictures.
     pub(super) page: Page,
-    /// The attached files, without duplicates.
+    /// The attached files, without duplicates, the largest first.
     pub(super) files: Vec<Enclosed>,
     /// Keyed hashes of the words that style hides; a few hundred.
     pub(super) hidden: Vec<u64>,
@@ -130,10 +130,13 @@ impl Content {
         self
     }
 
-    fn add_files(&mut self, files: Vec<Enclosed>) {
+    /// Adds files. The largest are kept: small ones in front of them must not hide them.
+    pub(super) fn add_files(&mut self, files: Vec<Enclosed>) {
         for file in files {
-            if self.files.len() < MAX_FILES && self.files.iter().all(|known| known.digest != file.digest) {
-                self.files.push(file);
+            if self.files.iter().all(|known| known.digest != file.digest) {
+                let place = self.files.partition_point(|known| known.size >= file.size);
+                self.files.insert(place, file);
+                self.files.truncate(MAX_FILES);
             }
         }
     }

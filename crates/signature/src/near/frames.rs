@@ -6,15 +6,28 @@ use super::content::Content;
 /// The most words of a receipt, which mail programs send in a person's name (RFC 8098, 3.1); known ones have 20 to 45.
 const RECEIPT: usize = 60;
 
+/// The most words of a mail server's notice, with the answers of other servers and a header in it.
+const NOTICE: usize = 500;
+
 /// An open multipart or message.
 #[derive(Debug)]
 pub(super) enum Frame {
     /// Alternatives: the best of those that ended, and the open one.
     Alternatives { best: Content, open: Content },
-    /// A program's report: its own parts, its messages, whether its author is a mail server, and whether it has a machine-readable status.
-    Report { own: Content, enclosed: Content, by_daemon: bool, has_status: bool },
+    /// A program's report: its own parts, its messages, whether its author is a mail server, the kind of its machine-readable status, and
+    /// whether it returns a message or the header of one.
+    Report { own: Content, enclosed: Content, by_daemon: bool, status: Option<Status>, returns: bool },
     /// An enclosed message.
     Message(Content),
+}
+
+/// The kind of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    /// On reading (RFC 8098) or abuse (RFC 5965), in anybody's name.
+    Receipt,
+    /// On delivery (RFC 3464) or tracking (RFC 3886), by a mail server.
+    Notice,
 }
 
 impl Frame {
@@ -23,7 +36,8 @@ impl Frame {
     }
 
     pub(super) fn report(by_daemon: bool) -> Self {
-        Self::Report { own: Content::default(), enclosed: Content::default(), by_daemon, has_status: false }
+        let (own, enclosed) = (Content::default(), Content::default());
+        Self::Report { own, enclosed, by_daemon, status: None, returns: false }
     }
 
     /// Adds a part.
@@ -38,7 +52,10 @@ impl Frame {
     /// Adds an enclosed message.
     pub(super) fn add_message(&mut self, message: Content) {
         match self {
-            Self::Report { enclosed, .. } => enclosed.append(message),
+            Self::Report { enclosed, returns, .. } => {
+                *returns = true;
+                enclosed.append(message);
+            }
             _ => self.add(message),
         }
     }
@@ -52,8 +69,9 @@ impl Frame {
 
     /// Notes the type of a part that only programs read.
     pub(super) fn note_type(&mut self, (kind, subtype): (&str, &str)) {
-        if let Self::Report { has_status, .. } = self {
-            *has_status |= kind == "message" && is_status(subtype);
+        if let Self::Report { status, returns, .. } = self {
+            *returns |= (kind, subtype) == ("text", "rfc822-headers");
+            *status = status.or_else(|| status_of(subtype).filter(|_| kind == "message"));
         }
     }
 
@@ -62,11 +80,17 @@ impl Frame {
         self.next_alternative();
         match self {
             Self::Alternatives { best: content, .. } | Self::Message(content) => content,
-            // A message that calls itself a report without a status is shown like any other. So is a report by a person, unless it is as
-            // short as a receipt.
-            Self::Report { mut own, enclosed, by_daemon, has_status } => {
+            // A message that calls itself a report without a status is shown like any other. So is one with more or other text than programs
+            // write: a receipt is short, and a mail server's notice returns the message that it is about.
+            Self::Report { mut own, enclosed, by_daemon, status, returns } => {
                 let is_short = own.words.len() <= RECEIPT && !own.page.has_links();
-                if has_status && (by_daemon || is_short) {
+                let is_notice = by_daemon && returns && own.words.len() <= NOTICE;
+                let is_of_program = match status {
+                    None => false,
+                    Some(Status::Receipt) => is_short || is_notice,
+                    Some(Status::Notice) => is_notice,
+                };
+                if is_of_program {
                     return enclosed;
                 }
                 own.append(enclosed);
@@ -76,8 +100,11 @@ impl Frame {
     }
 }
 
-/// Whether this is the second part of a report: on delivery (RFC 3464), reading (RFC 8098), abuse (RFC 5965) or tracking (RFC 3886).
-fn is_status(subtype: &str) -> bool {
-    let subtype = subtype.strip_prefix("global-").unwrap_or(subtype);
-    matches!(subtype, "delivery-status" | "disposition-notification" | "feedback-report" | "tracking-status")
+/// The kind of a report with this second part.
+fn status_of(subtype: &str) -> Option<Status> {
+    match subtype.strip_prefix("global-").unwrap_or(subtype) {
+        "disposition-notification" | "feedback-report" => Some(Status::Receipt),
+        "delivery-status" | "tracking-status" => Some(Status::Notice),
+        _ => None,
+    }
 }

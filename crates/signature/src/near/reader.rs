@@ -17,7 +17,7 @@ use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Sink, Word, Words};
 use crate::payload::{self, Found, Scanner};
 use crate::text::is_blank;
-use bulkmark_mail::{File, Piece, Text, Visitor, in_reading_order, pieces};
+use bulkmark_mail::{File, Piece, Text, Visitor, data, in_reading_order, is_data, pieces};
 use std::borrow::Cow;
 
 /// Bytes of own lines without content: "see below", a number that differs in each copy.
@@ -39,6 +39,8 @@ pub(crate) struct Reader {
     html_hidden: String,
     html_page: Page,
     boxes: Boxes,
+    /// Pictures that the HTML part contains, by the hashes of their addresses.
+    html_data: Vec<(u64, Vec<u8>)>,
     /// Number of decoded pictures.
     decoded: usize,
     /// Bytes that may still be unpacked from documents.
@@ -73,6 +75,7 @@ impl Reader {
             html_hidden: String::new(),
             html_page: Page::default(),
             boxes: Boxes::default(),
+            html_data: Vec::new(),
             decoded: 0,
             unpacked: document::MAX_TEXT,
             work: Work::new(),
@@ -143,16 +146,13 @@ impl Reader {
         let attached = content.with_fallbacks();
         // An alternative that no mail program shows is no file.
         let is_file = text.is_attachment || !matches!(self.open.last(), Some(Frame::Alternatives { .. }));
-        let file = Enclosed::of_text(&attached.words, text.shown.len()).filter(|_| is_file);
-        let attached = (!attached.words.is_empty()).then(|| Box::new(attached));
+        let file = is_file.then(|| file_of_text(text, &attached.words)).flatten();
+        let words = (!attached.words.is_empty()).then(|| Box::new(attached));
+        let is_shown = text.subtype.ends_with("calendar") && !text.is_attachment;
+        let (calendar, attached) = if is_shown { (words, None) } else { (None, words) };
         let files = file.into_iter().collect();
-        self.keep(Content {
-            files,
-            has_files: is_file,
-            attached,
-            rendering: Rendering::AsFile,
-            ..Content::default()
-        });
+        let (has_files, rendering) = (is_file, Rendering::AsFile);
+        self.keep(Content { files, has_files, attached, calendar, rendering, ..Content::default() });
     }
 
     /// An office document as a file, by its text if that is long enough.
@@ -161,7 +161,16 @@ impl Reader {
         let lines: Vec<Line<'_>> = Lines::all(&text).collect();
         let mut content = Content::default();
         self.read_lines(&lines, &mut content);
-        Enclosed::of_document(&content.words)
+        Enclosed::of_document(&content.words, bytes.len())
+    }
+
+    /// A file, as a picture if there is work left for it.
+    fn enclosed(&mut self, bytes: &[u8], id: Option<u64>) -> Option<Enclosed> {
+        let mut none = Work::none();
+        let work = if self.decoded < MAX_DECODED { &mut self.work } else { &mut none };
+        let enclosed = Enclosed::of(bytes, id, work)?;
+        self.decoded += usize::from(enclosed.is_picture());
+        Some(enclosed)
     }
 
     fn read_html(&mut self, html: Text<'_>) -> Content {
@@ -246,6 +255,7 @@ impl Reader {
             Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
                 Some(Source::Part(self.key.hash(id.as_bytes())))
             }
+            _ if is_data(source) => self.keep_data(source),
             _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
         };
         if let Some(source) = place
@@ -254,6 +264,18 @@ impl Reader {
             let behind_text = words_in(&self.html, 1) > 0;
             self.html_page.show(Shown { source, size, behind_text });
         }
+    }
+
+    /// Keeps a picture that is contained in its address, unless it does not matter beside enough text.
+    fn keep_data(&mut self, source: &str) -> Option<Source> {
+        if self.read.words.len() >= FEW || !self.html_page.has_room() {
+            return None;
+        }
+        let id = self.key.hash(source.as_bytes());
+        if self.html_data.iter().all(|(known, _)| *known != id) {
+            self.html_data.push((id, data(source)?));
+        }
+        Some(Source::Part(id))
     }
 
     /// The HTML part whose pieces were passed ends.
@@ -273,7 +295,12 @@ impl Reader {
             found
         });
         let part = Content { page, hidden, payload, rendering: Rendering::Page, ..Content::default() };
-        let part = self.read_text(&html, &quoted, part);
+        let mut part = self.read_text(&html, &quoted, part);
+        for (id, bytes) in std::mem::take(&mut self.html_data) {
+            let file = (part.words.len() < FEW).then(|| self.enclosed(&bytes, Some(id))).flatten();
+            part.has_files |= file.is_some();
+            part.add_files(file.into_iter().collect());
+        }
         html.clear();
         quoted.clear();
         (self.html, self.html_quoted) = (html, quoted);
@@ -292,6 +319,13 @@ impl Reader {
         self.html_hidden.clear();
         words
     }
+}
+
+/// An attached text as a file, by its words. One without words may be a script, and is known by its bytes; a calendar without words is a form.
+fn file_of_text(text: Text<'_>, words: &[u64]) -> Option<Enclosed> {
+    let by_bytes = || Enclosed::of(text.shown.as_bytes(), None, &mut Work::none());
+    let by_words = Enclosed::of_text(words, text.shown.len());
+    by_words.or_else(|| by_bytes().filter(|_| !records::is_record(text.subtype)))
 }
 
 /// Whether a character may answer: a letter, a digit, a pictograph.
@@ -326,8 +360,10 @@ fn push_text(all: &mut String, text: &str) {
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
         // The header of the message that a report is about.
-        if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
-            return;
+        if let Some(report @ Frame::Report { .. }) = self.open.last_mut()
+            && text.subtype == "rfc822-headers"
+        {
+            return report.note_type(("text", text.subtype));
         }
         if text.is_attachment || !Rendering::is_shown(text.subtype) {
             return self.attach(text);
@@ -360,11 +396,8 @@ impl Visitor for Reader {
             return;
         }
         let id = file.id.map(|id| self.key.hash(id.as_bytes()));
-        let mut none = Work::none();
         let text = self.text_of_document(file.shown);
-        let work = if self.decoded < MAX_DECODED { &mut self.work } else { &mut none };
-        if let Some(enclosed) = text.or_else(|| Enclosed::of(file.shown, id, work)) {
-            self.decoded += usize::from(enclosed.is_picture());
+        if let Some(enclosed) = text.or_else(|| self.enclosed(file.shown, id)) {
             let files = vec![enclosed];
             self.keep(Content { files, has_files: true, rendering: Rendering::AsFile, ..Content::default() });
         }

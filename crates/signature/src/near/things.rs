@@ -22,8 +22,8 @@ const PAGE: usize = 90_000;
 /// Bytes of an attached file below which it is a mark or an icon.
 const SMALL: usize = 1024;
 
-/// Attached files that are kept, and those that get signatures.
-pub(super) const MAX_FILES: usize = 4;
+/// Attached files that are kept, and those that get signatures, the largest of all.
+pub(super) const MAX_FILES: usize = 8;
 const MAX_SIGNED: usize = 2;
 
 /// Pictures with content that are kept. [`Work`] bounds the number of decoded ones.
@@ -43,6 +43,8 @@ const DOCUMENT: Scheme = Scheme { slots: 16, probes: 1, head: false, last: Schem
 pub(super) struct Enclosed {
     /// A digest of its main pieces, or of its beginning.
     pub(super) digest: [u8; 32],
+    /// In bytes, as attached.
+    pub(super) size: usize,
     /// The hash of the name by which HTML shows it.
     id: Option<u64>,
     look: Look,
@@ -86,7 +88,7 @@ impl Enclosed {
                 }
             }
         };
-        Some(Self { digest, id, look })
+        Some(Self { digest, size: bytes.len(), id, look })
     }
 
     /// A text file, identified by one passage, so that most copies with a name in each agree. `None` if it is too small.
@@ -94,17 +96,17 @@ impl Enclosed {
         let passage = Some(sample::first_hash(words)?).filter(|_| bytes >= SMALL)?;
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&passage.to_le_bytes());
-        Some(Self { digest, id: None, look: Look::File })
+        Some(Self { digest, size: bytes, id: None, look: Look::File })
     }
 
     /// An office document, identified by passages all over its text. Letters and bills of one company share most of it, and its copies all
     /// but a name.
-    pub(super) fn of_document(words: &[u64]) -> Option<Self> {
+    pub(super) fn of_document(words: &[u64], bytes: usize) -> Option<Self> {
         let passages = sample::sample(words, &DOCUMENT);
         let mut hash = Sha256::new_with_prefix(b"document text\0");
         passages.iter().flatten().for_each(|passage| hash.update(passage.hash.to_le_bytes()));
         let digest = (!passages.is_empty()).then(|| hash.finalize().into())?;
-        Some(Self { digest, id: None, look: Look::File })
+        Some(Self { digest, size: bytes, id: None, look: Look::File })
     }
 
     /// Whether its pixels were decoded.

@@ -2,5 +2,6 @@
 //! Forms of a message that have the same signatures.
 
 mod body;
+mod hidden;
 mod programs;
 mod reading;
