@@ -209,7 +209,7 @@ const OF_DAEMON: &str = "From: MAILER-DAEMON@mx.example.org\n";
 fn report(text: &str) -> String {
     format!(
         "Content-Type: multipart/report; report-type=delivery-status; boundary=r\n\n--r\n\n{text}\n--r\n\
-         Content-Type: message/delivery-status\n\nAction: failed\n--r--\n"
+         Content-Type: message/delivery-status\n\nAction: failed\n--r\nContent-Type: text/rfc822-headers\n\nSubject: x\n--r--\n"
     )
 }
 
