@@ -248,7 +248,7 @@ fn characters_without_ink_do_not_matter() {
     let text = |inside: &str| {
         signature(
             format!(
-                "Content-Type: text/plain; charset=utf-8\r\n\r\nHalf the price on every win{inside}ter coat"
+                "Content-Type: text/plain; charset=utf-8\r\n\r\nOnly today: half the price on every win{inside}ter coat"
             )
             .as_bytes(),
         )
