@@ -270,12 +270,18 @@ mod tests {
             Attribute { name, value: "q".repeat(LENGTH).into() }
         };
         let attrs = vec![attribute("title"), attribute("class")];
-        let tag = Tag { kind: TagKind::StartTag, name: "p".into(), self_closing: false, attrs, had_duplicate_attributes: false };
+        let tag = Tag {
+            kind: TagKind::StartTag,
+            name: "p".into(),
+            self_closing: false,
+            attrs,
+            had_duplicate_attributes: false,
+        };
         let needs = Needs { anything: true, attributes: true, ..Needs::default() };
         let node = Node::root(needs).open(&tag);
         for css in ["[title*=xy]", "[title*=xy i]", "[title~=xy][title$=z]", ".a", ":is(.a, [title*=x])"] {
             let selector = list(&mut Parser::new(css), false).unwrap().remove(0);
-            let budget = Budget::new(10 * (LENGTH / COMPARISON_BYTES) as u32);
+            let budget = Budget::new(u32::try_from(10 * LENGTH / COMPARISON_BYTES).unwrap());
             let compared = (0..100).take_while(|_| fits(&selector, &node, &budget) == Applies::No).count();
             assert!((4..10).contains(&compared), "{css}: {compared}");
         }
