@@ -143,8 +143,9 @@ fn attached_text_without_words_is_known_by_its_bytes() {
 /// A page of squares, as PNG.
 fn picture(seed: u64, side: usize) -> Vec<u8> {
     let squares = noise(seed, side * side / 64).into_bytes();
-    let pixel =
-        |at: usize| if squares[at / side / 8 * (side / 8) + at % side / 8] % 2 == 0 { 20 } else { 250 };
+    let pixel = |at: usize| {
+        if squares[at / side / 8 * (side / 8) + at % side / 8].is_multiple_of(2) { 20 } else { 250 }
+    };
     let pixels: Vec<u8> = (0..side * side).map(pixel).collect();
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, side as u32, side as u32);
