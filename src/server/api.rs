@@ -323,6 +323,7 @@ async fn take_reports(
     let receipt = receipt.map_err(|e| match e {
         NotCounted::Backwards(e) => Failure(Code::BatchNumber, e.to_string()),
         NotCounted::Waits => Failure(Code::Unavailable, e.to_string()),
+        NotCounted::TooManySpools(e) => Failure(Code::TooMany, e.to_string()),
         NotCounted::OverQuota(e) => {
             service.gate.refused(&client.name, "its quota of different signatures is used up", true);
             Failure(Code::Quota, e.to_string())

@@ -98,7 +98,7 @@ impl Bench {
     ) {
         self.number += 1;
         let reporter = Reporter { client: client.to_owned(), spool: 1 };
-        let taken = self.server.take_batch(reporter, self.number, reports, limits, now, Origin(new)).unwrap();
+        let taken = self.server.take_batch(reporter, self.number, reports, limits, now, Origin(new));
         assert!(taken.is_ok(), "{taken:?}");
     }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Errors of the ledger.
 
-use bulkmark_counts::state::receipts::TooManySpools;
-
 /// The reason why the ledger gives no answer.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum LedgerError {
@@ -12,9 +10,6 @@ pub enum LedgerError {
     /// 8,192 requests are waiting already.
     #[error("the ledger is overloaded")]
     Busy,
-    /// No spool of the client can be forgotten for another one.
-    #[error(transparent)]
-    TooManySpools(#[from] TooManySpools),
     /// A server has no spool, a milter no clients, and so on.
     #[error("the ledger has another role and cannot do that")]
     WrongRole,

@@ -145,8 +145,8 @@ impl Ledger {
     /// ignored.
     ///
     /// # Errors
-    /// If it is not on disk, or the client has too many spools; then it was not counted. The inner error: its number is too low, or the
-    /// client's quota is used up.
+    /// If it is not on disk; then it was not counted. The inner error: its number is too low, the client's quota is used up, or it has too
+    /// many spools.
     pub async fn take_batch(
         &self,
         reporter: Reporter,
@@ -156,9 +156,7 @@ impl Ledger {
         now: u64,
     ) -> Result<Result<Receipt, NotCounted>, LedgerError> {
         let new = Origin(if limits.is_some() { name()? } else { 0 });
-        let taken =
-            self.ask_server(move |server| server.take_batch(reporter, number, &reports, limits, now, new));
-        taken.await?.map_err(LedgerError::from)
+        self.ask_server(move |server| server.take_batch(reporter, number, &reports, limits, now, new)).await
     }
 
     /// Withdraws all reports of a limited client, here and, through the updates, everywhere. Returns false if there are none.

@@ -175,7 +175,7 @@ mod tests {
                 let reporter = Reporter { client: client.to_owned(), spool: 1 };
                 number += 1;
                 let limits = is_partner.then_some(limits);
-                server.take_batch(reporter, number, &[(signature(n), times)], limits, now, Origin(2)).unwrap().unwrap();
+                server.take_batch(reporter, number, &[(signature(n), times)], limits, now, Origin(2)).unwrap();
                 if cuts {
                     server.cut(now);
                 }

@@ -45,7 +45,7 @@ pub struct Server {
 const CUT_CELLS: usize = 1 << 18;
 
 /// The reason why a batch is not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotCounted {
     /// Its number is below that of a counted batch.
     #[error(transparent)]
@@ -53,6 +53,9 @@ pub enum NotCounted {
     /// Its client may report no more new signatures in this window.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
+    /// No spool of its client can be forgotten for this one.
+    #[error(transparent)]
+    TooManySpools(#[from] TooManySpools),
     /// It is not known yet whether this ledger is an old copy.
     #[error(
         "this server was started and has not heard from all its peers yet; it takes reports within seconds"
@@ -83,7 +86,7 @@ impl Server {
     /// Counts a client's batch once, within the client's limits if there are any. `new` is a random number for a new origin.
     ///
     /// # Errors
-    /// [`TooManySpools`], or [`NotCounted`]; nothing is counted then.
+    /// [`NotCounted`]; nothing is counted then.
     pub fn take_batch(
         &mut self,
         reporter: Reporter,
@@ -92,23 +95,20 @@ impl Server {
         limits: Option<Limits>,
         now: u64,
         new: Origin,
-    ) -> Result<Result<Receipt, NotCounted>, TooManySpools> {
+    ) -> Result<Receipt, NotCounted> {
         self.counts.clock = now;
-        match self.receipts.find(&reporter, number) {
-            Ok(Some(receipt)) => return Ok(Ok(receipt)),
-            Err(backwards) => return Ok(Err(backwards.into())),
-            Ok(None) if self.peer_check.waits() => return Ok(Err(NotCounted::Waits)),
-            Ok(None) => (),
+        if let Some(receipt) = self.receipts.find(&reporter, number)? {
+            return Ok(receipt);
+        }
+        if self.peer_check.waits() {
+            return Err(NotCounted::Waits);
         }
         if let Some(forgotten) = self.receipts.make_place(&reporter, now, self.longest_wait())? {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         let receipt = match limits {
             None => self.count_batch(reports, now),
-            Some(limits) => match self.count_limited(&reporter.client, reports, limits, now, new) {
-                Ok(receipt) => receipt,
-                Err(over) => return Ok(Err(over.into())),
-            },
+            Some(limits) => self.count_limited(&reporter.client, reports, limits, now, new)?,
         };
         let last = LastBatch { number, receipt, at: now };
         self.receipts.set(reporter.clone(), last);
@@ -118,7 +118,7 @@ impl Server {
         {
             self.cut(now);
         }
-        Ok(Ok(receipt))
+        Ok(receipt)
     }
 
     /// The longest time, in seconds, for which a milter keeps reports without an answer: user reports for as long as they count.

@@ -402,7 +402,7 @@ proptest! {
         for (number, (day, n, times)) in (1..).zip(reports) {
             let now = NOW + day * DAY;
             let reporter = Reporter { client: "partner".to_owned(), spool: 1 };
-            server.take_batch(reporter, number, &[(signature(n), times)], Some(limits), now, Origin(2)).unwrap().unwrap();
+            server.take_batch(reporter, number, &[(signature(n), times)], Some(limits), now, Origin(2)).unwrap();
             server.cut(now);
             for kept in server.counts.changes.updates.drain(..) {
                 holder.apply(&Update::decode(&kept.bytes).unwrap(), &kept.bytes, now).unwrap();

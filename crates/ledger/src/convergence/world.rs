@@ -214,7 +214,9 @@ impl World {
             }
             Err(NotCounted::Backwards(_)) => self.notice(m, &name, spool),
             Err(NotCounted::Waits) => return false,
-            Err(NotCounted::OverQuota(over)) => panic!("seed {}: {over}", self.seed),
+            Err(why @ (NotCounted::OverQuota(_) | NotCounted::TooManySpools(_))) => {
+                panic!("seed {}: {why}", self.seed)
+            }
         }
         self.milters[m].node.commit();
         true
@@ -244,7 +246,7 @@ impl World {
         let (new, now) = (Origin(server.new_name()), server.now);
         let taken = server.state().server().unwrap();
         let is_new = matches!(taken.receipts.find(&reporter, batch.number), Ok(None));
-        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, now, new).unwrap();
+        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, now, new);
         server.commit();
         if is_new && receipt.is_ok() {
             self.of(batch).into_iter().for_each(|report| self.made[report].taken += 1);

@@ -160,7 +160,7 @@ mod tests {
             let server = loaded.state.server().unwrap();
             let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
             let reports = [(signature, 10)];
-            server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap().unwrap();
+            server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap();
             server.cut(NOW + u64::from(number));
             marks.push(server.counts.bulk);
             // At the third note the first two are too old.
