@@ -429,7 +429,7 @@ mod tests {
         assert!(all.len() > 40, "{}", all.len());
         assert_eq!(all[0], ("create schema if not exists bulkmark".to_owned(), false));
         let (last, optional) = all.last().unwrap();
-        assert!(last.contains("values (1, 1, 17, 86400, 4)") && !optional, "{last}");
+        assert!(last.contains("values (1, 1, 17, 86400, 5)") && !optional, "{last}");
         assert!(all.iter().any(|(sql, _)| sql.contains("to \"bulk-1_reporter\", \"bulk-1_aggregator\"")));
         assert!(all.iter().all(|(sql, _)| !sql.contains('{') && !sql.contains("--;") && !sql.is_empty()));
         let optional: Vec<_> =
