@@ -99,7 +99,7 @@ async fn answer_all(stream: Stream, member: &Member, daemon: &Daemon, turns: &Tu
             return Ok(());
         }
         let question = serde_json::from_slice(&line);
-        // Whoever waits for a turn is not busy, so that it can be closed if others need its place.
+        // A client that waits for its turn is not busy: it can be closed if others need its place.
         let turn = match &question {
             Ok(Question::Report(_)) => turns.reports.acquire().await.ok(),
             Ok(Question::Order(_)) => turns.orders.acquire().await.ok(),

@@ -33,7 +33,7 @@ struct Kept {
     snapshot: Arc<Snapshot>,
     made: Instant,
     used: Instant,
-    /// Those who began it and have not been sent its end.
+    /// The readers that began it and have not been sent its end.
     readers: HashSet<Principal>,
 }
 
