@@ -22,9 +22,14 @@ fn node(role: Role, number: u64) -> Node {
 
 /// Makes a server count a signature and publish it.
 fn count(server: &mut Node, number: u64, reported: usize) {
+    count_at(server, number, reported, NOW);
+}
+
+fn count_at(server: &mut Node, number: u64, reported: usize, now: u64) {
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = server.state().server().unwrap();
-    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap();
+    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, now, Origin(0)).unwrap();
+    server.now = now;
     server.checkpoint(&Expired::default());
 }
 
@@ -63,6 +68,23 @@ fn snapshots_in_turn_are_no_step_back() {
     milter.commit();
     milter.restart(None);
     assert_eq!(counts(&milter), [1; 4]);
+}
+
+/// Updates are replayed in the order in which they came. The clocks of two servers are ahead: the one with the smaller name sent a fifth
+/// future window, for which there was a place when the first of the other one's four had begun.
+#[test]
+fn updates_are_replayed_as_they_came() {
+    let (mut later, mut first) = (node(Role::Server, 1), node(Role::Server, 2));
+    let mut milter = node(Role::Cache, 3);
+    for (day, n) in (1..).zip([0, 1, 2, 4]) {
+        count_at(&mut first, day, n, NOW + day * DAY);
+    }
+    count_at(&mut later, 1, 5, NOW + 5 * DAY);
+    pull(&first, &mut milter);
+    milter.now += DAY;
+    pull(&later, &mut milter);
+    milter.restart(None);
+    assert_eq!([0, 1, 2, 4, 5].map(|n| milter.view().count(signature(n), NOW + 5 * DAY)), [1; 5]);
 }
 
 /// Counts of unknown origins are added up: a milter that merged ledgers has counts without an origin, and a server that lost its disk has

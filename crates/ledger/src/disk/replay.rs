@@ -16,25 +16,41 @@ use redb::{ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Applies the updates that came after the last checkpoint.
+/// Applies the updates that came after the last checkpoint in the order in which they came: which windows have a place depends on it.
 pub(crate) fn replay_updates(
     txn: &WriteTransaction,
     merged: &mut MergedCounts,
     own: &[Origin],
 ) -> Result<(), Fault> {
-    for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
+    let table = txn.open_table(UPDATES)?;
+    let mut keys = Vec::new();
+    let mut last = (0, 0);
+    for row in table.range::<(u64, u64)>(..)? {
         let (key, value) = row?;
         let (origin, version) = key.value();
         if own.contains(&Origin(origin)) || version <= merged.vector().get(Origin(origin)).version {
             continue;
         }
-        let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
-        let mut fields = Fields(unseal("updates", &key, value.value())?);
-        let at = fields.u64()?;
-        let update = Update::decode(fields.0).map_err(|e| damaged(format!("{e}")))?;
-        merged.apply(&update, fields.0, at).map_err(|e| damaged(format!("{e}")))?;
+        let (at, _) = row_of(&key.value(), value.value())?;
+        // A clock that was set back must not change the order of an origin's versions.
+        last = (origin, if last.0 == origin { at.max(last.1) } else { at });
+        keys.push((last.1, origin, version));
+    }
+    keys.sort_unstable();
+    for (_, origin, version) in keys {
+        let row = table.get((origin, version))?.ok_or_else(|| damaged("an update is gone"))?;
+        let (at, bytes) = row_of(&(origin, version), row.value())?;
+        let update = Update::decode(bytes).map_err(|e| damaged(format!("{e}")))?;
+        merged.apply(&update, bytes, at).map_err(|e| damaged(format!("{e}")))?;
     }
     Ok(())
+}
+
+/// An update's row: when it came, and its bytes.
+fn row_of<'a>((origin, version): &(u64, u64), row: &'a [u8]) -> Result<(u64, &'a [u8]), Fault> {
+    let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
+    let mut fields = Fields(unseal("updates", &key, row)?);
+    Ok((fields.u64()?, fields.0))
 }
 
 /// Adds the reports of the journal whose numbers are in `range`; returns the number after the last of them. The journal must begin at

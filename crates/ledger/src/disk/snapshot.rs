@@ -37,6 +37,16 @@ enum After {
     Clients(Option<LayerKey>),
 }
 
+/// The rows that a reading returns, and how many it passed in front of them.
+struct Wanted {
+    from: u64,
+    passed: u64,
+    most: usize,
+}
+
+/// Of rows that are passed, each one with a multiple of this number is noted.
+const NOTED: u64 = 64;
+
 impl Snapshot {
     /// Returns the cells as of the last checkpoint.
     pub(crate) fn of(db: &Arc<Database>) -> Result<Self, LedgerError> {
@@ -73,25 +83,25 @@ impl Snapshot {
     }
 
     /// Returns the rows from number `from` on, at most `most`; fewer only at the end. The end of each reading is noted, so that a reader
-    /// that continues there reads no row twice.
+    /// that continues there reads no row twice; of rows that are skipped each 64th is noted, so that a reading anywhere skips each row once.
     ///
     /// # Errors
     /// If the disk failed or a row is damaged.
     pub fn rows(&self, from: u64, most: usize) -> Result<Vec<Row>, LedgerError> {
         let known = self.ends.lock().range(..=from).next_back().map(|(&number, after)| (number, *after));
         let (number, mut after) = known.unwrap_or((0, After::Local(None)));
-        let (mut rows, mut skip) = (Vec::new(), from - number);
+        let (mut rows, mut wanted) = (Vec::new(), Wanted { from, passed: number, most });
         loop {
             after = match after {
-                After::Local(last) => match self.rows_of(&LOCAL, last, (&mut skip, most), &mut rows)? {
+                After::Local(last) => match self.rows_of(&LOCAL, last, &mut wanted, &mut rows)? {
                     None => After::Merged(None),
                     last => After::Local(last),
                 },
-                After::Merged(last) => match self.rows_of(&MERGED, last, (&mut skip, most), &mut rows)? {
+                After::Merged(last) => match self.rows_of(&MERGED, last, &mut wanted, &mut rows)? {
                     None => After::Clients(None),
                     last => After::Merged(last),
                 },
-                After::Clients(last) => match self.rows_of_clients(last, (&mut skip, most), &mut rows)? {
+                After::Clients(last) => match self.rows_of_clients(last, &mut wanted, &mut rows)? {
                     None => return Ok(rows),
                     last => After::Clients(last),
                 },
@@ -131,18 +141,17 @@ impl Snapshot {
     fn rows_of_clients(
         &self,
         last: Option<LayerKey>,
-        (skip, most): (&mut u64, usize),
+        wanted: &mut Wanted,
         rows: &mut Vec<Row>,
     ) -> Result<Option<LayerKey>, LedgerError> {
         let Some(layers) = self.table(LAYERS)? else { return Ok(None) };
         for row in layers.range::<LayerKey>(behind(last)).map_err(unavailable)? {
             let (key, value) = row.map_err(unavailable)?;
             self.count_read();
-            if *skip > 0 {
-                *skip -= 1;
+            let key = key.value();
+            if self.passes(wanted, After::Clients(Some(key))) {
                 continue;
             }
-            let key = key.value();
             let LayerRow { capacity, bytes, .. } = LayerRow::decode(key, value.value())?;
             let (origin, start, length, chunk) = key;
             rows.push(Row {
@@ -153,7 +162,7 @@ impl Snapshot {
                 client: Some(Origin(origin)),
                 bytes: bytes.to_vec(),
             });
-            if rows.len() >= most {
+            if rows.len() >= wanted.most {
                 return Ok(Some(key));
             }
         }
@@ -165,24 +174,26 @@ impl Snapshot {
         &self,
         tables: &Cells,
         last: Option<ChunkKey>,
-        (skip, most): (&mut u64, usize),
+        wanted: &mut Wanted,
         rows: &mut Vec<Row>,
     ) -> Result<Option<ChunkKey>, LedgerError> {
         let (Some(slices), Some(cells)) = (self.table(tables.slices)?, self.table(tables.cells)?) else {
             return Ok(None);
         };
         let [slices_name, cells_name] = tables.names;
+        let is_local = slices_name == LOCAL.names[0];
         for row in cells.range::<ChunkKey>(behind(last)).map_err(unavailable)? {
             let (key, value) = row.map_err(unavailable)?;
             self.count_read();
-            if *skip > 0 {
-                *skip -= 1;
+            let key = key.value();
+            if self.passes(wanted, if is_local { After::Local(Some(key)) } else { After::Merged(Some(key)) })
+            {
                 continue;
             }
-            let (start, length, number, chunk) = key.value();
+            let (start, length, number, chunk) = key;
             let window = Window::from((start, length));
             // The records of all merged slices have the capacity of the first one; the records of other slices have their own.
-            let of: SliceKey = (start, length, if slices_name == LOCAL.names[0] { 0 } else { number });
+            let of: SliceKey = (start, length, if is_local { 0 } else { number });
             let record = slices.get(of).map_err(unavailable)?;
             let record =
                 record.ok_or_else(|| LedgerError::Unavailable("a slice has no record".to_owned()))?;
@@ -192,14 +203,26 @@ impl Snapshot {
             let bytes = bytes.to_vec();
             let (_, slice) = size_and_slice(number);
             rows.push(Row { window, capacity: record.capacity, slice, chunk, client: None, bytes });
-            if rows.len() >= most {
-                return Ok(Some(key.value()));
+            if rows.len() >= wanted.most {
+                return Ok(Some(key));
             }
         }
         Ok(None)
     }
 
-    /// Counts the rows that were read or skipped, for tests.
+    /// Whether this row is in front of the wanted ones.
+    fn passes(&self, wanted: &mut Wanted, row: After) -> bool {
+        if wanted.passed == wanted.from {
+            return false;
+        }
+        wanted.passed += 1;
+        if wanted.passed.is_multiple_of(NOTED) {
+            self.ends.lock().insert(wanted.passed, row);
+        }
+        true
+    }
+
+    /// Counts the rows that were read or passed, for tests.
     fn count_read(&self) {
         #[cfg(test)]
         self.read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -208,6 +231,7 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use super::NOTED;
     use crate::Ledger;
     use bulkmark_counts::settings::{Role, Settings};
     use bulkmark_counts::state::receipts::Reporter;
@@ -245,6 +269,13 @@ mod tests {
         assert!(read <= all, "{read} rows were read for {all}");
         assert_eq!(snapshot.rows(13, 2).unwrap(), whole[13..15]);
         assert!(snapshot.read.load(Ordering::Relaxed) <= read + 8);
+        // A reader from the end backwards passes at most 63 rows for each that it reads.
+        let snapshot = ledger.reader().unwrap().snapshot().unwrap();
+        for from in (0..whole.len()).rev() {
+            assert_eq!(snapshot.rows(from as u64, 1).unwrap(), whole[from..=from]);
+        }
+        let read = snapshot.read.load(Ordering::Relaxed);
+        assert!(read <= all * (1 + NOTED / 2 + 1), "{read} rows were read for {all}");
         ledger.close().await.unwrap();
     }
 }
