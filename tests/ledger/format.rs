@@ -3,9 +3,10 @@
 //! journals are not empty: `limited.redb` of format 4, the others of format 3.
 
 use bulkmark_counts::{Limits, Origin, Receipt, Reporter, Role, Settings};
+use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Image, Ledger};
 use bulkmark_testing::counts::{NOW, key, report, signature};
-use bulkmark_types::FederationKey;
+use bulkmark_types::{FederationKey, correspondence};
 use std::path::Path;
 
 const ONE: Origin = Origin(0x72e8_d23e_eb31_928f);
@@ -88,6 +89,29 @@ async fn a_server_with_a_limited_client_of_format_4() {
     assert_counts(&ledger, &[5, 5, 3, 3]).await;
     assert_eq!(ledger.withdraw("partner".to_owned(), NOW).await, Ok(true));
     assert_counts(&ledger, &[0, 1, 0, 0]).await;
+}
+
+/// The correspondents of 0.1.0, from `tests/data/0.1.0/correspondents`. `WRITE_FIXTURES=1` makes them again, which is right only until 0.1.0
+/// is released.
+#[test]
+fn the_correspondents_of_0_1_0_are_known() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0/correspondents");
+    let open = |directory: &Path| Correspondents::open(directory, &FederationKey::public(), NOW);
+    if std::env::var_os("WRITE_FIXTURES").is_some() {
+        std::fs::create_dir_all(&fixture).unwrap();
+        let store = open(&fixture);
+        store.record("anna@box.test", ["ben@else.test", "carl@else.test"].into_iter(), NOW);
+        store.flush();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(fixture.join("correspondents.redb"), directory.path().join("correspondents.redb")).unwrap();
+    let pairs = [
+        ("anna@box.test", "ben@else.test"),
+        ("anna@box.test", "carl@else.test"),
+        ("ben@else.test", "anna@box.test"),
+    ]
+    .map(|(user, other)| correspondence(&FederationKey::public(), user, other));
+    assert_eq!(open(directory.path()).contains(&pairs, NOW), [true, true, false]);
 }
 
 const VECTOR_OF_NOTHING: bulkmark_counts::Vector = bulkmark_counts::Vector::new();

@@ -67,6 +67,7 @@ mod tests {
 
     fn carriers(near: &Near, seen: &[(u8, u32, u32)]) -> Vec<Signature> {
         let mut known = Seen::default();
+        known.add(&[signature(200)], &[30]);
         for &(n, count, strays) in seen {
             known.add(&[signature(n)], &[count]);
             known.add_strays(&[signature(n)], &[strays]);

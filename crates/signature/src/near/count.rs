@@ -12,7 +12,7 @@ const KNOWN_TENTHS: usize = 6;
 /// Tenths of new words from which on a message is not bulk.
 const NEW_TENTHS: usize = 4;
 
-/// The same without a payload: copies without one are rare, letters are not.
+/// The same without a payload of the copies: copies without one are rare, letters are not.
 const NEW_TENTHS_WITHOUT_PAYLOAD: usize = 2;
 
 /// The same for a message that is bulk by its payload: rewritten copies have new words everywhere, and a letter above a link has them in one
@@ -33,7 +33,7 @@ const CONFIRMING_COUNT: u32 = 2;
 const COMMON: u32 = 4;
 
 /// A message that may be a letter is a copy if at least one in this many similar messages may be a letter as well, since a program then
-/// made all of them. Otherwise somebody wrote above text that others send unchanged.
+/// made all of them. Otherwise somebody wrote above text that others send unchanged. Likewise copies ask for the same answer.
 const EIGHTH: u32 = 8;
 
 /// The judgement of a message.
@@ -106,8 +106,9 @@ impl Near {
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let new = if self.payload.is_none() { NEW_TENTHS_WITHOUT_PAYLOAD } else { NEW_TENTHS };
-        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_new(new, seen);
+        let asks = self.asks(count, seen);
+        let new = if asks { NEW_TENTHS } else { NEW_TENTHS_WITHOUT_PAYLOAD };
+        let is_part = || 10 * covered < KNOWN_TENTHS * informative.len() || self.is_new(new, asks, seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) || letter.is_some() && seen.is_anonymous() {
@@ -176,15 +177,23 @@ impl Near {
             && !payload.is_own_block()
             && !seen.is_anonymous()
             && letter != Some(Letter::Certain)
-            && !self.is_new(NEW_TENTHS_BY_PAYLOAD, seen);
+            && !self.is_new(NEW_TENTHS_BY_PAYLOAD, true, seen);
         if is_evidence { payload.count } else { 0 }
     }
 
-    /// Whether so many tenths of the message are new text.
-    fn is_new(&self, tenths: usize, seen: &Seen) -> bool {
+    /// Whether the message asks for an answer as copies do: it has a payload, and if that may be the writer's own, it came with at least one
+    /// in eight of the `count` messages with its text.
+    fn asks(&self, count: u32, seen: &Seen) -> bool {
+        self.payload.is_some_and(|payload| {
+            !self.is_payload_personal || seen.known(payload).count.saturating_mul(EIGHTH) >= count
+        })
+    }
+
+    /// Whether so many tenths of the message are new text; `asks` as in [`runs`](Self::runs).
+    fn is_new(&self, tenths: usize, asks: bool, seen: &Seen) -> bool {
         let new =
             self.contexts.iter().filter(|context| context.kind != ContextKind::Last && context.is_new(seen));
-        let new = self.runs(seen).all + new.map(|context| context.words).sum::<usize>();
+        let new = self.runs(asks, seen).all + new.map(|context| context.words).sum::<usize>();
         let beside = self
             .contexts
             .iter()
@@ -272,6 +281,23 @@ mod tests {
         };
         assert_eq!(count(29), (30, true));
         assert!(!count(30).1);
+    }
+
+    /// A letter with its writer's number, above and below known text, has no payload of the copies.
+    #[test]
+    fn a_payload_of_few_copies_asks_for_another_answer() {
+        let bound = |is_payload_personal, of_payload: u32| {
+            // Between known passages stands a new one.
+            let slots = [2, 20, 60, 80, 90].map(slot).into();
+            let payload = Some(signature(200));
+            let near = Near { slots, payload, is_payload_personal, words: 100, ..Near::default() };
+            let mut seen = Seen::default();
+            seen.add(&[2, 20, 80, 90, 200].map(signature), &[40, 40, 40, 40, of_payload]);
+            near.judge(&seen).bound
+        };
+        let part = Some(Bound::Part);
+        assert_eq!([0, 3, 5, 40].map(|n| bound(true, n)), [part, part, None, None]);
+        assert_eq!([0, 3].map(|n| bound(false, n)), [None, None], "copies with different pages");
     }
 
     /// Each message reports one of them, so the slot saw all of them.

@@ -70,7 +70,7 @@ impl Near {
     /// Whether the message is a letter: new text above or below known text.
     #[must_use]
     pub fn letter(&self, seen: &Seen) -> Option<Letter> {
-        let Runs { end, any, .. } = self.runs(seen);
+        let Runs { end, any, .. } = self.runs(true, seen);
         if end >= CERTAIN {
             return Some(Letter::Certain);
         }

@@ -9,7 +9,8 @@ pub(super) const FIELD: usize = 20;
 
 /// `Subject: text`, in any language.
 pub(super) fn is_field(line: &str) -> bool {
-    let name = line.trim_start_matches('*').split_once(':').map(|(name, _)| name.trim_end_matches('*'));
+    let name =
+        line.trim_start_matches('*').split_once([':', '：']).map(|(name, _)| name.trim_end_matches('*'));
     name.is_some_and(|name| {
         !name.is_empty()
             && name.len() <= FIELD

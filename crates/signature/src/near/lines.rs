@@ -76,6 +76,10 @@ impl<'a> Lines<'a> {
                 paragraph = sorted.own.len();
                 continue;
             }
+            if is_group_wise(line) {
+                sorted.quoted.extend(lines.filter_map(full));
+                break;
+            }
             if let Some(quoted) = quoted(line) {
                 if !in_quote {
                     sorted.leave_out_attribution(paragraph);
@@ -95,10 +99,11 @@ impl<'a> Lines<'a> {
             let line = sorted.leave_out_armour(number, line);
             let rest = length.saturating_sub(before);
             if rest <= FOOTER && is_rule(line) {
+                // The text below a rule is the message if it is longer than all text above: a filled-in form, a ticket, a forwarded note.
                 let is_most = !sorted.own.is_empty()
                     && line != "--"
                     && rest > before.saturating_sub(unseen.above(&sorted));
-                if !is_most || gives_address(lines.clone()) {
+                if !is_most {
                     sorted.footer.extend(lines.filter_map(full));
                     break;
                 }
@@ -118,6 +123,11 @@ impl<'a> Lines<'a> {
             }
             if !line.is_empty() {
                 sorted.own.push((number, line));
+                if line.ends_with(':') && attributes(&sorted.own[paragraph..]) {
+                    sorted.own.truncate(paragraph);
+                    sorted.quoted.extend(lines.filter_map(full));
+                    break;
+                }
             }
         }
         let own_end = sorted.own.len() - sign_off(&sorted.own);
@@ -241,12 +251,6 @@ fn is_rule(line: &str) -> bool {
     marks >= RULE && 2 * marks >= line.len() - blanks
 }
 
-/// Whether a footer's lines have an address to find or write to its author, as those of lists and services do. Otherwise text below a rule
-/// that is longer than all text above it is the message: a filled-in form, a forwarded note.
-fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
-    lines.any(|(_, line)| line.contains("://") || line.contains("www.") || line.contains('@'))
-}
-
 /// Whether a line explains how to stop such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
     const ASCII: [&str; 6] =
@@ -292,9 +296,30 @@ fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool
     is_from(line) && rest.next().is_some_and(|(_, next)| is_field(next) && !next.ends_with(':'))
 }
 
+/// Whether a paragraph that ends with a colon names author and time of a message, which follows without marks: `On ..., Tim <tim@...>
+/// wrote:`, in any language.
+fn attributes(paragraph: &[Line<'_>]) -> bool {
+    let is_clock = |word: &str| {
+        word.split_once(':').is_some_and(|(hour, minute)| {
+            matches!(hour.len(), 1..=2)
+                && minute.len() >= 2
+                && (hour.bytes().chain(minute.bytes().take(2))).all(|b| b.is_ascii_digit())
+        })
+    };
+    let has = |test: &dyn Fn(&str) -> bool| {
+        paragraph.iter().any(|(_, line)| line.split([' ', ',', '\u{A0}', '\u{202F}']).any(test))
+    };
+    paragraph.len() <= ATTRIBUTION && has(&|word| word.contains('@')) && has(&is_clock)
+}
+
+/// GroupWise's line above an answered message: `>>> Tim <tim@...> 05/05/26 12:30 >>>`.
+fn is_group_wise(line: &str) -> bool {
+    line.len() > 6 && line.starts_with(">>>") && line.ends_with(">>>")
+}
+
 /// The `From` field of a header, as mail programs name it in the languages of much mail.
 fn is_from(line: &str) -> bool {
-    const NAMES: [&str; 16] = [
+    const NAMES: &[&str] = &[
         "from",
         "von",
         "de",
@@ -302,20 +327,49 @@ fn is_from(line: &str) -> bool {
         "van",
         "från",
         "fra",
+        "frá",
         "lähettäjä",
+        "saatja",
+        "kellelt",
         "od",
+        "nadawca",
+        "odosielateľ",
+        "pošiljatelj",
+        "šalje",
         "feladó",
+        "de la",
+        "nga",
+        "nuo",
+        "no",
+        "nork",
         "от",
+        "от кого",
         "від",
+        "від кого",
+        "од",
         "από",
         "kimden",
+        "gönderen",
+        "dari",
+        "daripada",
+        "từ",
         "发件人",
+        "寄件者",
+        "寄件人",
         "差出人",
+        "送信者",
+        "보낸 사람",
+        "보낸사람",
+        "מאת",
+        "من",
+        "از",
+        "จาก",
+        "प्रेषक",
     ];
     let line = line.trim_start_matches('*');
-    // The first byte excludes nearly all lines.
+    // The first byte excludes many lines.
     let may_be = match line.bytes().next() {
-        Some(b @ ..0x80) => b"fvdlok".contains(&b.to_ascii_lowercase()),
+        Some(b @ ..0x80) => b"dfgklnopstv".contains(&b.to_ascii_lowercase()),
         first => first.is_some(),
     };
     if !may_be {
@@ -384,9 +438,8 @@ mod tests {
         assert_eq!(Lines::of(&filled).own.len(), 4);
         let signed = format!("{LONG}\n{rule}\n{LONG}\n");
         assert_eq!(own(&signed), LONG, "no longer than what it stands below");
-        let of_list =
-            format!("Thanks!\n{rule}\nThis list is for all who like it.\nhttps://lists.example/it\n");
-        assert_eq!(own(&of_list), "Thanks!");
+        let ticket = format!("A ticket was opened:\n{rule}\nMail: tim@tim.example\n{LONG}\n");
+        assert_eq!(Lines::of(&ticket).own.len(), 4, "though it has an address");
         assert_eq!(own(&format!("Thanks!\n-- \n{LONG}\n")), "Thanks!");
     }
 
@@ -400,12 +453,20 @@ mod tests {
             "*De:* Tim\n*Enviado:* hoy\n",
             "-----Oorspronkelijk bericht-----\nVan: Tim\nVerzonden: vandaag\n",
             "-----Ursprüngliche Nachricht-----\nVon: Tim\n",
+            "보낸 사람: Tim\n날짜: 오늘\n",
+            "寄件者：Tim\n日期：今天\n",
+            "De la: Tim\nTrimis: azi\n",
+            "On Tue, 5 May 2026 at 12:30, Tim <tim@tim.example>\nwrote:\n",
+            "Le mar. 5 mai 2026 à 9:05, Tim <tim@tim.example> a écrit :\n",
+            ">>> Tim <tim@tim.example> 05/05/26 12:30 >>>\n",
         ] {
-            assert_eq!(own(&format!("{LONG}\n{header}\n{text}\n")), LONG, "{header}");
+            assert_eq!(own(&format!("{LONG}\n\n{header}\n{text}\n")), LONG, "{header}");
         }
         for text in [
             "De: la\nand so on it goes with more words",
             "From: here to there\nwe went:\nfar away, all of us",
+            "\nWrite to tim@tim.example on 5 May:\nhe knows it",
+            "\nBy 12:30 it is:\nall of us at the lake",
         ] {
             assert_eq!(Lines::of(&format!("{LONG}\n{text}\n")).quoted.len(), 0, "{text}");
         }

@@ -8,12 +8,18 @@ use super::reader::Reader;
 use super::sample::{Scheme, first_hash, sample};
 use super::slots::{Context, ContextKind, Near, Slot, Thing};
 use super::things::choose;
+use crate::payload::Payload;
 use bulkmark_mail::{Correspondents, RawMessage};
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
 
 /// The signatures of this content.
-fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option<Signature>) -> Near {
+fn near(
+    content: &Content,
+    key: &FederationKey,
+    scheme: &Scheme,
+    payload: Option<(Payload, Signature)>,
+) -> Near {
     let hidden = hidden(content, key);
     let slots: Vec<Slot> = sample(&content.words, scheme)
         .into_iter()
@@ -44,7 +50,8 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme, payload: Option
         slots,
         words: content.words.len(),
         contexts: contexts(content, payload.is_some()).into_iter().map(context).collect(),
-        payload,
+        payload: payload.map(|(_, signature)| signature),
+        is_payload_personal: payload.is_some_and(|(kind, _)| kind.is_personal()),
         things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
         ..Near::default()
     }

@@ -8,8 +8,8 @@ use super::slots::{ContextKind, Near};
 /// New passages in a row that are new text. One or two may be new because of one inserted word.
 const ROW: usize = 3;
 
-/// The same around known text, in a message without a payload: a sender of copies wants an answer, by a link, a number or an account. A
-/// message without any is more likely a letter.
+/// The same around known text, in a message without a payload of the copies: their sender wants an answer, by a link, a number or an
+/// account. A message without it is more likely a letter.
 const ROW_WITHOUT_PAYLOAD: usize = 1;
 
 /// New text of a message, in words: a lower bound, since a new passage may begin eleven words before its first new word.
@@ -46,14 +46,14 @@ impl Near {
         places
     }
 
-    /// The new text.
-    pub(super) fn runs(&self, seen: &Seen) -> Runs {
+    /// The new text; `asks` if the message has the payload of copies, for [`Runs::all`].
+    pub(super) fn runs(&self, asks: bool, seen: &Seen) -> Runs {
         let reach = Scheme::SHIPPED.reach();
         let places = self.places(seen);
         let (Some(&(first, _)), Some(&(last, _))) = (places.first(), places.last()) else {
             return Runs::default();
         };
-        let least = if self.payload.is_none() { ROW_WITHOUT_PAYLOAD } else { ROW };
+        let least = if asks { ROW } else { ROW_WITHOUT_PAYLOAD };
         let new_last =
             self.contexts.iter().find(|context| context.kind == ContextKind::Last && context.is_new(seen));
         let mut below = new_last.map_or(0, |last| last.words);
@@ -69,7 +69,7 @@ impl Near {
                 match places.iter().find(|&&(at, is_known)| is_known && at >= end) {
                     next if is_top => runs.all += next.map_or(self.words, |&(at, _)| at),
                     None => below = below.max(self.words.saturating_sub(end_of_known)),
-                    Some(&(at, _)) if self.payload.is_none() => runs.all += at.saturating_sub(end_of_known),
+                    Some(&(at, _)) if !asks => runs.all += at.saturating_sub(end_of_known),
                     Some(_) => (),
                 }
             }
@@ -107,13 +107,12 @@ mod tests {
     fn runs(slots: &[&[u8]], known: &[u8]) -> Runs {
         let slot =
             |places: &&[u8]| Slot { passages: places.iter().map(|&place| at(place)).collect(), wraps: false };
-        let (slots, payload) = (slots.iter().map(slot).collect(), Some(Signature::from_bytes([200; 16])));
-        let near = Near { slots, payload, words: 100, ..Near::default() };
+        let near = Near { slots: slots.iter().map(slot).collect(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         for &place in known {
             seen.add(&[at(place).1], &[1]);
         }
-        near.runs(&seen)
+        near.runs(true, &seen)
     }
 
     /// The same where each slot has one passage.
@@ -149,18 +148,18 @@ mod tests {
         let slots = |places: &[u8]| {
             places.iter().map(|&place| Slot { passages: vec![at(place)], wraps: false }).collect()
         };
-        let all = |payload, places: &[u8], known: &[u8]| {
-            let near = Near { slots: slots(places), payload, words: 100, ..Near::default() };
+        let all = |asks, places: &[u8], known: &[u8]| {
+            let near = Near { slots: slots(places), words: 100, ..Near::default() };
             let mut seen = Seen::default();
             known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-            near.runs(&seen).all
+            near.runs(asks, &seen).all
         };
         let known = [0, 10, 60, 80];
         // A known passage reaches over twelve words.
-        assert_eq!(all(None, &[0, 10, 30, 60, 80], &known), 60 - 22);
-        assert_eq!(all(None, &[0, 10, 30, 60, 70, 80], &known), 60 - 22 + 80 - 72, "two rows");
-        assert_eq!(all(Some(at(200).1), &[0, 10, 30, 35, 40, 60, 80], &known), 0);
-        assert_eq!(all(None, &known, &known), 0);
+        assert_eq!(all(false, &[0, 10, 30, 60, 80], &known), 60 - 22);
+        assert_eq!(all(false, &[0, 10, 30, 60, 70, 80], &known), 60 - 22 + 80 - 72, "two rows");
+        assert_eq!(all(true, &[0, 10, 30, 35, 40, 60, 80], &known), 0);
+        assert_eq!(all(false, &known, &known), 0);
     }
 
     /// A sender of copies wants an answer, so less new text makes a letter of a message without one.
@@ -172,7 +171,7 @@ mod tests {
         let near = Near { slots: slots.into(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-        assert_eq!(near.runs(&seen), Runs { end: 0, any: 0, all: 28 });
+        assert_eq!(near.runs(false, &seen), Runs { end: 0, any: 0, all: 28 });
     }
 
     /// Most passages stand at the top, so last words below them may be new without another new passage.
@@ -185,7 +184,7 @@ mod tests {
         let all = |known: &[u8]| {
             let mut seen = Seen::default();
             known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-            near.runs(&seen).all
+            near.runs(false, &seen).all
         };
         assert_eq!(all(&known), 33);
         assert_eq!(all(&[0, 20, 40, 201]), 0);

@@ -139,6 +139,8 @@ pub struct Near {
     /// The payload: the target that the sender wants the reader to use. It survives when a program rewrites the text. It is evidence only
     /// together with passages. It is reported too.
     pub payload: Option<Signature>,
+    /// Whether that may be the writer's own in a letter: a telephone number, or an address of mail.
+    pub is_payload_personal: bool,
     /// Signatures of attachments or links, if there is next to no text.
     pub things: Vec<(Thing, Signature)>,
     /// Further lookups for the [bands](Thing::Band) of a picture: their forms with the least certain bits flipped.

@@ -35,6 +35,13 @@ pub(crate) enum Payload {
     Page = 6,
 }
 
+impl Payload {
+    /// Whether the writer of a letter may have one: a telephone number, or an address of mail.
+    pub(crate) const fn is_personal(self) -> bool {
+        matches!(self, Self::Telephone | Self::Address)
+    }
+}
+
 /// The payload found in some parts of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -95,9 +102,13 @@ impl Found {
             .for_each(|((kind, content), in_footer)| self.put(kind, content, in_footer));
     }
 
-    /// The signature of the payload of a message between these correspondents: of its rarest kind, the lowest signature. Contents in
+    /// The payload of a message between these correspondents, and its signature: of the rarest kind, the lowest signature. Contents in
     /// footers only are left out: all mail of a list has the same footer, whatever its author.
-    pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Option<Signature> {
+    pub(crate) fn finish(
+        mut self,
+        key: &FederationKey,
+        between: &Correspondents,
+    ) -> Option<(Payload, Signature)> {
         for to in between.reply_to.iter().filter(|to| !between.from.contains(to)) {
             address::form(to).into_iter().for_each(|to| self.put(Payload::Address, to, false));
         }
@@ -115,7 +126,7 @@ impl Found {
             (*kind, key.signature(Kind::Payload, &[&[*kind as u8], content.as_bytes()]))
         });
         // The choice depends neither on the order of the contents nor on their context.
-        made.min().map(|(_, signature)| signature)
+        made.min()
     }
 
     /// Each content behind the name of its kind.

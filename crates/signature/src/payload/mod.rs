@@ -19,8 +19,6 @@ mod telephone;
 mod tests;
 mod wallet;
 
-pub(crate) use found::Found;
-#[cfg(test)]
-pub(crate) use found::Payload;
+pub(crate) use found::{Found, Payload};
 pub(crate) use page::Page;
 pub(crate) use scan::Scanner;

@@ -14,7 +14,7 @@ fn payload(raw: &[u8]) -> Option<Signature> {
     let (raw, key) = (RawMessage::from_bytes(raw), FederationKey::public());
     let mut reader = near::reader(&key, false).with_payload();
     raw.visit(&mut reader);
-    reader.finish().payload.finish(&key, &raw.correspondents())
+    reader.finish().payload.finish(&key, &raw.correspondents()).map(|(_, signature)| signature)
 }
 
 fn of(kind: Payload, content: &str) -> Signature {
