@@ -16,15 +16,18 @@ pub struct Received {
 
 impl Received {
     /// Reads the value of a Received field. The client's own name is not taken for its address. The name is behind `from`, or, with Exim
-    /// and qmail, marked in a comment.
+    /// and qmail, marked in a comment. The client is unknown if several words `by`, or a comment without an end, show that a name has
+    /// blanks, and so may contain a forged beginning of the field.
     #[must_use]
     pub fn of(value: &str) -> Self {
         let mut received = Self::default();
-        let (mut depth, mut is_by, mut literal) = (0usize, false, None);
+        let (mut depth, mut servers, mut literal) = (0usize, 0, None);
         let (mut before, mut named, mut marked) = ("", None, None);
         for word in words(value) {
             let last = std::mem::replace(&mut before, word);
-            if depth == 0 && named.is_none() && last.eq_ignore_ascii_case("from") {
+            if servers > 0 {
+                // Its own address may follow.
+            } else if depth == 0 && named.is_none() && last.eq_ignore_ascii_case("from") {
                 named = Some(word);
             } else if depth > 0 && marked.is_none() {
                 marked = marked_helo(last, word);
@@ -32,18 +35,19 @@ impl Received {
             match word {
                 "(" => depth += 1,
                 ")" => depth = depth.saturating_sub(1),
-                _ if depth > 0 => received.client = address(word).or(received.client),
-                _ if is_by => {
+                _ if depth == 0 && word.eq_ignore_ascii_case("by") => servers += 1,
+                _ if depth == 0 && servers == 1 && received.by.is_empty() => {
                     received.by = word.trim_end_matches(';').to_lowercase();
-                    break;
                 }
-                _ if word.eq_ignore_ascii_case("by") => is_by = true,
+                _ if servers > 0 => (),
+                _ if depth > 0 => received.client = address(word).or(received.client),
                 // Exim writes the address itself outside comments, where others write the client's name.
                 _ if word.starts_with('[') => literal = address(word).or(literal),
                 _ => (),
             }
         }
-        received.client = received.client.or(literal).map(|ip| ip.to_canonical());
+        let is_forged = servers > 1 || depth > 0;
+        received.client = received.client.or(literal).filter(|_| !is_forged).map(|ip| ip.to_canonical());
         let is_helo = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
         received.helo = marked.or(named).filter(is_helo).map(str::to_owned);
         received
@@ -112,6 +116,19 @@ mod tests {
             ["", "by mx.test (Postfix, from userid 0) id 4ID", "from (((", "from [", ")))) by", "from a (b"]
         {
             let found = Received::of(line);
+            assert_eq!((found.client, found.helo), (None, None), "{line}");
+        }
+        // Names with blanks, from servers that write them as they are.
+        for name in [
+            "[203.0.113.9] by x",
+            "a (b [203.0.113.9]) by x with y",
+            "[203.0.113.9] by x (",
+            "a (b [203.0.113.9]) by x (",
+        ] {
+            let line = format!(
+                "from {name} (client.example [192.0.2.7]) by mx.test (Postfix) with ESMTP id 4ID; Sat"
+            );
+            let found = Received::of(&line);
             assert_eq!((found.client, found.helo), (None, None), "{line}");
         }
         assert_eq!(Received::of("by mx.test (Postfix, from userid 0)").by, "mx.test");

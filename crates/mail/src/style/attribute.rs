@@ -31,6 +31,11 @@ impl Attribute {
         Self { name: LocalName::from(name), test: Test::There, value: String::new(), any_case: false }
     }
 
+    /// Bytes of the value that it asks for.
+    pub(super) const fn bytes(&self) -> usize {
+        self.value.len()
+    }
+
     /// Reads the text between brackets.
     pub(super) fn read(input: &mut Parser<'_>) -> Option<Self> {
         let Ok(Token::Ident(name)) = input.next() else { return None };

@@ -166,42 +166,41 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
 /// A declaration of a rule.
 pub(super) type Found = (Slot, Rank, Value);
 
-/// The declarations that count for one element.
-#[derive(Debug, Default)]
+/// The declarations that count for one element. Adding one takes the same time in any of them.
+#[derive(Debug)]
 pub(crate) struct Cascade {
     /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
     declared: u64,
     hides: u64,
-    found: Vec<(Slot, Rank, Value)>,
+    /// By slot; only those of `declared`.
+    found: [(Rank, Value); 64],
+}
+
+impl Default for Cascade {
+    fn default() -> Self {
+        Self { declared: 0, hides: 0, found: [(Rank::HINT, Value::Unknown); 64] }
+    }
 }
 
 impl Cascade {
     /// Adds a declaration, which counts unless a higher one exists.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
-        let bit = 1 << slot as u32;
-        if self.declared & bit == 0 {
-            self.declared |= bit;
-            self.found.push((slot, rank, value));
-        } else if let Some(there) = self.found.iter_mut().find(|there| there.0 == slot) {
-            if there.1 > rank {
-                return;
-            }
-            *there = (slot, rank, value);
+        let (bit, there) = (1 << slot as u32, &mut self.found[slot as usize]);
+        if self.declared & bit != 0 && there.0 > rank {
+            return;
         }
+        self.declared |= bit;
+        *there = (rank, value);
         self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
     }
 
-    /// Removes all declarations, keeping the memory.
-    pub(super) fn clear(&mut self) {
+    /// Removes all declarations.
+    pub(super) const fn clear(&mut self) {
         (self.declared, self.hides) = (0, 0);
-        self.found.clear();
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
-        if self.declared & (1 << slot as u32) == 0 {
-            return None;
-        }
-        self.found.iter().find(|there| there.0 == slot).map(|&(_, _, value)| value)
+        (self.declared & (1 << slot as u32) != 0).then(|| self.found[slot as usize].1)
     }
 
     /// Whether this slot contributes to hiding the text.

@@ -13,6 +13,9 @@ pub(crate) const PAGE: Colour = [255; 3];
 /// Opacity below which a colour is invisible.
 pub(super) const FAINT: f32 = 0.05;
 
+/// Levels of `light-dark()`.
+const MAX_DEPTH: usize = 8;
+
 /// The paint that a colour value describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
@@ -23,13 +26,19 @@ pub(super) enum Paint {
 /// A colour by its digits, its name or a function (CSS Color Module Level 4).
 pub(super) fn paint(text: &str) -> Option<Paint> {
     let lower = text.trim().to_ascii_lowercase();
-    if let Some(digits) = lower.strip_prefix('#') {
+    let mut text = &*lower;
+    // The colour of a light page comes first.
+    for _ in 0..MAX_DEPTH {
+        let Some(list) = text.strip_prefix("light-dark(") else { break };
+        text = arguments(without_end(list)).next()?;
+    }
+    if let Some(digits) = text.strip_prefix('#') {
         return of_digits(digits);
     }
-    if let Some((name, list)) = lower.split_once('(') {
-        return of_function(name, list.strip_suffix(')').unwrap_or(list));
+    if let Some((name, list)) = text.split_once('(') {
+        return of_function(name, without_end(list));
     }
-    match &*lower {
+    match text {
         "transparent" => Some(Paint::Transparent),
         // System colours of a light page.
         "canvas" | "window" | "field" | "-moz-default-background-color" => Some(Paint::Opaque(PAGE)),
@@ -42,6 +51,11 @@ pub(super) fn paint(text: &str) -> Option<Paint> {
     }
 }
 
+/// A function's arguments, which may lack the parenthesis at the end.
+fn without_end(list: &str) -> &str {
+    list.strip_suffix(')').unwrap_or(list)
+}
+
 /// Three or six digits, and one or two more for opacity.
 fn of_digits(digits: &str) -> Option<Paint> {
     let (red, green, blue, alpha) = parse_hash_color(digits.as_bytes()).ok()?;
@@ -49,9 +63,6 @@ fn of_digits(digits: &str) -> Option<Paint> {
 }
 
 fn of_function(name: &str, list: &str) -> Option<Paint> {
-    if name == "light-dark" {
-        return arguments(list).next().and_then(paint);
-    }
     // In `color()`, the colour space comes first.
     let list = if name == "color" { list.trim_start().split_once(' ')?.1 } else { list };
     let mut numbers = list.split([',', ' ', '/', '\t', '\n', '\r']).filter(|n| !n.is_empty());
@@ -161,6 +172,7 @@ mod tests {
             "lch(100% 20 40)",
             "color(srgb 1 1 1)",
             "light-dark(#fff, #000)",
+            "light-dark(light-dark(white, red), #000)",
             "canvas",
         ] {
             let found = paint(white);

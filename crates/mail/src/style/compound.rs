@@ -6,11 +6,15 @@ use super::tree::Needs;
 use html5ever::LocalName;
 
 /// Classes of one compound that are read, and its other conditions.
-pub(super) const MAX_CLASSES: usize = 4;
+pub(super) const MAX_CLASSES: usize = 16;
 pub(super) const MAX_OTHERS: usize = 8;
 
 /// Compounds of one selector.
 pub(super) const MAX_OUTER: usize = 12;
+
+/// Bytes of texts that weigh as much as a condition, and those that a class or id takes beside its name.
+const WEIGHT_BYTES: usize = 64;
+const TEXT_BYTES: usize = 32;
 
 /// The conditions of a compound on one element.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -104,30 +108,21 @@ impl Selector {
             ..Needs::default()
         };
         for simple in others() {
-            let inner: &[Self] = match simple {
-                Simple::Not(all) | Simple::Any(all) => all,
-                Simple::Has(all) => {
-                    needs.following = true;
-                    all
-                }
-                Simple::Nth { among, from_end, .. } => {
-                    needs.following |= *from_end;
-                    needs.siblings |= matches!(among, Among::Such(_));
-                    if let Among::Such(all) = among { all } else { &[] }
-                }
-                Simple::Empty => {
-                    needs.following = true;
-                    &[]
-                }
-                Simple::Attribute(_) => {
-                    needs.attributes = true;
-                    &[]
-                }
-                Simple::Root | Simple::Never | Simple::Unknown => &[],
-            };
-            inner.iter().for_each(|selector| needs.add(selector.needs()));
+            needs.attributes |= matches!(simple, Simple::Attribute(_));
+            needs.siblings |= matches!(simple, Simple::Nth { among: Among::Such(_), .. });
+            needs.following |=
+                matches!(simple, Simple::Has(_) | Simple::Empty | Simple::Nth { from_end: true, .. });
+            simple.inner().iter().for_each(|selector| needs.add(selector.needs()));
         }
         needs
+    }
+
+    /// The memory that a copy of selectors takes, in units of some hundred bytes: one for each compound and condition, and more for long
+    /// texts.
+    pub(super) fn weight(all: &[Self]) -> usize {
+        let compounds =
+            all.iter().flat_map(|one| one.outer.iter().map(|(_, compound)| compound).chain([&one.compound]));
+        compounds.map(Compound::weight).sum()
     }
 
     /// Its relation to the tested element, in `:has()`.
@@ -152,10 +147,31 @@ impl Selector {
     }
 }
 
+impl Simple {
+    /// The selectors in it.
+    fn inner(&self) -> &[Selector] {
+        match self {
+            Self::Not(all) | Self::Any(all) | Self::Has(all) => all,
+            Self::Nth { among: Among::Such(all), .. } => all,
+            _ => &[],
+        }
+    }
+}
+
 impl Compound {
     /// Whether it has no conditions.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    fn weight(&self) -> usize {
+        let texts = self.id.iter().chain(&self.classes).map(|text| TEXT_BYTES + text.len());
+        let values = self.others.iter().map(|simple| match simple {
+            Simple::Attribute(attribute) => attribute.bytes(),
+            _ => 0,
+        });
+        let inner: usize = self.others.iter().map(|simple| Selector::weight(simple.inner())).sum();
+        1 + self.others.len() + inner + texts.chain(values).sum::<usize>() / WEIGHT_BYTES
     }
 
     /// Adds all conditions of another one; returns false if they conflict or are too many.

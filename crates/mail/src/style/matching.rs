@@ -7,8 +7,9 @@ use super::tree::{Node, Own};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// The bytes of an attribute's value that cost as much as a comparison.
+/// The bytes of an attribute's value that cost as much as a comparison, and the declarations that do when they are added to an element's.
 const COMPARISON_BYTES: usize = 64;
+const COMPARISON_DECLARATIONS: usize = 8;
 
 /// The elements of a page, if they were read in advance, and the comparisons left for it. A comparison beyond the budget may match.
 #[derive(Debug, Default)]
@@ -27,7 +28,7 @@ impl Budget {
         &self.nodes
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.left.get() == 0
     }
 
@@ -37,7 +38,17 @@ impl Budget {
 
     /// Takes a comparison with a text of so many bytes, which costs more the longer it is. Returns false if too little is left.
     fn take_for(&self, bytes: usize) -> bool {
-        let cost = u32::try_from(bytes / COMPARISON_BYTES).unwrap_or(u32::MAX).saturating_add(1);
+        self.take_more(bytes / COMPARISON_BYTES)
+    }
+
+    /// Takes the work of adding so many declarations.
+    pub(super) fn take_to_add(&self, declarations: usize) {
+        self.take_more(declarations / COMPARISON_DECLARATIONS);
+    }
+
+    /// Takes one and so many more.
+    fn take_more(&self, more: usize) -> bool {
+        let cost = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1);
         let left = self.left.get();
         self.left.set(left.saturating_sub(cost));
         left >= cost
@@ -100,25 +111,33 @@ fn outer(rest: &[(Combinator, Compound)], node: &Node, back: usize, budget: &Bud
 
 /// Whether a compound matches an element, which is `node` or stands beside it.
 fn compound(asked: &Compound, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
-    // Each class that is asked for is searched for in the element's.
-    if !budget.take_for(asked.classes.len() * own.class_bytes()) {
-        return Applies::Perhaps;
+    match is_such(asked, own, budget) {
+        Applies::Yes => {
+            asked.others.iter().map(|simple| one(simple, own, node, budget)).min().unwrap_or(Applies::Yes)
+        }
+        found => found,
     }
-    if !is_such(own, asked) {
-        return Applies::No;
-    }
-    asked.others.iter().map(|simple| one(simple, own, node, budget)).min().unwrap_or(Applies::Yes)
 }
 
 /// Whether an element has the type, id and classes of a compound.
-pub(super) fn is_such(own: &Own, asked: &Compound) -> bool {
-    asked.kind.as_ref().is_none_or(|kind| own.kind == *kind)
-        && asked.id.as_ref().is_none_or(|id| own.id.as_deref() == Some(id))
-        && asked.classes.iter().all(|class| own.classes().any(|own| own == class))
+pub(super) fn is_such(asked: &Compound, own: &Own, budget: &Budget) -> Applies {
+    // Each class that is asked for is searched for in the element's.
+    let id_bytes = asked.id.as_ref().map_or(0, String::len);
+    if !budget.take_for(asked.classes.len().saturating_mul(own.class_bytes()).saturating_add(id_bytes)) {
+        return Applies::Perhaps;
+    }
+    sure(
+        asked.kind.as_ref().is_none_or(|kind| own.kind == *kind)
+            && asked.id.as_ref().is_none_or(|id| own.id.as_deref() == Some(id))
+            && asked.classes.iter().all(|class| own.classes().any(|own| own == class)),
+    )
+}
+
+const fn sure(fits: bool) -> Applies {
+    if fits { Applies::Yes } else { Applies::No }
 }
 
 fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies {
-    let sure = |fits: bool| if fits { Applies::Yes } else { Applies::No };
     match simple {
         Simple::Attribute(attribute) => {
             let value = own.attributes.iter().find(|(name, _)| *name == attribute.name);

@@ -21,16 +21,18 @@ pub(super) fn applies(queries: &str) -> Applies {
     queries.split(',').map(|query| one(query.trim())).max().unwrap_or(Applies::Yes)
 }
 
-/// A query: conditions joined by `and`.
+/// A query: conditions joined by `and`, behind one `only` or `not`.
 fn one(query: &str) -> Applies {
     let query = query.strip_prefix("only ").unwrap_or(query);
-    if let Some(rest) = query.strip_prefix("not ") {
-        return match one(rest.trim()) {
-            Applies::Yes => Applies::No,
-            Applies::No => Applies::Yes,
-            Applies::Perhaps => Applies::Perhaps,
-        };
+    match query.strip_prefix("not ").map(|rest| conditions(rest.trim())) {
+        Some(Applies::Yes) => Applies::No,
+        Some(Applies::No) => Applies::Yes,
+        Some(Applies::Perhaps) => Applies::Perhaps,
+        None => conditions(query),
     }
+}
+
+fn conditions(query: &str) -> Applies {
     if query.contains(" or ") || query.contains("/*") || query.contains('\\') {
         return Applies::Perhaps;
     }
@@ -90,6 +92,7 @@ mod tests {
             ("screen and (-webkit-min-device-pixel-ratio:0)", Perhaps),
             ("not all", No),
             ("not print", Yes),
+            ("not not print", Perhaps),
             ("(prefers-color-scheme:light)", Yes),
             ("(width > 5px)", Perhaps),
             ("print, (orientation: portrait)", Perhaps),

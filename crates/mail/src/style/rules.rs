@@ -115,13 +115,19 @@ impl Reader<'_> {
             Some((slot, rank, if is_sure { value } else { perhaps(slot, value)? }))
         };
         let found: Vec<_> = block.found.own().iter().filter_map(sure).collect();
+        let is_empty = found.is_empty() && block.content.is_none();
+        // The sheet copies the selectors.
+        if is_empty || !sheet.weigh(Selector::weight(&context.selectors)) {
+            return;
+        }
+        let mut cascade = Cascade::default();
+        found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
+        let hides = Style::alone(&cascade).hides();
         for selector in context.selectors.iter() {
             match (selector.pseudo, &block.content) {
-                (None, _) => sheet.add(selector.clone(), &found),
+                (None, _) => sheet.add(selector, &found),
                 (Some(_), Some(content)) if is_sure => {
-                    let mut cascade = Cascade::default();
-                    found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
-                    let text = if Style::alone(&cascade).hides() { "" } else { content };
+                    let text = if hides { "" } else { content };
                     let specificity = selector.specificity;
                     let rank =
                         Rank { is_important: false, origin: context.origin, specificity, order: *order };
@@ -148,8 +154,11 @@ impl<'i> QualifiedRuleParser<'i> for Reader<'_> {
         if outer.is_empty() {
             return Ok(all.into());
         }
-        self.sheet.keep(all.len().saturating_mul(outer.len()));
-        if self.sheet.gave_up() {
+        let [inner_weight, outer_weight] = [&all[..], &outer].map(Selector::weight);
+        // Before they are copied.
+        if !self.sheet.weigh(inner_weight.saturating_mul(outer.len()))
+            || !self.sheet.weigh(outer_weight.saturating_mul(all.len()))
+        {
             return Err(ParseError::custom(()));
         }
         let within = all.iter().flat_map(|inner| outer.iter().map(|outer| inner.clone().within(outer)));

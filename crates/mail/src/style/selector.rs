@@ -362,7 +362,7 @@ mod tests {
             ("a:hover", &["a+ 101"]),
             ("td[width]", &["td+ 101"]),
             ("[a='b' i][c|=d]", &["++ 200"]),
-            (".a.b.c.d.e", &["?.a.b.c.d 500"]),
+            (&".a".repeat(17), &[&*format!("?{} 1100", ".a".repeat(16))]),
             ("p::before, .x:after, b::selection", &["p Before 1", ".x After 100"]),
             ("p:not(.x, #y)", &["p+ 10001"]),
             (":where(.x) p:nth-child(2n + 1)", &["p+ Inside + 101"]),

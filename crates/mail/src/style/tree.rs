@@ -8,10 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Siblings that are kept, the last ones; attributes and classes of an element.
+/// Siblings that are kept, the last ones, and attributes of an element. Its classes cost the budget of the page.
 const MAX_BEFORE: usize = 16;
 const MAX_ATTRIBUTES: usize = 32;
-const MAX_CLASSES: usize = 32;
 
 /// Names of siblings that are counted separately.
 const MAX_KINDS: usize = 32;
@@ -32,8 +31,8 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Returns `None` if it has more classes than are read.
-    pub(super) fn of(tag: &Tag) -> Option<Self> {
+    /// The element of a tag, without attributes.
+    pub(super) fn of(tag: &Tag) -> Self {
         let value = |name| tag.attrs.iter().find(|a| a.name.local == name).map(|a| &a.value);
         // Cloning shares the value, without a copy.
         let class = value(local_name!("class")).cloned().unwrap_or_default();
@@ -41,9 +40,7 @@ impl Own {
             trimmed if trimmed.len() == id.len() => id.clone(),
             trimmed => StrTendril::from_slice(trimmed),
         });
-        let own = Self { id, class, ..Self::plain(tag.name.clone()) };
-        let has_more = own.classes().nth(MAX_CLASSES).is_some();
-        (!has_more).then_some(own)
+        Self { id, class, ..Self::plain(tag.name.clone()) }
     }
 
     /// Its classes.
@@ -156,7 +153,7 @@ impl Node {
     pub(crate) fn open(self: &Rc<Self>, tag: &Tag) -> Rc<Self> {
         let parent = self.actual_parent(&tag.name);
         let mut children = parent.children.get().borrow_mut();
-        let mut own = Own::of(tag).unwrap_or_else(|| Own::plain(tag.name.clone()));
+        let mut own = Own::of(tag);
         if self.needs.attributes {
             own.attributes = tag
                 .attrs

@@ -9,9 +9,10 @@ use std::collections::{HashMap, HashSet};
 const MAX_KEPT: usize = 256;
 const MAX_VALUE: usize = 256;
 
-/// Bytes of a fully resolved value, and levels of properties that use others.
+/// Bytes of a fully resolved value, levels of properties that use others, and all uses in one value: empty ones add no bytes.
 const MAX_RESOLVED: usize = 512;
 const MAX_DEPTH: usize = 8;
+const MAX_USES: usize = 64;
 
 /// Bytes before a declaration that are searched for its rule.
 const MAX_PLACE: usize = 1 << 10;
@@ -120,14 +121,14 @@ impl Scope<'_> {
         if !value.contains("var(") {
             return Cow::Borrowed(value);
         }
-        let mut resolved = String::new();
-        match self.push(value, &mut resolved, 0) {
+        let (mut resolved, mut uses) = (String::new(), 0);
+        match self.push(value, &mut resolved, 0, &mut uses) {
             Some(()) => Cow::Owned(resolved),
             None => Cow::Borrowed(value),
         }
     }
 
-    fn push(&self, value: &str, out: &mut String, depth: usize) -> Option<()> {
+    fn push(&self, value: &str, out: &mut String, depth: usize, uses: &mut usize) -> Option<()> {
         let mut rest = value;
         while let Some((before, after)) = rest.split_once("var(") {
             out.push_str(before);
@@ -143,10 +144,11 @@ impl Scope<'_> {
                 Some(_) => return None,
                 None => fallback?,
             };
-            if depth == MAX_DEPTH || out.len() > MAX_RESOLVED {
+            *uses += 1;
+            if depth == MAX_DEPTH || out.len() > MAX_RESOLVED || *uses > MAX_USES {
                 return None;
             }
-            self.push(value, out, depth + 1)?;
+            self.push(value, out, depth + 1, uses)?;
             rest = &after[end + 1..];
         }
         out.push_str(rest);
@@ -234,5 +236,11 @@ mod tests {
         let page: String = (0..100).map(|i| format!("--v{i}:var(--v{0}) var(--v{0});", i + 1)).collect();
         let vars = Vars::of(&page);
         assert_eq!(Scope { page: &vars, own: &[] }.resolve("var(--v0)"), "var(--v0)");
+        // Seven levels of 28 uses of the next one, and an empty one.
+        let uses = |i: usize| format!("--v{i}:{};", format!("var(--v{})", i + 1).repeat(28));
+        let vars = Vars::of(&((0..7).map(uses).collect::<String>() + "--v7:;"));
+        let (mut resolved, mut uses) = (String::new(), 0);
+        assert_eq!(Scope { page: &vars, own: &[] }.push("var(--v0)", &mut resolved, 0, &mut uses), None);
+        assert_eq!(uses, MAX_USES + 1);
     }
 }

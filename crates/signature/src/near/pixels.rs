@@ -223,25 +223,33 @@ fn gif(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     grey(width, height, indices.iter().map(shade).collect())
 }
 
-/// Whether a lossy frame declares a size above the bounds, whatever the picture's header declares: its decoder compares the two only at the
+/// The pixels of the largest lossy frame, by its own size, whatever the picture's header declares: its decoder compares the two only at the
 /// end.
-fn larger_inside(bytes: &[u8]) -> bool {
+fn inside(bytes: &[u8]) -> usize {
     let side = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]) & 0x3FFF);
-    memchr::memmem::find_iter(bytes, b"VP8 ").any(|at| match bytes[at + 4..] {
+    let frames = memchr::memmem::find_iter(bytes, b"VP8 ").map(|at| match bytes[at + 4..] {
         // Bytes of the chunk, the frame's tag, a mark, width and height.
-        [_, _, _, _, _, _, _, 0x9D, 0x01, 0x2A, w, x, h, y, ..] => side(w, x) * side(h, y) > MAX_PIXELS,
-        _ => false,
-    })
+        [_, _, _, _, _, _, _, 0x9D, 0x01, 0x2A, w, x, h, y, ..] => side(w, x) * side(h, y),
+        _ => 0,
+    });
+    frames.max().unwrap_or(0)
+}
+
+/// The passes over a picture whose frame has more pixels than it.
+const fn passes(inside: usize, pixels: usize) -> usize {
+    if inside > pixels && pixels > 0 { inside.div_ceil(pixels) } else { 1 }
 }
 
 fn webp(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
     let (width, height) = decoder.dimensions();
     let (width, height) = (width as usize, height as usize);
-    if let Some(known) = by_size(width, height, 1, work) {
+    let inside = inside(bytes);
+    let passes = passes(inside, width.saturating_mul(height));
+    if let Some(known) = by_size(width, height, passes, work) {
         return Some(known);
     }
-    if larger_inside(bytes) {
+    if inside > MAX_PIXELS {
         return Some(Pixels::Unread);
     }
     let each = if decoder.has_alpha() { 4 } else { 3 };
@@ -253,6 +261,21 @@ fn webp(bytes: &[u8], work: &mut Work) -> Option<Pixels> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A frame in a picture costs the pixels that it declares itself.
+    #[test]
+    fn frames_cost_their_own_size() {
+        let frame = |side: u16| {
+            let [low, high] = side.to_le_bytes();
+            [&b"RIFF....WEBPVP8 ....\0\0\0\x9D\x01\x2A"[..], &[low, high, low, high]].concat()
+        };
+        assert_eq!(inside(&[frame(64), frame(4096), frame(100)].concat()), MAX_PIXELS);
+        assert_eq!(inside(b"RIFF....WEBPVP8 ..."), 0);
+        assert_eq!(
+            [passes(0, 8000), passes(8000, 8000), passes(8001, 8000), passes(MAX_PIXELS, 8000)],
+            [1, 1, 2, 2098]
+        );
+    }
 
     #[test]
     fn work_is_spent_once() {

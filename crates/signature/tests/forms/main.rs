@@ -3,5 +3,6 @@
 
 mod body;
 mod hidden;
+mod nests;
 mod programs;
 mod reading;
