@@ -402,12 +402,23 @@ impl Tokens for Sink<'_, '_> {
     }
 
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
-        if self.skipped.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
+        if self.skipped.contains(name) || self.elements.borrow().foreign().is_some() {
+            return TokenSinkResult::Continue;
+        }
+        Self::content_of(name)
+    }
+
+    fn has_sections(&self) -> bool {
+        self.elements.borrow().has_sections()
     }
 }
 
 impl TokenSink for Sink<'_, '_> {
     type Handle = ();
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.has_sections()
+    }
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         // Errors are no tokens of text: a tag with many attributes may have as many errors.
@@ -422,6 +433,7 @@ impl TokenSink for Sink<'_, '_> {
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 self.end_text();
+                let foreign = self.elements.borrow().foreign().cloned();
                 self.elements.borrow_mut().open(&tag);
                 self.show_boxes();
                 self.start(&tag);
@@ -433,8 +445,15 @@ impl TokenSink for Sink<'_, '_> {
                 if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
-                *self.ignored.borrow_mut() = Self::is_ignored(&tag.name).then(|| tag.name.clone());
-                return Self::content_of(&tag.name);
+                // In drawings and formulas these hold elements like others, and only drawings leave their text out.
+                let is_ignored = Self::is_ignored(&tag.name)
+                    && foreign.as_ref().is_none_or(|root| *root == local_name!("svg") && !tag.self_closing);
+                *self.ignored.borrow_mut() = is_ignored.then(|| tag.name.clone());
+                return if foreign.is_some() {
+                    TokenSinkResult::Continue
+                } else {
+                    Self::content_of(&tag.name)
+                };
             }
             Token::TagToken(tag) => {
                 let text = self.elements.borrow_mut().after(&tag.name);

@@ -42,6 +42,8 @@ pub(super) enum Simple {
     Root,
     /// Never true while a message is read: under the mouse, visited.
     Never,
+    /// A state of fields and the like; whether all other elements fit it.
+    OfState(bool),
     /// Unknown here.
     Unknown,
 }
@@ -119,7 +121,7 @@ impl Selector {
                     needs.following = true;
                     &[]
                 }
-                Simple::Attribute(_) => {
+                Simple::Attribute(_) | Simple::OfState(_) => {
                     needs.attributes = true;
                     &[]
                 }
