@@ -5,7 +5,7 @@ use super::atoms::ByOwnHash;
 use super::look::{Look, Visibility};
 use super::names::{
     closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_cell, is_heading,
-    is_of_table, is_special, is_void, may_nest,
+    is_of_table, is_replaced, is_special, is_void, may_nest,
 };
 use super::piece::Piece;
 use super::style::{Node, PageState, Pseudo, Sheet, Style};
@@ -93,6 +93,8 @@ pub(super) struct Elements<'a> {
     /// The look of the element that the last start tag began, and its index if it is open.
     begun: Option<Look>,
     begun_at: Option<usize>,
+    /// Its node, if style sheets may insert text in it.
+    begun_node: Option<Rc<Node>>,
     /// The strongest edge of boxes not yet reported.
     edge: Edge,
     /// Number of open paragraphs.
@@ -121,6 +123,7 @@ impl<'a> Elements<'a> {
             alternatives: [String::new(), String::new()],
             begun: None,
             begun_at: None,
+            begun_node: None,
             edge: Edge::None,
             paragraphs: 0,
             open: Vec::new(),
@@ -161,7 +164,7 @@ impl<'a> Elements<'a> {
         // A form in a form is none, nor is a part of a table outside of one.
         let is_second = tag.name == local_name!("form") && self.innermost.contains_key(&tag.name);
         let is_stray = is_of_table(&tag.name) && tag.name != local_name!("table") && self.table().is_none();
-        (self.begun, self.begun_at) = (None, None);
+        (self.begun, self.begun_at, self.begun_node) = (None, None, None);
         if is_second || is_stray {
             return;
         }
@@ -183,6 +186,7 @@ impl<'a> Elements<'a> {
             self.end_line();
         }
         self.begun = Some(look);
+        self.begun_node = node.clone().filter(|_| self.sheet.generates_text() && !is_replaced(&tag.name));
         let is_root = matches!(tag.name, local_name!("svg") | local_name!("math"));
         let is_empty_drawing = tag.self_closing && (is_root || self.drawing().is_some());
         if !is_void(&tag.name) && !is_empty_drawing && self.open.len() < MAX_OPEN {
@@ -387,25 +391,27 @@ impl<'a> Elements<'a> {
     }
 
     /// Text that style sheets put at the beginning of the element that just began.
-    pub(super) fn before(&mut self) -> Option<String> {
-        if !self.sheet.generates_text() {
-            return None;
-        }
-        self.generate(self.begun_at?, Pseudo::Before)
+    pub(super) fn before(&mut self) -> Option<(String, Visibility)> {
+        let node = self.begun_node.take()?;
+        self.generate(&node, self.begun?, Pseudo::Before)
     }
 
     /// Text that style sheets put at the end of the element that this end tag closes.
-    pub(super) fn after(&mut self, name: &LocalName) -> Option<String> {
+    pub(super) fn after(&mut self, name: &LocalName) -> Option<(String, Visibility)> {
         if !self.sheet.generates_text() {
             return None;
         }
-        self.generate(*self.innermost.get(name)?, Pseudo::After)
+        let Element { node, look, .. } = self.open.get(*self.innermost.get(name)?)?;
+        let (node, look) = (Rc::clone(node.as_ref()?), *look);
+        self.generate(&node, look, Pseudo::After)
     }
 
-    fn generate(&mut self, at: usize, pseudo: Pseudo) -> Option<String> {
-        let text = self.sheet.generated(self.open.get(at)?.node.as_deref(), pseudo)?;
+    fn generate(&mut self, node: &Node, look: Look, pseudo: Pseudo) -> Option<(String, Visibility)> {
+        let (text, cascade) = self.sheet.generated(Some(node), pseudo)?;
+        let style = Style::alone(cascade);
         self.generated = self.generated.checked_sub(text.len())?;
-        Some(text)
+        let look = look.within(&style, &empty_tag(&local_name!("span")), false);
+        Some((text, self.on_this_line(look).visibility()))
     }
 
     fn look(&self) -> Look {

@@ -270,6 +270,20 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
+    /// Passes on text of style sheets, which may look unlike that around it. Hidden text of this kind is left out.
+    fn insert(&self, text: &str, visibility: Visibility) {
+        let (around, is_reversed) = {
+            let elements = self.elements.borrow();
+            (elements.visibility(), elements.is_reversed())
+        };
+        if visibility == around {
+            self.text.borrow_mut().push_str(text);
+        } else if visibility != Visibility::Hidden {
+            self.end_text();
+            self.line.borrow_mut().read(text, visibility, is_reversed, *self.emit.borrow_mut());
+        }
+    }
+
     /// Ends the last text.
     fn end(&self) {
         self.end_text();
@@ -441,7 +455,7 @@ impl TokenSink for Sink<'_, '_> {
                 self.picture(&tag);
                 self.attribute_text(&tag);
                 let text = self.elements.borrow_mut().before();
-                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
+                text.into_iter().for_each(|(text, visibility)| self.insert(&text, visibility));
                 if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
@@ -457,7 +471,7 @@ impl TokenSink for Sink<'_, '_> {
             }
             Token::TagToken(tag) => {
                 let text = self.elements.borrow_mut().after(&tag.name);
-                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
+                text.into_iter().for_each(|(text, visibility)| self.insert(&text, visibility));
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
                 self.show_boxes();

@@ -207,7 +207,7 @@ pub(super) fn is_block(name: &LocalName) -> bool {
 }
 
 /// Elements that are laid out like a large letter.
-fn is_replaced(name: &LocalName) -> bool {
+pub(super) fn is_replaced(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("audio")
@@ -254,9 +254,17 @@ pub(super) fn has_no_box(tag: &Tag) -> bool {
 /// Whether the style sheet of browsers does not display an element; `display` may.
 pub(super) fn is_undisplayed(tag: &Tag) -> bool {
     let has = |name: &str| tag.attrs.iter().any(|a| &*a.name.local == name);
-    matches!(tag.name, local_name!("noframes") | local_name!("datalist") | local_name!("rp"))
-        || tag.name == local_name!("dialog") && !has("open")
-        || has("popover")
+    const NAMES: [LocalName; 8] = [
+        local_name!("noframes"),
+        local_name!("datalist"),
+        local_name!("rp"),
+        local_name!("area"),
+        local_name!("base"),
+        local_name!("link"),
+        local_name!("meta"),
+        local_name!("param"),
+    ];
+    NAMES.contains(&tag.name) || tag.name == local_name!("dialog") && !has("open") || has("popover")
 }
 
 /// Whether an element has a background by attributes of old HTML (HTML standard, 15.3).

@@ -155,6 +155,8 @@ fn hidden_text_is_not_shown() {
         "<div style='height:0;overflow:hidden;position:relative'><p style='position:absolute'>x</p></div>",
         "<div style='height:0;overflow:hidden'><p style='position:relative'><b style='position:absolute'>x</b></p></div>",
         "<div style='position:absolute;left:-9999px;right:0'>x</div>",
+        "<p style='transform:translateX(-600px) translateX(-600px)'>x</p>",
+        "<p style='color:#000;background:linear-gradient(#000,#000)'>x</p>",
         "<style>p:read-only:defined:not(:required):not(:open){display:none}</style><p>x</p>",
     ] {
         assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
@@ -320,6 +322,16 @@ fn shown_text_is() {
         "<p style='position:sticky;left:-9999px'>x</p>",
         "<div style='text-indent:-9999px'><br>x</div>",
         "<div style='text-indent:-9999px'><p style='text-indent:0'>x</p></div>",
+        "<p style='margin-left:-9999px;padding-left:9999px'>x</p>",
+        "<p style='text-indent:-9999px;padding-left:9999px'>x</p>",
+        "<p style='margin-left:-9999px;text-align:right'>x</p>",
+        "<p style='position:absolute;left:-9999px;right:0;text-align:right'>x</p>",
+        "<p style='transform:translateX(-9999px) translateX(9999px)'>x</p>",
+        "<p style='transform:rotateY(90deg) rotateY(-90deg)'>x</p>",
+        "<p style='color:#fff;filter:invert(1)'>x</p>",
+        "<p style='color:#fff;box-shadow:inset 0 0 0 300px #000'>x</p>",
+        "<p style='color:#000;background:linear-gradient(#000,#000) 0/0 0'>x</p>",
+        "<p style='color:#000;background-image:linear-gradient(#000,#000);background-size:0'>x</p>",
         "<style>p:not(:target-within){display:none}</style><p>x</p>",
         "</span></b></nonsense>x",
     ] {

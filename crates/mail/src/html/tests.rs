@@ -186,6 +186,19 @@ fn text_of_style_sheets_is_read() {
         assert_eq!(page(css, "<p class=x>x</p>"), "x", "{css}");
     }
     for css in [
+        "p{font-size:0} p::before{content:'a';font-size:16px}",
+        "p{color:#fff} p::before{content:'a';color:#000}",
+        "p{visibility:hidden} p::before{content:'a';visibility:visible}",
+        "p{background:#000} p::before{content:'a';color:#fff}",
+    ] {
+        assert!(page(css, "<p class=x>x</p>").starts_with('a'), "{css}");
+    }
+    assert_eq!(page("meta{display:block}meta::before{content:attr(content)}", "<meta content=a>x"), "ax");
+    assert_eq!(
+        page("meta::before{content:attr(content)}img::before{content:'a'}", "<meta content=a><img>x"),
+        "x"
+    );
+    for css in [
         "p::before{content:'a'} p::before{content:5px} .z::before{content:none}",
         ":root{--a:'a'} p::before{content:var(--a)}",
         "p::before{content:'a'} p::before{content:var(--b)}",

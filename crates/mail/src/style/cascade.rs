@@ -16,6 +16,8 @@ pub(super) enum Slot {
     /// Words end at its edges.
     Parts,
     Float,
+    /// Its lines end at its right side.
+    AlignsRight,
     Invisible,
     Faint,
     Height,
@@ -82,6 +84,8 @@ pub(super) enum Slot {
     ClipsToText,
     Background,
     Picture,
+    /// The picture may leave some of the background free.
+    PictureInPart,
 }
 
 /// The value of a declaration.

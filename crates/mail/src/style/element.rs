@@ -2,9 +2,8 @@
 //! The style of an element, from its attributes and the style sheets.
 
 use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
-use super::colour::{Colour, PAGE, alike};
+use super::colour::Colour;
 use super::declaration::Attributes;
-use super::length::TINY;
 use super::painting::legacy_colour;
 use super::place::is_small;
 use super::sheet::Sheet;
@@ -132,20 +131,8 @@ impl Style {
     }
 
     /// The style of inserted text, which has no element.
-    pub(super) fn alone(cascade: &Cascade) -> Self {
+    pub(crate) fn alone(cascade: &Cascade) -> Self {
         Self::by(cascade, &local_name!("span"))
-    }
-
-    /// Whether text of this style is invisible on a white page, in any surroundings.
-    pub(super) fn hides(&self) -> bool {
-        let is_drawn = match self.fill.flatten().or(self.ink) {
-            Some(Ink::Of(ink)) => self.background.is_some() || !alike(ink, PAGE),
-            Some(Ink::Transparent) => false,
-            _ => true,
-        };
-        let is_tiny = matches!(self.size, Some(Size::Of(..TINY)));
-        let is_faint = is_faint(self.opacity.unwrap_or(WHOLE)) || is_faint(self.scale.unwrap_or(WHOLE));
-        self.hidden || self.clipped || self.invisible == Some(true) || is_tiny || is_faint || !is_drawn
     }
 
     fn by(cascade: &Cascade, name: &LocalName) -> Self {
@@ -172,7 +159,7 @@ impl Style {
             clipped: is_flat,
             escapes: cascade.hides(Slot::OutOfFlow),
             is_container,
-            indent: flag(Slot::Indent),
+            indent: flag(Slot::Indent).map(|indent| indent && !cascade.hides(Slot::PaddingLeft)),
             is_box: if is_box(cascade, name) { Some(true) } else { flag(Slot::Block) },
             right_to_left: flag(Slot::RightToLeft),
             is_none: cascade.hides(Slot::NotDisplayed),
@@ -199,6 +186,7 @@ impl Style {
                 },
             ],
             background: match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
+                (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
                 (Some(Value::Colour(colour)), _) => Some(Some(colour)),
                 (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
                 (_, Some(Value::Colour(colour))) => Some(Some(colour)),
@@ -317,22 +305,24 @@ fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
     // The left side and the top decide where a box is.
     let is_auto = |slot| matches!(cascade.get(slot), None | Some(Value::Inherit));
     let moves = |first, second| hides(first) || is_auto(first) && hides(second);
-    let is_moved = hides(Slot::Moved) && (moves(Slot::Left, Slot::Right) || moves(Slot::Top, Slot::Bottom));
-    let anywhere = [Slot::NotDisplayed, Slot::MarginLeft, Slot::ClipPath, Slot::Filter, Slot::Mask];
-    let in_a_box = [
-        Slot::Transform,
-        Slot::Translate,
-        Slot::Rotate,
-        Slot::ContentHidden,
-        Slot::MarginTop,
-        Slot::PaddingLeft,
-    ];
+    // A box that begins far to the left of its end shows text at that end.
+    let is_at_end = hides(Slot::AlignsRight) || hides(Slot::RightToLeft);
+    let is_left =
+        moves(Slot::Left, Slot::Right) && !(is_at_end && !is_auto(Slot::Right) && !hides(Slot::Right));
+    let is_moved = hides(Slot::Moved) && (is_left || moves(Slot::Top, Slot::Bottom));
+    // Of these two, one brings back what the other moves away.
+    let is_back = hides(Slot::PaddingLeft) && (hides(Slot::MarginLeft) || hides(Slot::Indent));
+    let is_beside = hides(Slot::MarginLeft) && !is_at_end && !is_back;
+    let anywhere = [Slot::NotDisplayed, Slot::ClipPath, Slot::Filter, Slot::Mask];
+    let in_a_box = [Slot::Transform, Slot::Translate, Slot::Rotate, Slot::ContentHidden, Slot::MarginTop];
     // An animation may show its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }
+    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back;
     anywhere.into_iter().any(hides)
         || is_moved
-        || is_box(cascade, name) && in_a_box.into_iter().any(hides)
+        || is_beside
+        || is_box(cascade, name) && is_away
         || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

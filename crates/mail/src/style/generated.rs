@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Text that style sheets insert before or behind that of elements (CSS Generated Content Module Level 3).
 
-use super::cascade::Rank;
+use super::cascade::{Cascade, Rank};
 use super::compound::{Pseudo, Selector};
 use super::tree::Own;
 use super::vars::Scope;
@@ -18,6 +18,8 @@ const ATTRIBUTE: char = '\0';
 pub(super) struct Generated {
     selector: Selector,
     rank: Rank,
+    /// The declarations for its text.
+    cascade: Cascade,
     /// Empty if it only keeps other rules from inserting text.
     content: String,
 }
@@ -70,8 +72,8 @@ impl Generated {
     pub(super) const MAX: usize = 32;
 
     /// A rule with this selector and text.
-    pub(super) fn new(selector: Selector, content: &str, rank: Rank) -> Self {
-        Self { selector, rank, content: content.to_owned() }
+    pub(super) fn new(selector: Selector, content: &str, cascade: Cascade, rank: Rank) -> Self {
+        Self { selector, rank, cascade, content: content.to_owned() }
     }
 
     /// Whether it inserts no text.
@@ -89,6 +91,11 @@ impl Generated {
 
     pub(super) const fn rank(&self) -> Rank {
         self.rank
+    }
+
+    /// The declarations for its text.
+    pub(super) const fn cascade(&self) -> &Cascade {
+        &self.cascade
     }
 
     /// The text for an element.

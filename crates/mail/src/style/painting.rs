@@ -14,6 +14,9 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "background-color"
             | "background-image"
             | "background-clip"
+            | "background-size"
+            | "background-repeat"
+            | "box-shadow"
             | "-webkit-background-clip"
             | "-webkit-text-fill-color"
             | "-webkit-text-stroke"
@@ -50,6 +53,12 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::Mask, Value::Hides(of_gradient(value) == Some(Paint::Transparent)));
         }
         "background-clip" | "-webkit-background-clip" => set(Slot::ClipsToText, Value::Hides(word("text"))),
+        // A broad one is like a background.
+        "box-shadow" if words(value).any(|word| word.eq_ignore_ascii_case("inset")) => {
+            set(Slot::Picture, Value::Unknown);
+        }
+        "box-shadow" => (),
+        "background-size" | "background-repeat" => set(Slot::PictureInPart, Value::Hides(is_of_part(value))),
         "background-image" => set(Slot::Picture, picture(value)),
         "background-color" if is_none => set(Slot::Background, Value::Inherit),
         "background-color" if is_invalid(value) && !word("currentcolor") => (),
@@ -58,6 +67,8 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::Picture, picture(value));
             let clips = words(value).any(|word| word.eq_ignore_ascii_case("text"));
             set(Slot::ClipsToText, Value::Hides(clips));
+            let size = words(value).any(|word| word.starts_with('/') || word.ends_with('/'));
+            set(Slot::PictureInPart, Value::Hides(size || words(value).any(is_of_part)));
             let behind = match words(value).find_map(paint) {
                 _ if is_none => Value::Inherit,
                 Some(Paint::Opaque(colour)) => Value::Colour(colour),
@@ -120,6 +131,18 @@ fn has_channels(name: &str, list: &str) -> bool {
     let commas = list.matches(',').count();
     let parts = by(&[',', '/', ' ', '\t', '\n', '\r']);
     parts.iter().all(|&is| is) && matches!(parts.len(), 3 | 4) && (commas == 0 || commas + 1 == parts.len())
+}
+
+/// Whether a size or a repetition may leave some of the background free.
+fn is_of_part(value: &str) -> bool {
+    let is_whole = |word: &str| {
+        ["auto", "cover", "100%", "repeat", "round"].iter().any(|whole| word.eq_ignore_ascii_case(whole))
+    };
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    words(value).any(|word| {
+        !is_whole(word)
+            && (is_number(word) || word.to_ascii_lowercase().ends_with("repeat") || word.contains("repeat-"))
+    })
 }
 
 /// Whether a value has a picture, which hides the colour behind it.

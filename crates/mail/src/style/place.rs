@@ -15,7 +15,7 @@ const BLURRED: f32 = 20.0;
 #[rustfmt::skip]
 pub(super) fn is_of_place(name: &str) -> bool {
     matches!(name, "display" | "visibility" | "opacity" | "height" | "max-height" | "min-height" | "width" | "max-width" | "min-width" | "line-height" | "overflow"
-        | "overflow-x" | "overflow-y" | "position" | "float" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
+        | "overflow-x" | "overflow-y" | "position" | "float" | "text-align" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
         | "margin-left" | "margin-top" | "clip" | "clip-path" | "transform" | "font" | "font-size" | "letter-spacing"
         | "block-size" | "max-block-size" | "min-block-size" | "inline-size" | "max-inline-size" | "min-inline-size" | "overflow-block" | "overflow-inline" | "inset"
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
@@ -49,6 +49,7 @@ fn is_valid(name: &str, value: &str) -> bool {
             }
             "float" => matches!(value, "left" | "right" | "none" | "inline-start" | "inline-end"),
             "direction" => matches!(value, "ltr" | "rtl"),
+            "text-align" => !value.contains(' '),
             _ if name.starts_with("overflow") => {
                 let is_one =
                     |word| matches!(word, "visible" | "hidden" | "clip" | "scroll" | "auto" | "overlay");
@@ -149,6 +150,12 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             // A sticky box never leaves the box around it.
             set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative")));
             set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
+        }
+        "text-align" => {
+            set(
+                Slot::AlignsRight,
+                Value::Hides(matches!(value, "right" | "end" | "-webkit-right" | "-moz-right")),
+            );
         }
         "float" => {
             set(Slot::Float, Value::Hides(matches!(value, "left" | "right" | "inline-start" | "inline-end")));
@@ -295,6 +302,11 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "zoom" => set(Slot::Zoom, share(number(value).filter(|&factor| factor > 0.0))),
         "filter" | "-webkit-filter" => {
             let filters = Value::Hides(functions(value).any(filters_all));
+            // With these, the colours that a reader sees are unknown.
+            let turns = |(name, _): (&str, _)| matches!(name, "invert" | "brightness" | "contrast" | "url");
+            if functions(value).any(turns) {
+                set(Slot::Picture, Value::Unknown);
+            }
             set(Slot::Filter, if value == "none" { Value::Inherit } else { filters });
         }
         "contain" => {
@@ -308,7 +320,7 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Layer, Value::Hides(level.is_some()));
         }
         _ => {
-            let is_away = Value::Hides(functions(value).any(transforms_away));
+            let is_away = Value::Hides(transforms_away(value));
             set(Slot::Transform, if value == "none" { Value::Inherit } else { is_away });
             set(Slot::Shrinks, share(Some(functions(value).map(scale_of).product())));
         }

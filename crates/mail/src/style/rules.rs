@@ -4,7 +4,6 @@
 use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
 use super::compound::Selector;
 use super::declaration::{self, Declaration};
-use super::element::Style;
 use super::find::style_elements;
 use super::generated::{Generated, content};
 use super::media::{self, Applies};
@@ -121,11 +120,10 @@ impl Reader<'_> {
                 (Some(_), Some(content)) if is_sure => {
                     let mut cascade = Cascade::default();
                     found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
-                    let text = if Style::alone(&cascade).hides() { "" } else { content };
                     let specificity = selector.specificity;
                     let rank =
                         Rank { is_important: false, origin: context.origin, specificity, order: *order };
-                    sheet.add_generated(Generated::new(selector.clone(), text, rank));
+                    sheet.add_generated(Generated::new(selector.clone(), content, cascade, rank));
                 }
                 _ => (),
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Calendars (RFC 5545) and cards (RFC 6350): the few properties that people write. Programs make all others, alike for unrelated people.
 
+use bulkmark_mail::{Piece, contained, is_data, pieces};
 use std::fmt::Write;
 
 /// Components whose properties describe the entry. Other components have time zones and alarms.
@@ -47,6 +48,7 @@ pub(super) fn text(record: &str) -> String {
         } else if ENTRIES.iter().any(|entry| component.eq_ignore_ascii_case(entry)) {
             if is(&TEXTS) || is(&["FN"]) && value.split_whitespace().nth(NAME - 1).is_some() {
                 unescape(value, &mut text);
+                shown_instead(parameters, &mut text);
             } else if is(&["ORGANIZER"]) {
                 let of_name = |(name, value): (&str, _)| name.eq_ignore_ascii_case("CN").then_some(value);
                 let organiser = parameters.split(';').find_map(|p| p.split_once('=').and_then(of_name));
@@ -65,6 +67,20 @@ fn split(line: &str) -> Option<(&str, &str)> {
         b == b':' && !in_quotes
     })?;
     Some((&line[..colon], &line[colon + 1..]))
+}
+
+/// Appends the text that some programs show instead of a value (RFC 5545, 3.2.1), if the parameters contain it.
+fn shown_instead(parameters: &str, out: &mut String) {
+    let mut quoted = parameters.split('"').skip(1).step_by(2);
+    let data = quoted.find_map(|quoted| contained(quoted).filter(|_| !is_data(quoted)));
+    if let Some(data) = data {
+        pieces(&String::from_utf8_lossy(&data), &mut |piece| match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Break => out.push('\n'),
+            _ => (),
+        });
+        out.push('\n');
+    }
 }
 
 /// Appends a value, with a line end behind it.
@@ -122,6 +138,9 @@ mod tests {
         assert_eq!(text(&record.replace("REQUEST", "reply")), "");
         assert_eq!(text("BEGIN:VCARD\nFN:x\nitem1.NOTE:about me\nEND:VCARD\n"), "about me\n");
         assert_eq!(text("BEGIN:VCARD\nFN:a b c d e f g h\nEND:VCARD\n"), "a b c d e f g h\n");
+        let other =
+            "BEGIN:VEVENT\nDESCRIPTION;X=y;ALTREP=\"data:text/html;x=y,<p>one%20<b>two\":three\nEND:VEVENT\n";
+        assert_eq!(text(other), "three\none two\n");
         assert_eq!(text("Buy this: now"), "Buy this: now");
     }
 
