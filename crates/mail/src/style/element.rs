@@ -185,25 +185,35 @@ impl Style {
                     _ => Some(Ink::Transparent),
                 },
             ],
-            background: match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
-                (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
-                (Some(Value::Colour(colour)), _) => Some(Some(colour)),
-                (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
-                (_, Some(Value::Colour(colour))) => Some(Some(colour)),
-                _ => None,
-            },
+            background: background(cascade),
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
             lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
-            order: match cascade.get(Slot::Order) {
-                Some(Value::Number(number)) => number,
-                _ => 0,
-            },
+            order: order(cascade),
             reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
             },
         }
+    }
+}
+
+/// The colour behind an element.
+fn background(cascade: &Cascade) -> Option<Option<Colour>> {
+    match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
+        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
+        (Some(Value::Colour(colour)), _) => Some(Some(colour)),
+        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
+        (_, Some(Value::Colour(colour))) => Some(Some(colour)),
+        _ => None,
+    }
+}
+
+/// The number of an element among boxes.
+fn order(cascade: &Cascade) -> i16 {
+    match cascade.get(Slot::Order) {
+        Some(Value::Number(number)) => number,
+        _ => 0,
     }
 }
 

@@ -125,12 +125,12 @@ fn has_channels(name: &str, list: &str) -> bool {
     }
     let is_number =
         |part: &str| part == "none" || part.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    let by = |ends: &[char]| {
-        list.split(ends).map(str::trim).filter(|part| !part.is_empty()).map(is_number).collect::<Vec<_>>()
-    };
+    let parts: Vec<&str> =
+        list.split([',', '/', ' ', '\t', '\n', '\r']).filter(|part| !part.is_empty()).collect();
     let commas = list.matches(',').count();
-    let parts = by(&[',', '/', ' ', '\t', '\n', '\r']);
-    parts.iter().all(|&is| is) && matches!(parts.len(), 3 | 4) && (commas == 0 || commas + 1 == parts.len())
+    parts.iter().all(|part| is_number(part))
+        && matches!(parts.len(), 3 | 4)
+        && (commas == 0 || commas + 1 == parts.len())
 }
 
 /// Whether a size or a repetition may leave some of the background free.

@@ -29,17 +29,19 @@ pub(super) fn is_of_place(name: &str) -> bool {
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
 fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
-    let depends = || ["var(", "env(", "attr(", "if("].iter().any(|function| value.contains(function));
+    let known: Option<&[&str]> = match name {
+        "transform" | "-webkit-transform" | "-moz-transform" => Some(&MOVES),
+        "filter" | "-webkit-filter" => Some(&FILTERS),
+        "clip-path" | "-webkit-clip-path" => Some(&SHAPES),
+        _ => None,
+    };
+    if let Some(known) = known {
+        let depends = || ["var(", "env(", "attr(", "if("].iter().any(|function| value.contains(function));
+        return is_of_all || is_list(value, known) || depends();
+    }
     is_of_all
+        || value.contains('(')
         || match name {
-            "transform" | "-webkit-transform" | "-moz-transform" => depends() || is_list(value, &MOVES),
-            "filter" | "-webkit-filter" => depends() || is_list(value, &FILTERS),
-            "clip-path" | "-webkit-clip-path" => depends() || is_list(value, &SHAPES),
-            _ => value.contains('('),
-        }
-        || match name {
-            "transform" | "-webkit-transform" | "-moz-transform" | "filter" | "-webkit-filter"
-            | "clip-path" | "-webkit-clip-path" => false,
             "font" => is_font(value),
             "display" => words(value).all(|word| DISPLAYS.contains(&word)) && !value.is_empty(),
             "visibility" => matches!(value, "visible" | "hidden" | "collapse"),
@@ -49,7 +51,6 @@ fn is_valid(name: &str, value: &str) -> bool {
             }
             "float" => matches!(value, "left" | "right" | "none" | "inline-start" | "inline-end"),
             "direction" => matches!(value, "ltr" | "rtl"),
-            "text-align" => !value.contains(' '),
             _ if name.starts_with("overflow") => {
                 let is_one =
                     |word| matches!(word, "visible" | "hidden" | "clip" | "scroll" | "auto" | "overlay");
@@ -81,15 +82,16 @@ fn is_list(value: &str, known: &[&str]) -> bool {
 
 /// Whether a `font` has a size and a family behind it, or is one of a browser.
 fn is_font(value: &str) -> bool {
-    let mut words =
-        words(value).map(|word| word.split_once('/').map_or((word, None), |(size, line)| (size, Some(line))));
-    let is_size = |(word, _): (&str, _)| {
-        word == "0" || is_measure(word) && number(word).is_none() && word != "normal" && word != "none"
+    let mut words = words(value).map(|word| word.split('/').next().unwrap_or(word));
+    // A number alone is a weight.
+    let is_size = |word: &str| {
+        let is_word = matches!(word, "normal" | "none" | "auto") || word.starts_with('-');
+        word == "0" || is_measure(word) && word.parse::<f32>().is_err() && !is_word
     };
     if !words.any(is_size) {
         return matches!(value, "caption" | "icon" | "menu" | "message-box" | "small-caption" | "status-bar");
     }
-    words.any(|(word, _)| word.starts_with(|c: char| !c.is_ascii_digit() && c != '.'))
+    words.any(|word| word.starts_with(|c: char| !c.is_ascii_digit() && c != '.'))
 }
 
 /// Words of a `display`.
@@ -146,6 +148,36 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
         // A bare number is a multiple of the letters' size.
         "line-height" => set(Slot::LineHeight, below(0.1)),
+        "position" | "float" | "text-align" | "direction" | "unicode-bidi" => flows(name, value, set),
+        "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
+        "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
+        "letter-spacing" => set(
+            Slot::LetterSpacing,
+            match value {
+                "inherit" | "unset" => Value::Inherit,
+                // The width of a letter or more, so that all letters overlap.
+                _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
+            },
+        ),
+        _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
+        _ if name.starts_with("overflow") => {
+            let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
+            // That leaves what overflows below visible, or cut by an earlier declaration.
+            if (name, value) != ("overflow-x", "clip") {
+                set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
+            }
+        }
+        _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
+            sides(name, value, set)
+        }
+        "left" | "right" | "top" | "bottom" => sides(name, value, set),
+        _ => transforms(name, value, set),
+    }
+}
+
+/// The place of a box among others, and the direction of its text.
+fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    match name {
         "position" => {
             // A sticky box never leaves the box around it.
             set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative")));
@@ -160,34 +192,11 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "float" => {
             set(Slot::Float, Value::Hides(matches!(value, "left" | "right" | "inline-start" | "inline-end")));
         }
-        "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
-        "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
-        "letter-spacing" => set(
-            Slot::LetterSpacing,
-            match value {
-                "inherit" | "unset" => Value::Inherit,
-                // The width of a letter or more, so that all letters overlap.
-                _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
-            },
-        ),
         "direction" if matches!(value, "ltr" | "rtl") => set(Slot::RightToLeft, Value::Hides(value == "rtl")),
         "direction" => set(Slot::RightToLeft, Value::Inherit),
-        "unicode-bidi" => {
+        _ => {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
-        _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
-        _ if name.starts_with("overflow") => {
-            let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
-            // That leaves what overflows below visible, or cut by an earlier declaration.
-            if (name, value) != ("overflow-x", "clip") {
-                set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
-            }
-        }
-        _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
-            sides(name, value, set)
-        }
-        "left" | "right" | "top" | "bottom" => sides(name, value, set),
-        _ => transforms(name, value, set),
     }
 }
 
