@@ -192,7 +192,7 @@ fn invalid_values_show_nothing() {
         "font:0/0 a;font:italic 12px / 14px Arial",
         "font:0/0 a;font:caption",
         "font:0/0 a;font:100% Arial",
-        "font:0/0 a;font:700 12px/1.5 'Arial'",
+        "font:0/0 a;font:700 12px/1.5 Arial",
         "font:0/0 a;font:bold medium a",
         "font:0/0 a;font:12px/2 \"A B\"",
         "transform:scale(0);transform:rotate(1deg) translate(1px)",

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(text("BEGIN:VCARD\nFN:a b c d e f g h\nEND:VCARD\n"), "a b c d e f g h\n");
         let other =
             "BEGIN:VEVENT\nDESCRIPTION;X=y;ALTREP=\"data:text/html;x=y,<p>one%20<b>two\":three\nEND:VEVENT\n";
-        assert_eq!(text(other), "three\none two\n");
+        assert_eq!(text(other), "three\n\none two\n");
         assert_eq!(text("Buy this: now"), "Buy this: now");
     }
 
