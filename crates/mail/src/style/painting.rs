@@ -108,7 +108,7 @@ fn is_invalid(value: &str) -> bool {
         let end = closing(after).unwrap_or(after.len());
         let is_custom = name.starts_with('-') || after.contains("var(") || after.contains("env(");
         let is_one = after.len() <= end + 1;
-        return !is_custom && !(is_one && COLOURS.contains(&name) && has_channels(name, &after[..end]));
+        return !(is_custom || is_one && COLOURS.contains(&name) && has_channels(name, &after[..end]));
     }
     // Of browsers' own colours, most names end alike. Pages without a document type may omit the mark.
     let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
